@@ -1,0 +1,50 @@
+"""Key paths, the same on every backend (`znodes.md`): built here and taken apart here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+BROKER_IDS: Final = "/brokers/ids"
+TOPICS: Final = "/brokers/topics"
+CONFIG_TOPICS: Final = "/config/topics"
+REPLICA_DELETIONS: Final = "/admin/replica_deletions"
+ADMITTED: Final = "/kedge/brokers"
+CLUSTER_ID: Final = "/cluster/id"
+
+
+def broker(broker_id: int) -> str:
+    return f"/brokers/ids/{broker_id}"
+
+
+def admitted(broker_id: int) -> str:
+    return f"/kedge/brokers/{broker_id}"
+
+
+def topic(name: str) -> str:
+    return f"/brokers/topics/{name}"
+
+
+def state(topic_name: str, partition: int) -> str:
+    return f"/brokers/topics/{topic_name}/partitions/{partition}/state"
+
+
+def topic_config(name: str) -> str:
+    return f"/config/topics/{name}"
+
+
+def replica_deletions(broker_id: int, seq: int) -> str:
+    return f"/admin/replica_deletions/{broker_id}/{seq}"
+
+
+def topic_of(key: str) -> str | None:
+    """The topic whose own key `key` is, None for any other key."""
+    parts = key.split("/")
+    return parts[3] if len(parts) == 4 and key.startswith(TOPICS + "/") else None
+
+
+def partition_of(key: str) -> tuple[str, int] | None:
+    """Topic and partition whose state key `key` is, None for any other key."""
+    parts = key.split("/")
+    if len(parts) != 7 or parts[1:3] != ["brokers", "topics"] or parts[4] != "partitions" or parts[6] != "state":
+        return None
+    return (parts[3], int(parts[5])) if parts[5].isdecimal() else None

@@ -1,0 +1,133 @@
+"""The state key of a partition: Kafka's fields, and `targetReplicas`, `status_code`, `reassignment` beside them.
+
+`{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}`; the order is the one that Kafka writes. A value
+with just these fields takes the short way through `decode`; unknown fields are looked for only where the set of fields
+differs, kept, and written back.
+"""
+
+from __future__ import annotations
+
+from typing import Final, cast
+
+from controller.codec.text import (
+    EPOCH_MAX,
+    INT32_MAX,
+    TIME_MS_MAX,
+    bad,
+    broker_ids,
+    dump_extra,
+    dump_ids,
+    fields,
+    number,
+)
+from controller.model.values import Extra, Move, Partition, Replicas
+
+_IDLE: Final = frozenset({"controller_epoch", "leader", "version", "leader_epoch", "isr"})
+_KNOWN: Final = _IDLE | {"targetReplicas", "status_code", "leader_recovery_state", "reassignment"}
+
+
+def decode(raw: object, topic: str, partition: int, replicas: Replicas, now_ms: int) -> Partition:
+    """The partition that parsed JSON and R from the topic key describe; BadValue where the JSON is not of its kind.
+
+    A move without its `reassignment` (another writer's) began with the present R, now. R may lag behind the T and I
+    that stand here: `grown` says what it is.
+    """
+    found = fields(raw, "state")
+    isr = broker_ids(found.get("isr"), "isr")
+    leader = number(found.get("leader"), "leader", -1, INT32_MAX)
+    leader_epoch = number(found.get("leader_epoch"), "leader_epoch", 0, EPOCH_MAX)
+    if isr == replicas:
+        isr = replicas  # one tuple for both: most partitions, most of the time
+    if found.keys() == _IDLE:
+        return Partition(topic, partition, replicas, isr, leader, leader_epoch)
+    target = found.get("targetReplicas")
+    move = None if target is None else _move(broker_ids(target, "targetReplicas"), found, replicas, now_ms)
+    return Partition(
+        topic,
+        partition,
+        grown(replicas, isr, move),
+        isr,
+        leader,
+        leader_epoch,
+        move,
+        number(found.get("status_code", 0), "status_code", -1, 1),
+        number(found.get("leader_recovery_state", 0), "leader_recovery_state", 0, 1),
+        {name: value for name, value in found.items() if name not in _KNOWN} or None,
+    )
+
+
+def _move(target: Replicas, found: dict[str, object], replicas: Replicas, now_ms: int) -> Move:
+    raw = found.get("reassignment")
+    if raw is None:
+        return Move(target, replicas, now_ms)
+    memory = fields(raw, "reassignment")
+    deadline = memory.get("deadline_ms")
+    return Move(
+        target,
+        broker_ids(memory.get("origin"), "reassignment.origin"),
+        number(memory.get("started_ms"), "reassignment.started_ms", 0, TIME_MS_MAX),
+        None if deadline is None else number(deadline, "reassignment.deadline_ms", 0, TIME_MS_MAX),
+    )
+
+
+def grown(replicas: Replicas, isr: Replicas, move: Move | None) -> Replicas:
+    """R ++ (T and I): what R is, whatever the topic key says, which is rewritten late (KIP-455 grows R)."""
+    if move is None:
+        return replicas
+    joined = tuple(b for b in move.target if b in isr and b not in replicas)
+    return replicas + joined if joined else replicas
+
+
+def encode(partition: Partition, controller_epoch: int) -> bytes:
+    """The value of the state key. `partition` has a state (`has_state`)."""
+    if not partition.has_state:
+        bad(f"{partition.topic}-{partition.partition}", "a partition with an isr", partition)
+    head = (
+        f'{{"controller_epoch":{controller_epoch},"leader":{partition.leader},"version":1,'
+        f'"leader_epoch":{partition.leader_epoch},"isr":{dump_ids(partition.isr)}'
+    )
+    if partition.move is None and partition.extra is None and not partition.status_code:
+        if not partition.leader_recovery_state:
+            return (head + "}").encode()
+    return (head + _rest(partition) + "}").encode()
+
+
+def _rest(partition: Partition) -> str:
+    rest = ""
+    if partition.move is not None:
+        move = partition.move
+        deadline = "" if move.deadline_ms is None else f',"deadline_ms":{move.deadline_ms}'
+        rest = (
+            f',"targetReplicas":{dump_ids(move.target)},"reassignment":'
+            f'{{"origin":{dump_ids(move.origin)},"started_ms":{move.started_ms}{deadline}}}'
+        )
+    if partition.status_code:
+        rest += f',"status_code":{partition.status_code}'
+    if partition.leader_recovery_state:
+        rest += f',"leader_recovery_state":{partition.leader_recovery_state}'
+    return rest + dump_extra(partition.extra)
+
+
+def state_bytes_max(partition: Partition) -> int:
+    """An upper bound of what `encode` gives, without encoding."""
+    ids = len(partition.isr) + (len(partition.move.target) + len(partition.move.origin) if partition.move else 0)
+    extra = len(dump_extra(partition.extra)) if partition.extra else 0
+    return 320 + 11 * ids + extra
+
+
+def adopt(ours: Partition, found: Partition) -> Partition:
+    """What stands after somebody else wrote the state key: their isr and leader_recovery_state (and the fields that we
+    do not know), everything else stays ours; such writers drop fields that they do not know."""
+    extra = cast("Extra | None", {**(ours.extra or {}), **(found.extra or {})} or None)
+    return Partition(
+        ours.topic,
+        ours.partition,
+        ours.replicas,
+        found.isr,
+        ours.leader,
+        ours.leader_epoch,
+        ours.move,
+        ours.status_code,
+        found.leader_recovery_state,
+        extra,
+    )

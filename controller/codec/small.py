@@ -1,0 +1,77 @@
+"""The small keys: configs, delete intents, who was admitted last, who is controller."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from controller.codec.text import BadValue, bad, dump, fields, number, parse, text
+from controller.model.values import DeleteIntent
+
+INTENTS_BYTES_MAX: Final = 64_000  # one key of intents (one per broker and commit)
+
+
+def decode_config(value: bytes) -> dict[str, str]:
+    """`{"version":1,"config":{"k":"v"}}`; BadValue for anything else."""
+    found = fields(fields(parse(value), "config key").get("config"), "config")
+    return {name: text(content, f"config.{name}") for name, content in found.items()}
+
+
+def encode_config(config: Mapping[str, str]) -> bytes:
+    return dump({"version": 1, "config": dict(config)}).encode()
+
+
+def decode_intents(value: bytes, broker: int) -> tuple[DeleteIntent, ...]:
+    """The replicas that `broker` must delete; BadValue where the value is no list of them."""
+    raw = fields(parse(value), "intents").get("replicas")
+    if type(raw) is not list:
+        bad("replicas", "a list", raw)
+    return tuple(_intent(fields(one, "replicas"), broker) for one in raw)
+
+
+def _intent(found: dict[str, object], broker: int) -> DeleteIntent:
+    return DeleteIntent(
+        broker,
+        text(found.get("topic"), "topic"),
+        text(found.get("topic_id"), "topic_id"),
+        number(found.get("partition"), "partition", 0, 2**31 - 1),
+        number(found.get("leader_epoch"), "leader_epoch", 0, 2**31 - 1),
+    )
+
+
+def encode_intents(intents: Sequence[DeleteIntent]) -> bytes:
+    return dump(
+        {
+            "version": 1,
+            "replicas": [
+                {"topic": i.topic, "topic_id": i.topic_id, "partition": i.partition, "leader_epoch": i.leader_epoch}
+                for i in intents
+            ],
+        }
+    ).encode()
+
+
+def intent_bytes_max(intent: DeleteIntent) -> int:
+    """An upper bound of what one intent adds to its key."""
+    return 90 + len(intent.topic) + len(intent.topic_id) + 20
+
+
+def decode_admitted(value: bytes) -> int:
+    """The broker epoch that was admitted last."""
+    return number(fields(parse(value), "admitted").get("broker_epoch"), "broker_epoch", 0, 2**63 - 1)
+
+
+def encode_admitted(epoch: int) -> bytes:
+    return f'{{"broker_epoch":{epoch}}}'.encode()
+
+
+def decode_controller(value: bytes) -> int | None:
+    """The id of the active controller; None where the key is not readable (somebody holds it all the same)."""
+    try:
+        return number(fields(parse(value), "controller").get("brokerid"), "brokerid", -(2**31), 2**31 - 1)
+    except BadValue:
+        return None
+
+
+def encode_controller(controller_id: int, now_ms: int) -> bytes:
+    return f'{{"version":1,"brokerid":{controller_id},"timestamp":"{now_ms}"}}'.encode()

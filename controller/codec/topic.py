@@ -1,0 +1,84 @@
+"""The topic key: R of every partition, topic_id, and Kafka's own running moves.
+
+v1 `{"version":1,"partitions":{"0":[1,2]}}`; v2 adds `adding_replicas` and `removing_replicas`, v3 `topic_id`. All are
+read, v3 is written, with `retired_epochs` where a reduction left some. A move of ours stands in the state keys, so the
+two maps are always written empty: what they said was taken over as `targetReplicas` in the same commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from controller.codec.text import EPOCH_MAX, bad, broker_ids, dump, dump_extra, dump_ids, fields, number, parse, text
+from controller.model.values import Replicas, Topic
+
+_KNOWN: Final = frozenset({"version", "partitions", "topic_id", "adding_replicas", "removing_replicas", "retired_epochs"})
+_UUID_CHARACTERS: Final = 22  # url-safe base64 of 16 bytes without padding
+
+
+@attrs.frozen
+class TopicKey:
+    """What a topic key says. `topic.topic_id` is "" in v1 and v2. `adding`, `removing`: only partitions that name
+    some."""
+
+    topic: Topic
+    assignments: tuple[Replicas, ...]
+    adding: Mapping[int, Replicas]
+    removing: Mapping[int, Replicas]
+
+
+def decode(value: bytes, name: str) -> TopicKey:
+    """BadValue where the value is not a topic key: no JSON, ids that are not 0..n-1, lists that are no broker ids."""
+    found = fields(parse(value), "topic")
+    number(found.get("version", 1), "version", 1, 1000)
+    topic_id = text(found.get("topic_id") or "", "topic_id")
+    if topic_id and len(topic_id) != _UUID_CHARACTERS:
+        bad("topic_id", f"{_UUID_CHARACTERS} characters", topic_id)
+    partitions = _ids_by_partition(found.get("partitions"), "partitions")
+    if partitions.keys() != set(range(len(partitions))):
+        bad("partitions", "the ids 0..n-1", sorted(partitions))
+    retired = fields(found.get("retired_epochs") or {}, "retired_epochs")
+    epochs = {_partition(p, "retired_epochs"): number(e, "retired_epochs", 0, EPOCH_MAX) for p, e in retired.items()}
+    extra = {field: content for field, content in found.items() if field not in _KNOWN} or None
+    return TopicKey(
+        Topic(name, topic_id, epochs, extra),
+        tuple(partitions[p] for p in range(len(partitions))),
+        _ids_by_partition(found.get("adding_replicas") or {}, "adding_replicas", may_be_empty=True),
+        _ids_by_partition(found.get("removing_replicas") or {}, "removing_replicas", may_be_empty=True),
+    )
+
+
+def _partition(raw: str, where: str) -> int:
+    if not raw.isdecimal() or not raw.isascii() or len(raw) > 7 or (raw[0] == "0" and raw != "0"):
+        bad(where, "partition ids", raw)
+    return int(raw)
+
+
+def _ids_by_partition(raw: object, where: str, *, may_be_empty: bool = False) -> dict[int, Replicas]:
+    return {
+        _partition(partition, where): broker_ids(ids, f"{where}.{partition}")
+        for partition, ids in fields(raw, where).items()
+        if ids or not may_be_empty
+    }
+
+
+def encode(topic: Topic, assignments: Sequence[Replicas]) -> bytes:
+    """The value of the topic key, R of partition i at `assignments[i]`."""
+    partitions = ",".join(f'"{i}":{dump_ids(replicas)}' for i, replicas in enumerate(assignments))
+    retired = ""
+    if topic.retired_epochs:
+        retired = ',"retired_epochs":' + dump({str(p): e for p, e in sorted(topic.retired_epochs.items())})
+    return (
+        f'{{"partitions":{{{partitions}}},"topic_id":{dump(topic.topic_id)},"adding_replicas":{{}},'
+        f'"removing_replicas":{{}},"version":3{retired}{dump_extra(topic.extra)}}}'
+    ).encode()
+
+
+def topic_bytes_max(topic: Topic, assignments: Sequence[Replicas]) -> int:
+    """An upper bound of what `encode` gives, without encoding."""
+    ids = sum(map(len, assignments))
+    extra = len(dump_extra(topic.extra)) if topic.extra else 0
+    return 200 + 12 * len(assignments) + 11 * ids + 24 * len(topic.retired_epochs) + extra

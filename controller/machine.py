@@ -1,0 +1,53 @@
+"""The machine: event -> Decision by one table, and the records applied as soon as they are decided.
+
+It reads no clock and no store, and starts no thread: the same events on the same state give the same records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from controller.model import events as e
+from controller.model.events import Decision, Event
+from controller.rules import brokers, found, isr, leader_election, reassignment, topics
+from controller.state import ClusterState, apply
+
+Rule = Callable[[Any, Any], Decision]
+
+RULES: Final[dict[type[Event], Rule]] = {
+    e.AlterReassignment: reassignment.alter_reassignment,
+    e.MoveDeadline: reassignment.move_deadline,
+    e.ElectLeader: leader_election.elect_leader,
+    e.ReplicaDied: leader_election.replica_died,
+    e.PartitionDue: leader_election.partition_due,
+    e.CreateTopic: topics.create_topic,
+    e.CreatePartitions: topics.create_partitions,
+    e.AlterIsr: isr.alter_isr,
+    e.BrokerGone: brokers.broker_gone,
+    e.DeathDone: brokers.death_done,
+    e.BrokerCame: brokers.broker_came,
+    e.BrokerRedescribed: brokers.broker_redescribed,
+    e.DiskReported: brokers.disk_reported,
+    e.DeletionAcknowledged: brokers.deletion_acknowledged,
+    e.TopicKeyDue: found.topic_key_due,
+    e.KafkaMoveFound: found.kafka_move_found,
+    e.StrayIsrFound: found.stray_isr_found,
+    e.TopicIdMissing: found.topic_id_missing,
+    e.IntentsDue: found.intents_due,
+    e.StateKeyRead: found.state_key_read,
+    e.TopicKeyRead: found.topic_key_read,
+}
+
+
+def decide(state: ClusterState, event: Event) -> Decision:
+    """What the rules answer to `event`; the state stays as it is."""
+    return RULES[type(event)](state, event)
+
+
+def step(state: ClusterState, event: Event) -> Decision:
+    """Decide `event` and apply what was decided to the state and its batch."""
+    decision = decide(state, event)
+    for record in decision.records:
+        apply(state, record)
+    return decision

@@ -1,0 +1,163 @@
+"""Errors of the API: Kafka's numbers, one exception class per number.
+
+A rule answers with an `ApiError` value, it does not raise it; the runtime puts it into the future of the caller. Errors
+carry their code and a message that says what, which key, what was expected and what was got.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import ClassVar
+
+
+class ErrorCode(enum.IntEnum):
+    """Kafka's error numbers, as far as this library answers with them."""
+
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    LEADER_NOT_AVAILABLE = 5
+    REQUEST_TIMED_OUT = 7
+    STALE_CONTROLLER_EPOCH = 11
+    INVALID_TOPIC_EXCEPTION = 17
+    CLUSTER_AUTHORIZATION_FAILED = 31
+    TOPIC_ALREADY_EXISTS = 36
+    INVALID_PARTITIONS = 37
+    INVALID_REPLICATION_FACTOR = 38
+    INVALID_REPLICA_ASSIGNMENT = 39
+    INVALID_CONFIG = 40
+    NOT_CONTROLLER = 41
+    INVALID_REQUEST = 42
+    POLICY_VIOLATION = 44
+    KAFKA_STORAGE_ERROR = 56
+    REASSIGNMENT_IN_PROGRESS = 60
+    FENCED_LEADER_EPOCH = 74
+    STALE_BROKER_EPOCH = 77
+    PREFERRED_LEADER_NOT_AVAILABLE = 80
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83
+    ELECTION_NOT_NEEDED = 84
+    NO_REASSIGNMENT_IN_PROGRESS = 85
+    INVALID_UPDATE_VERSION = 95
+    INELIGIBLE_REPLICA = 107
+    DUPLICATE_BROKER_REGISTRATION = 101
+
+
+class ControllerError(Exception):
+    """Root of what `controller` raises."""
+
+
+class ApiError(ControllerError):
+    """An error with a number of Kafka's: `code` and the message."""
+
+    code: ClassVar[ErrorCode] = ErrorCode.UNKNOWN_SERVER_ERROR
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.code.value}: {self.message})"
+
+
+class UnknownTopicOrPartition(ApiError, LookupError):
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+class LeaderNotAvailable(ApiError):
+    code = ErrorCode.LEADER_NOT_AVAILABLE
+
+
+class RequestTimedOut(ApiError, TimeoutError):
+    code = ErrorCode.REQUEST_TIMED_OUT
+
+
+class InvalidTopic(ApiError, ValueError):
+    code = ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+class ClusterAuthorizationFailed(ApiError, PermissionError):
+    code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+
+class TopicAlreadyExists(ApiError):
+    code = ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+class InvalidPartitions(ApiError, ValueError):
+    code = ErrorCode.INVALID_PARTITIONS
+
+
+class InvalidReplicationFactor(ApiError, ValueError):
+    code = ErrorCode.INVALID_REPLICATION_FACTOR
+
+
+class InvalidReplicaAssignment(ApiError, ValueError):
+    code = ErrorCode.INVALID_REPLICA_ASSIGNMENT
+
+
+class InvalidConfig(ApiError, ValueError):
+    code = ErrorCode.INVALID_CONFIG
+
+
+class NotController(ApiError):
+    """This controller is not the active one. `active_id` names the one that is, None where none is known."""
+
+    code = ErrorCode.NOT_CONTROLLER
+
+    def __init__(self, message: str, active_id: int | None = None) -> None:
+        super().__init__(message)
+        self.active_id = active_id
+
+
+class InvalidRequest(ApiError, ValueError):
+    code = ErrorCode.INVALID_REQUEST
+
+
+class PolicyViolation(ApiError):
+    code = ErrorCode.POLICY_VIOLATION
+
+
+class StorageError(ApiError, OSError):
+    """What is needed cannot be read: the broker's disk, or a key of the store that holds broken content."""
+
+    code = ErrorCode.KAFKA_STORAGE_ERROR
+
+
+class ReassignmentInProgress(ApiError):
+    code = ErrorCode.REASSIGNMENT_IN_PROGRESS
+
+
+class FencedLeaderEpoch(ApiError):
+    code = ErrorCode.FENCED_LEADER_EPOCH
+
+
+class StaleBrokerEpoch(ApiError):
+    code = ErrorCode.STALE_BROKER_EPOCH
+
+
+class PreferredLeaderNotAvailable(ApiError):
+    code = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+
+
+class EligibleLeadersNotAvailable(ApiError):
+    code = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+
+
+class ElectionNotNeeded(ApiError):
+    code = ErrorCode.ELECTION_NOT_NEEDED
+
+
+class NoReassignmentInProgress(ApiError):
+    code = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+
+
+class InvalidUpdateVersion(ApiError):
+    code = ErrorCode.INVALID_UPDATE_VERSION
+
+
+class IneligibleReplica(ApiError):
+    code = ErrorCode.INELIGIBLE_REPLICA
+
+
+class DuplicateBrokerRegistration(ApiError):
+    code = ErrorCode.DUPLICATE_BROKER_REGISTRATION

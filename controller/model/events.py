@@ -1,0 +1,250 @@
+"""Events: what the machine decides on. Small values that carry all that a rule needs from outside: the time, ids and
+random starts are drawn by the runtime and stand in the event, so that a rule asks nobody.
+
+One event is about one partition, one topic or one broker. What concerns many is an event that *expands* into those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from controller.model.errors import ApiError
+from controller.model.records import KeyVersion, KeyVersions, Record
+from controller.model.values import Broker, DeleteIntent, Partition, Replicas, Topic
+
+
+@attrs.frozen(weakref_slot=False)
+class Event:
+    """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock."""
+
+    now_ms: int
+
+
+@attrs.frozen(weakref_slot=False)
+class Decision:
+    """What a rule answers: the records, in order; the reply (a value, or an ApiError); the events that follow, which
+    are decided later, each in a Decision of its own."""
+
+    records: tuple[Record, ...] = ()
+    reply: object = None
+    expand: tuple[Event, ...] = ()
+
+
+def refuse(error: ApiError) -> Decision:
+    """Nothing changes, the caller gets `error`."""
+    return Decision(reply=error)
+
+
+# --- requests
+
+
+@attrs.frozen(weakref_slot=False)
+class AlterReassignment(Event):
+    """Set, replace or cancel (target None) the reassignment of one partition. `to_origin`: the target is the origin of
+    the move that runs. `policy_message`: what the host's policy has against it."""
+
+    topic: str
+    partition: int
+    target: Replicas | None
+    move_timeout_ms: int | None = None
+    allow_replication_factor_change: bool = True
+    force: bool = False
+    to_origin: bool = False
+    policy_message: str | None = None
+
+
+@attrs.frozen(weakref_slot=False)
+class ElectLeader(Event):
+    """Elect the preferred leader of a partition, or (`unclean`) one for a partition that has none."""
+
+    topic: str
+    partition: int
+    unclean: bool = False
+
+
+@attrs.frozen(weakref_slot=False)
+class CreateTopic(Event):
+    """`assignments` None: placed by rack from `start` and `shift`, drawn by the runtime, as `topic_id` is."""
+
+    name: str
+    num_partitions: int
+    replication_factor: int
+    assignments: tuple[Replicas, ...] | None
+    configs: Mapping[str, str]
+    validate_only: bool
+    topic_id: str
+    start: int
+    shift: int
+    policy_message: str | None = None
+
+
+@attrs.frozen(weakref_slot=False)
+class CreatePartitions(Event):
+    topic: str
+    total_count: int
+    assignments: tuple[Replicas, ...] | None
+    validate_only: bool = False
+
+
+@attrs.frozen(weakref_slot=False)
+class AlterIsr(Event):
+    """A leader says who is in sync (KIP-497's shape)."""
+
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    new_isr: Replicas
+    broker_epoch: int
+    leader_recovery_state: int = 0
+
+
+# --- brokers
+
+
+@attrs.frozen(weakref_slot=False)
+class BrokerGone(Event):
+    """The registration `epoch` of a live broker is no more."""
+
+    broker_id: int
+    epoch: int
+
+
+@attrs.frozen(weakref_slot=False)
+class ReplicaDied(Event):
+    """One partition of a broker's death, or of its disk's."""
+
+    topic: str
+    partition: int
+    broker: int
+
+
+@attrs.frozen(weakref_slot=False)
+class DeathDone(Event):
+    """Every partition of a death was decided."""
+
+    broker_id: int
+    epoch: int
+
+
+@attrs.frozen(weakref_slot=False)
+class BrokerCame(Event):
+    """A broker is registered that is not live; nothing of its former death is left to do. `last_epoch`: what
+    /kedge/brokers/<id> holds."""
+
+    broker: Broker
+    last_epoch: int | None
+
+
+@attrs.frozen(weakref_slot=False)
+class BrokerRedescribed(Event):
+    """A live broker says other endpoints or another rack under the same epoch."""
+
+    broker: Broker
+
+
+@attrs.frozen(weakref_slot=False)
+class DiskReported(Event):
+    """A broker answered for a partition: its disk is gone (error 56), or it is there."""
+
+    topic: str
+    partition: int
+    broker: int
+    gone: bool
+
+
+@attrs.frozen(weakref_slot=False)
+class DeletionAcknowledged(Event):
+    """A broker deleted replicas that it was told to."""
+
+    intents: tuple[DeleteIntent, ...]
+
+
+# --- the machine's own
+
+
+@attrs.frozen(weakref_slot=False)
+class PartitionDue(Event):
+    """Look at this partition again: a first leader, a leader for a leaderless one, a move to go on with."""
+
+    topic: str
+    partition: int
+
+
+@attrs.frozen(weakref_slot=False)
+class MoveDeadline(Event):
+    topic: str
+    partition: int
+
+
+@attrs.frozen(weakref_slot=False)
+class TopicKeyDue(Event):
+    """The topic's key is behind the R of its partitions for long enough."""
+
+    topic: str
+
+
+# --- what was found in the store
+
+
+@attrs.frozen(weakref_slot=False)
+class KafkaMoveFound(Event):
+    """Kafka's own adding_replicas and removing_replicas of one partition; `replicas`: what the key lists for it."""
+
+    topic: str
+    partition: int
+    replicas: Replicas
+    adding: Replicas
+    removing: Replicas
+
+
+@attrs.frozen(weakref_slot=False)
+class StrayIsrFound(Event):
+    """I has members outside R and T."""
+
+    topic: str
+    partition: int
+
+
+@attrs.frozen(weakref_slot=False)
+class TopicIdMissing(Event):
+    """A topic of an older Kafka has no id: it gets this one."""
+
+    topic: str
+    topic_id: str
+
+
+@attrs.frozen(weakref_slot=False)
+class IntentsDue(Event):
+    """Look at the open intents of a broker: some may be void."""
+
+    broker: int
+
+
+@attrs.frozen(weakref_slot=False)
+class StateKeyRead(Event):
+    """A state key was read again, since somebody else wrote it. `found` None: it is absent (version 0), or `problem`
+    says why it cannot be read."""
+
+    topic: str
+    partition: int
+    found: Partition | None
+    problem: str | None
+    at: KeyVersion
+
+
+@attrs.frozen(weakref_slot=False)
+class TopicKeyRead(Event):
+    """A topic's key was read, since somebody else wrote it. `found` None: it is absent (version 0), or `problem` says
+    why it cannot be read. `partitions` and `versions`: all that the store has of the topic."""
+
+    name: str
+    found: Topic | None
+    partitions: tuple[Partition, ...]
+    configs: Mapping[str, str]
+    versions: KeyVersions
+    kafka_moves: tuple[KafkaMoveFound, ...]
+    problem: str | None

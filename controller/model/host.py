@@ -1,0 +1,125 @@
+"""The host's side of the callbacks: the Protocol that a broker or a rig implements, and what it is handed.
+
+Calls come one at a time per broker, outside the loop thread. An exception means "not delivered": the broker stays dirty
+and is tried again. A receiver drops what carries an older controller, broker or leader epoch, or another topic_id; so
+calls may be repeated, reordered and lost without harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
+
+import attrs
+
+from controller.model.errors import ErrorCode
+from controller.model.values import Endpoint, Replicas, TopicPartition
+
+
+@attrs.frozen(weakref_slot=False)
+class LivePeer:
+    """A live broker as others are told of it."""
+
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+    endpoints: tuple[Endpoint, ...] = ()
+
+
+@attrs.frozen(weakref_slot=False)
+class LeaderAndIsrPartition:
+    """What one replica has to know. `target_replicas` None: not moving, or the broker declared a LeaderAndIsr version
+    below 3. `is_new`: the broker has no log of it by right (it is in T and not in I, or the partition still has the
+    leader epoch it was created with); otherwise a broker without a log answers KAFKA_STORAGE_ERROR."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    isr: Replicas
+    partition_epoch: int
+    replicas: Replicas
+    target_replicas: Replicas | None
+    is_new: bool
+    status_code: int
+    leader_recovery_state: int
+
+
+@attrs.frozen(weakref_slot=False)
+class LeaderAndIsrRequest:
+    """`full`: what is not named stops serving (and is never deleted: only stop_replica deletes)."""
+
+    broker_id: int
+    broker_epoch: int
+    controller_id: int
+    controller_epoch: int
+    full: bool
+    partitions: tuple[LeaderAndIsrPartition, ...]
+    live_leaders: tuple[LivePeer, ...]
+
+
+@attrs.frozen(weakref_slot=False)
+class StopReplicaPartition:
+    topic: str
+    topic_id: str
+    partition: int
+    leader_epoch: int
+    delete: bool
+
+
+@attrs.frozen(weakref_slot=False)
+class StopReplicaRequest:
+    broker_id: int
+    broker_epoch: int
+    controller_id: int
+    controller_epoch: int
+    partitions: tuple[StopReplicaPartition, ...]
+
+
+@attrs.frozen(weakref_slot=False)
+class PartitionMetadata:
+    topic: str
+    topic_id: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    isr: Replicas
+    partition_epoch: int
+    replicas: Replicas
+    offline_replicas: Replicas
+    status_code: int
+
+
+@attrs.frozen(weakref_slot=False)
+class UpdateMetadataRequest:
+    """`full`: what is not named is gone."""
+
+    broker_id: int
+    broker_epoch: int
+    controller_id: int
+    controller_epoch: int
+    full: bool
+    live_brokers: tuple[LivePeer, ...]
+    partitions: tuple[PartitionMetadata, ...]
+
+
+@attrs.frozen
+class HostResponse:
+    """`error`: for the request as a whole (STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH). `errors`: partitions that did
+    not go well; KAFKA_STORAGE_ERROR = this broker's disk for it is gone. A partition that is not named went well."""
+
+    error: ErrorCode = ErrorCode.NONE
+    errors: Mapping[TopicPartition, ErrorCode] = attrs.field(factory=dict)
+
+
+@runtime_checkable
+class Host(Protocol):
+    """What a host implements. Sync methods; a slow or raising one hurts no other broker and not the controller."""
+
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse: ...
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse: ...
+
+    def stop_replica(self, request: StopReplicaRequest) -> HostResponse: ...

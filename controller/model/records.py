@@ -1,0 +1,213 @@
+"""Records: small immutable values that say what changed. Nouns in the past tense, the journal's event names.
+
+A record holds what stood before and what stands after, so that it can be undone without asking anyone. Most are about
+one partition and differ only in name: `PartitionRecord`. How a record is applied, undone and journalled, and which keys
+and brokers it makes dirty, stands in the tables of `controller.state.tables`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from controller.model.values import Broker, DeleteIntent, Partition, Replicas, Topic
+
+
+@attrs.frozen(weakref_slot=False)
+class Record:
+    """Root of all records."""
+
+
+@attrs.frozen(weakref_slot=False)
+class PartitionRecord(Record):
+    """A partition was `before` and is `after`. `cause`: why, where the name alone does not say it."""
+
+    before: Partition
+    after: Partition
+    cause: str | None = None
+
+
+class LeaderElected(PartitionRecord):
+    """The leader changed or a partition got its first one; I may have shrunk with it."""
+
+
+class IsrChanged(PartitionRecord):
+    """I changed: as the leader told (`alter_isr`), or a dead follower was taken out."""
+
+
+class TargetSet(PartitionRecord):
+    """A reassignment was accepted."""
+
+
+class TargetReplaced(PartitionRecord):
+    """A running reassignment got another target, or another deadline."""
+
+
+class ReplicasGrown(PartitionRecord):
+    """R grew by members of T that entered I. The topic key is rewritten later (`reassignment.md`)."""
+
+
+class ReplicasChanged(PartitionRecord):
+    """R was replaced: a completing move (R := T), or what was found in the store."""
+
+
+class TargetCleared(PartitionRecord):
+    """The reassignment ended. `cause`: completed, cancelled, deadline, offline, topic deleted."""
+
+
+class IsrShrunk(PartitionRecord):
+    """I := I and T, the last row of a completed move."""
+
+
+class StateFound(PartitionRecord):
+    """Somebody else wrote the state key; `cause` says what was taken over. In the journal: ForeignChange."""
+
+
+@attrs.frozen(weakref_slot=False)
+class KeyVersion:
+    """Where a key stands: its version (0: it is absent) and its generation."""
+
+    version: int
+    generation: int
+
+
+@attrs.frozen(weakref_slot=False)
+class KeyVersions:
+    """Where the keys of a topic stand: its own, and the state key of each partition."""
+
+    topic: KeyVersion
+    states: tuple[KeyVersion, ...]
+    config: int  # version of the config key, 0 where there is none
+
+
+@attrs.frozen(weakref_slot=False)
+class TopicCreated(Record):
+    """A topic exists: its key, its config, and R of each partition. State keys follow."""
+
+    topic: Topic
+    assignments: tuple[Replicas, ...]
+    configs: Mapping[str, str] = attrs.field(factory=dict)
+
+
+@attrs.frozen(weakref_slot=False)
+class PartitionsAdded(Record):
+    """Partitions `first`, `first + 1`, ... of a topic exist. State keys follow."""
+
+    topic: Topic
+    first: int
+    assignments: tuple[Replicas, ...]
+
+
+@attrs.frozen(weakref_slot=False)
+class TopicFound(Record):
+    """A topic that was not known stands in the store, with these partitions (in the order of their ids)."""
+
+    topic: Topic
+    partitions: tuple[Partition, ...]
+    configs: Mapping[str, str]
+    versions: KeyVersions
+
+
+@attrs.frozen(weakref_slot=False)
+class TopicChanged(Record):
+    """What a topic's key says beside its partitions changed: it got a topic_id, or somebody else's fields."""
+
+    before: Topic
+    after: Topic
+    cause: str
+
+
+@attrs.frozen(weakref_slot=False)
+class BrokerRegistered(Record):
+    """A broker was admitted, or its endpoints or rack changed. `before`: what it was, None if it was not live."""
+
+    broker: Broker
+    before: Broker | None = None
+    last_epoch: int | None = None  # what /kedge/brokers/<id> held before
+
+
+@attrs.frozen(weakref_slot=False)
+class BrokerLeft(Record):
+    """A live broker's registration ended; its death is worked off partition by partition until DeathWorkedOff."""
+
+    broker: Broker
+
+
+@attrs.frozen(weakref_slot=False)
+class DeathWorkedOff(Record):
+    """Every partition of a dead broker was looked at: it may come again. Not in the journal."""
+
+    broker_id: int
+    epoch: int
+
+
+@attrs.frozen(weakref_slot=False)
+class DiskGone(Record):
+    """A broker reported the disk of a partition as gone, or back again. Kept in memory only."""
+
+    topic: str
+    partition: int
+    broker: int
+    gone: bool
+
+
+@attrs.frozen(weakref_slot=False)
+class DeleteIntended(Record):
+    """A removed replica must be deleted on its broker; durable in the same commit."""
+
+    intent: DeleteIntent
+
+
+@attrs.frozen(weakref_slot=False)
+class ReplicaDeleted(Record):
+    """The broker acknowledged the deletion."""
+
+    intent: DeleteIntent
+
+
+@attrs.frozen(weakref_slot=False)
+class IntentDropped(Record):
+    """An intent became void: its broker is a member of the partition again."""
+
+    intent: DeleteIntent
+    cause: str
+
+
+@attrs.frozen(weakref_slot=False)
+class KeysRewritten(Record):
+    """A topic's key is written again, with the R that grew since."""
+
+    topic: str
+
+
+@attrs.frozen(weakref_slot=False)
+class KeyVersionFound(Record):
+    """The key of a partition (of a topic: partition None) was read again and stands at `found`. Not in the
+    journal."""
+
+    topic: str
+    partition: int | None
+    found: KeyVersion
+    before: KeyVersion
+
+
+@attrs.frozen(weakref_slot=False)
+class ForeignChange(Record):
+    """Somebody else wrote a key of ours; `detail` says what was taken over and what is overwritten. The key is
+    written again."""
+
+    topic: str
+    partition: int | None
+    detail: str
+
+
+@attrs.frozen(weakref_slot=False)
+class BadKey(Record):
+    """The key of a partition (of a topic: partition None) cannot be read: `problem`. None: it can again; `before` is
+    the problem that it had."""
+
+    topic: str
+    partition: int | None
+    problem: str | None
+    before: str | None = None

@@ -1,0 +1,152 @@
+"""What callers of the admin API hand in and get back: the shape of Kafka's AdminClient, in Python spelling."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from controller.model.values import Replicas
+
+BROKER_ID_MAX = 2**31 - 1
+
+
+def as_replicas(value: object, what: str) -> Replicas:
+    """`value` as a tuple of ints, whatever their meaning; TypeError for anything that is no sequence of ints."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+        raise TypeError(f"{what} must be a sequence of broker ids, not {value!r:.200}")
+    if any(type(broker) is not int for broker in value):
+        raise TypeError(f"{what} must hold ints only: {value!r:.200}")
+    return tuple(value)
+
+
+def _as_assignments(value: object) -> tuple[Replicas, ...] | None:
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        if set(value) != set(range(len(value))):
+            raise ValueError(f"replica_assignments must name the partitions 0..n-1: {sorted(value)!r:.200}")
+        value = [value[i] for i in range(len(value))]
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+        raise TypeError(f"replica_assignments must be a sequence or a mapping, not {value!r:.200}")
+    return tuple(as_replicas(replicas, f"replica_assignments[{i}]") for i, replicas in enumerate(value))
+
+
+def _require_int(_: object, attribute: attrs.Attribute[int], value: object) -> None:
+    if type(value) is not int:
+        raise TypeError(f"{attribute.name} must be an int, not {value!r:.200}")
+
+
+def _as_configs(value: Mapping[str, str]) -> dict[str, str]:
+    if not isinstance(value, Mapping) or any(type(k) is not str or type(v) is not str for k, v in value.items()):
+        raise TypeError(f"configs must map str to str, not {value!r:.200}")
+    return dict(value)
+
+
+@attrs.frozen
+class NewTopic:
+    """A topic to create: by count and replication factor (-1 = the controller's default), or by assignment
+    (partition id -> broker ids, or a list of them). TypeError where a field is not of its kind."""
+
+    num_partitions: int = attrs.field(default=-1, validator=_require_int)
+    replication_factor: int = attrs.field(default=-1, validator=_require_int)
+    replica_assignments: tuple[Replicas, ...] | None = attrs.field(default=None, converter=_as_assignments)
+    configs: Mapping[str, str] = attrs.field(factory=dict, converter=_as_configs)
+
+
+@attrs.frozen
+class NewPartitions:
+    """`total_count`: how many partitions the topic has afterwards; `new_assignments`: one list per added one."""
+
+    total_count: int = attrs.field(validator=_require_int)
+    new_assignments: tuple[Replicas, ...] | None = attrs.field(default=None, converter=_as_assignments)
+
+
+def _as_target(value: Sequence[int]) -> Replicas:
+    return as_replicas(value, "target_replicas")
+
+
+@attrs.frozen
+class NewPartitionReassignment:
+    """T: the whole final replica list, preferred leader first (KIP-455)."""
+
+    target_replicas: Replicas = attrs.field(converter=_as_target)
+
+
+@attrs.frozen(kw_only=True)
+class AlterReassignmentsOptions:
+    """`timeout_ms`: until the commit. `move_timeout_ms`: relative deadline of the whole move, after which it cancels
+    itself (None: none). `force`: cancel even where no live in-sync replica would remain in R.
+    `allow_replication_factor_change`: KIP-860."""
+
+    timeout_ms: int = attrs.field(default=60_000, validator=_require_int)
+    move_timeout_ms: int | None = None
+    allow_replication_factor_change: bool = True
+    force: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if self.timeout_ms < 0:
+            raise ValueError(f"timeout_ms must not be negative: {self.timeout_ms}")
+        if self.move_timeout_ms is not None:
+            if type(self.move_timeout_ms) is not int:
+                raise TypeError(f"move_timeout_ms must be an int or None, not {self.move_timeout_ms!r:.80}")
+            if not 0 < self.move_timeout_ms <= 2**53:
+                raise ValueError(f"move_timeout_ms must be within 1..2^53: {self.move_timeout_ms}")
+
+
+@attrs.frozen
+class ReassignmentAnswer:
+    """What an accepted alteration left. `target_replicas` None: nothing is running now. `origin`: R before the first
+    request of the move that runs or was just cancelled; reassigning to it rolls the move back."""
+
+    replicas: Replicas
+    target_replicas: Replicas | None
+    origin: Replicas
+
+
+@attrs.frozen
+class WaitingOn:
+    """A target that is not in sync yet; `down`: its broker, or its disk, is gone."""
+
+    broker: int
+    down: bool
+
+
+@attrs.frozen
+class PartitionReassignment:
+    """A running move as it is listed. `adding` = T without R, `removing` = R without T; times in Unix ms."""
+
+    replicas: Replicas
+    target_replicas: Replicas
+    isr: Replicas
+    adding: Replicas
+    removing: Replicas
+    origin: Replicas
+    waiting_on: tuple[WaitingOn, ...]
+    started_at: int
+    deadline_at: int | None
+
+
+@attrs.frozen
+class AcceptedIsr:
+    """What `alter_isr` is answered with: I as committed, and the partition epoch (generation of the state key)."""
+
+    isr: Replicas
+    partition_epoch: int
+
+
+@attrs.frozen
+class TopicDescription:
+    """A topic as created, or as it would be (`validate_only`)."""
+
+    name: str
+    topic_id: str
+    assignments: tuple[Replicas, ...]
+
+
+class ElectionType(enum.Enum):
+    """PREFERRED: R[0] is to lead. UNCLEAN: a partition without leader takes one from outside I, losing records."""
+
+    PREFERRED = "preferred"
+    UNCLEAN = "unclean"

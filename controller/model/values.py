@@ -1,0 +1,190 @@
+"""The things of a cluster as values: partitions, moves, topics, brokers.
+
+A `Partition` is what rules read and what they answer with; a change is a new value, never a write to an old one. The
+names are Kafka's: R = `replicas` (topic key), I = `isr` and T = `target_replicas` (state key, KIP-455).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+import attrs
+
+Replicas: TypeAlias = tuple[int, ...]
+"""Broker ids, preferred leader first."""
+
+Extra: TypeAlias = Mapping[str, object]
+"""Fields of a key that this version does not know; kept as they were read and written back."""
+
+NO_LEADER: Final = -1
+NO_EPOCH: Final = -1  # the leader epoch of a partition that has no state key yet
+
+
+@attrs.frozen(order=True, weakref_slot=False)
+class TopicPartition:
+    """A partition's name at the edge of the API. TypeError for a topic that is no str or a partition that is no int;
+    whether it exists is answered by the controller."""
+
+    topic: str
+    partition: int
+
+    def __attrs_post_init__(self) -> None:
+        if type(self.topic) is not str or type(self.partition) is not int:
+            raise TypeError(f"TopicPartition takes a str and an int, not {self.topic!r:.80}, {self.partition!r:.80}")
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@attrs.frozen(weakref_slot=False)
+class Move:
+    """What a partition that is being reassigned must remember, beside `targetReplicas` in the state key (KIP-455).
+
+    `target`: T, the whole final replica list. `origin`: R before the first request, kept by an override. Times are
+    Unix milliseconds; `deadline_ms` None = no deadline.
+    """
+
+    target: Replicas
+    origin: Replicas
+    started_ms: int
+    deadline_ms: int | None = None
+
+
+@attrs.frozen(weakref_slot=False)
+class Partition:
+    """One partition as the controller sees it. Without a state key: isr (), leader -1, leader_epoch -1.
+
+    `status_code`: 0 online, -1 read-only, 1 offline (KIP-694). `leader_recovery_state`: 1 after an unclean election.
+    """
+
+    topic: str
+    partition: int
+    replicas: Replicas
+    isr: Replicas
+    leader: int
+    leader_epoch: int
+    move: Move | None = None
+    status_code: int = 0
+    leader_recovery_state: int = 0
+    extra: Extra | None = None
+
+    @property
+    def target_replicas(self) -> Replicas | None:
+        """T, or None when the partition is not being reassigned."""
+        return None if self.move is None else self.move.target
+
+    @property
+    def has_state(self) -> bool:
+        """Whether a state key stands behind it: a partition whose replicas were all dead since its creation has
+        none."""
+        return bool(self.isr)
+
+    @property
+    def members(self) -> Replicas:
+        """R, then what only T adds: everyone who may hold a log of it by right."""
+        if self.move is None:
+            return self.replicas
+        return self.replicas + tuple(b for b in self.move.target if b not in self.replicas)
+
+    @property
+    def tp(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+
+@attrs.frozen(weakref_slot=False)
+class Topic:
+    """A topic without its partitions' state. `retired_epochs`: partition id -> last leader epoch of a partition that a
+    reduction purged. `adding`, `removing`: what Kafka's topic key v2/v3 says of moves that run (partition -> ids)."""
+
+    name: str
+    topic_id: str
+    retired_epochs: Mapping[int, int] = attrs.field(factory=dict)
+    extra: Extra | None = None
+
+    def created_epoch(self, partition: int) -> int:
+        """The leader epoch that `partition` is created with."""
+        return self.retired_epochs.get(partition, NO_EPOCH) + 1
+
+
+@attrs.frozen
+class Endpoint:
+    """Where a broker listens: `SSL://host:9093` under a listener name."""
+
+    listener: str
+    host: str
+    port: int
+    protocol: str = "PLAINTEXT"
+
+
+def _rack_or_none(rack: str | None) -> str | None:
+    return rack or None
+
+
+@attrs.frozen
+class BrokerRegistration:
+    """What a broker says of itself when it registers (KIP-36: `rack`, None = no rack; an empty string is none, too).
+
+    `leader_and_isr_version`: below 3 the broker is told no `target_replicas`. ValueError and TypeError where a field
+    is not of its kind.
+    """
+
+    broker_id: int
+    host: str = "localhost"
+    port: int = 9092
+    rack: str | None = attrs.field(default=None, converter=_rack_or_none)
+    endpoints: tuple[Endpoint, ...] = ()
+    leader_and_isr_version: int = 3
+    extra: Extra | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if type(self.broker_id) is not int or type(self.host) is not str or type(self.port) is not int:
+            raise TypeError(f"a registration needs int broker_id, str host, int port: {self!r:.200}")
+        if self.rack is not None and type(self.rack) is not str:
+            raise TypeError(f"rack is a str or None, not {self.rack!r:.80}")
+        if not 0 <= self.broker_id <= 2**31 - 1:
+            raise ValueError(f"broker_id {self.broker_id} is not within 0..2^31-1")
+        if not -1 <= self.port <= 65535:
+            raise ValueError(f"port {self.port} is not within -1..65535")
+
+
+@attrs.frozen
+class Broker:
+    """A registered broker: what it said, and the epoch of its registration (`created` of its key)."""
+
+    registration: BrokerRegistration
+    epoch: int
+
+    @property
+    def broker_id(self) -> int:
+        return self.registration.broker_id
+
+    @property
+    def rack(self) -> str | None:
+        return self.registration.rack
+
+
+@attrs.frozen(weakref_slot=False)
+class DeleteIntent:
+    """A replica that must be deleted, durable until its broker acknowledged StopReplica(delete)."""
+
+    broker: int
+    topic: str
+    topic_id: str
+    partition: int
+    leader_epoch: int
+
+
+@attrs.frozen
+class Settings:
+    """What an embedding host sets; Kafka's names with underscores. Times in the unit that the name ends in."""
+
+    num_partitions: int = 1
+    default_replication_factor: int = 1
+    unclean_leader_election_enable: bool = False
+    registration_version: int = 5
+    commit_linger_ms: int = 0
+    commit_decisions_max: int = 1000
+    topic_rewrite_interval_ms: int = 1000
+    callback_deadline_ms: int = 30_000
+    inbox_max: int = 100_000

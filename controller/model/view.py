@@ -1,0 +1,75 @@
+"""What a rule may see of the state: read-only, by Kafka's names. How rows are packed is the state's secret."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from controller.model.records import KeyVersion
+from controller.model.values import Broker, DeleteIntent, Partition, Settings, Topic
+
+
+class ClusterView(Protocol):
+    """The state as rules read it: everything decided so far in this batch included."""
+
+    @property
+    def controller_id(self) -> int: ...
+
+    @property
+    def controller_epoch(self) -> int: ...
+
+    @property
+    def settings(self) -> Settings: ...
+
+    @property
+    def brokers(self) -> Mapping[int, Broker]:
+        """The live brokers by id: registered, and admitted by this controller."""
+
+    @property
+    def dying(self) -> Mapping[int, int]:
+        """Brokers whose death is being worked off: id -> the epoch that died."""
+
+    def topic(self, name: str) -> Topic | None: ...
+
+    def topic_names(self) -> Iterable[str]: ...
+
+    def topic_config(self, name: str) -> Mapping[str, str]:
+        """The topic's own settings, empty where it has none."""
+
+    def partition_count(self, topic: str) -> int:
+        """0 for an unknown topic."""
+
+    def partition(self, topic: str, partition: int) -> Partition | None: ...
+
+    def partitions_of(self, topic: str) -> Iterable[Partition]: ...
+
+    def partitions_on(self, broker: int) -> list[Partition]:
+        """Every partition that has `broker` in R, I or T."""
+
+    def moving(self) -> Iterable[Partition]:
+        """Every partition that is being reassigned, in the order in which the moves were accepted."""
+
+    def partition_epoch(self, partition: Partition) -> int:
+        """The generation that the state key has once this batch is committed; -1 where it has no state key."""
+
+    def key_version(self, topic: str, partition: int | None) -> KeyVersion:
+        """Where the state key of a partition (partition None: the topic's key) was last known to stand."""
+
+    def unreadable(self, topic: str, partition: int | None = None) -> str | None:
+        """Why the topic's key, or the partition's state key, cannot be read; None where it can."""
+
+    def disk_gone(self, partition: Partition, broker: int) -> bool:
+        """Whether `broker` reported its disk for this partition as gone."""
+
+    def open_intents(self, broker: int) -> Iterable[DeleteIntent]:
+        """What `broker` has yet to delete."""
+
+    def open_intent(self, broker: int, topic_id: str, partition: int) -> DeleteIntent | None: ...
+
+    def colliding_topic(self, name: str) -> str | None:
+        """Another topic whose name differs from `name` only in '.' against '_'."""
+
+
+def is_alive(view: ClusterView, partition: Partition, broker: int) -> bool:
+    """Whether the replica of `partition` on `broker` can serve: its broker is live, its disk is not gone."""
+    return broker in view.brokers and not view.disk_gone(partition, broker)

@@ -1,0 +1,98 @@
+"""Brokers come, go and report. A death is worked off partition by partition; a birth waits behind the death before it, so
+that a bounce (another broker epoch) is a death, then a birth, and hides nothing.
+"""
+
+from __future__ import annotations
+
+from controller.model.events import (
+    BrokerCame,
+    BrokerGone,
+    BrokerRedescribed,
+    DeathDone,
+    Decision,
+    DeletionAcknowledged,
+    DiskReported,
+    Event,
+    PartitionDue,
+    ReplicaDied,
+)
+from controller.model.records import (
+    BrokerLeft,
+    BrokerRegistered,
+    DeathWorkedOff,
+    DiskGone,
+    Record,
+    ReplicaDeleted,
+)
+from controller.model.values import NO_LEADER, Partition
+from controller.model.view import ClusterView
+
+
+def broker_gone(view: ClusterView, event: BrokerGone) -> Decision:
+    """The broker is dead from now on; what it led or was in sync with follows."""
+    broker = view.brokers.get(event.broker_id)
+    if broker is None or broker.epoch != event.epoch:
+        return Decision()
+    died = expand_death(view, event.broker_id, event.now_ms)
+    done = DeathDone(event.now_ms, event.broker_id, event.epoch)
+    return Decision((BrokerLeft(broker),), expand=(*died, done))
+
+
+def expand_death(view: ClusterView, broker_id: int, now_ms: int) -> tuple[Event, ...]:
+    """An event for every partition that `broker_id` leads or is in sync with; those it leads first."""
+    touched = [p for p in view.partitions_on(broker_id) if broker_id in p.isr]
+    touched.sort(key=lambda p: p.leader != broker_id)
+    return tuple(ReplicaDied(now_ms, p.topic, p.partition, broker_id) for p in touched)
+
+
+def death_done(view: ClusterView, event: DeathDone) -> Decision:
+    if view.dying.get(event.broker_id) != event.epoch:
+        return Decision()
+    return Decision((DeathWorkedOff(event.broker_id, event.epoch),))
+
+
+def broker_came(view: ClusterView, event: BrokerCame) -> Decision:
+    """The broker is live; what waits for it is looked at again."""
+    broker_id = event.broker.broker_id
+    if broker_id in view.brokers or broker_id in view.dying:
+        return Decision()
+    due = tuple(
+        PartitionDue(event.now_ms, p.topic, p.partition) for p in view.partitions_on(broker_id) if _waits(p, broker_id)
+    )
+    return Decision((BrokerRegistered(event.broker, None, event.last_epoch),), expand=due)
+
+
+def _waits(partition: Partition, broker_id: int) -> bool:
+    return partition.leader in (NO_LEADER, broker_id) or partition.move is not None
+
+
+def broker_redescribed(view: ClusterView, event: BrokerRedescribed) -> Decision:
+    """Other endpoints or another rack of a live broker: everyone is told, nobody is elected."""
+    before = view.brokers.get(event.broker.broker_id)
+    if before is None or before.epoch != event.broker.epoch or before == event.broker:
+        return Decision()
+    return Decision((BrokerRegistered(event.broker, before, before.epoch),))
+
+
+def disk_reported(view: ClusterView, event: DiskReported) -> Decision:
+    """The replica counts as offline while its disk is gone."""
+    partition = view.partition(event.topic, event.partition)
+    if partition is None or view.disk_gone(partition, event.broker) == event.gone:
+        return Decision()
+    record = DiskGone(event.topic, event.partition, event.broker, event.gone)
+    if event.gone:
+        follow: Event = ReplicaDied(event.now_ms, event.topic, event.partition, event.broker)
+    else:
+        follow = PartitionDue(event.now_ms, event.topic, event.partition)
+    return Decision((record,), expand=(follow,))
+
+
+def deletion_acknowledged(view: ClusterView, event: DeletionAcknowledged) -> Decision:
+    """Intents that are still open go; a late acknowledgement of one that was dropped or replaced changes nothing."""
+    records: tuple[Record, ...] = tuple(
+        ReplicaDeleted(intent)
+        for intent in event.intents
+        if view.open_intent(intent.broker, intent.topic_id, intent.partition) == intent
+    )
+    return Decision(records)
+

@@ -1,0 +1,200 @@
+"""What is found in the store: Kafka's own running moves, stray members of I, keys that somebody else wrote.
+
+Of a state key that another writer changed only isr and leader_recovery_state are taken over (such writers drop the fields
+that they do not know), of a topic key only new partitions; the rest is reported and written back from the state.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from controller.model.events import (
+    Decision,
+    Event,
+    IntentsDue,
+    KafkaMoveFound,
+    PartitionDue,
+    StateKeyRead,
+    StrayIsrFound,
+    TopicIdMissing,
+    TopicKeyDue,
+    TopicKeyRead,
+)
+from controller.model.records import (
+    BadKey,
+    ForeignChange,
+    IntentDropped,
+    KeysRewritten,
+    KeyVersionFound,
+    PartitionsAdded,
+    Record,
+    ReplicasChanged,
+    StateFound,
+    TargetSet,
+    TopicChanged,
+    TopicFound,
+)
+from controller.model.values import Move, Partition, Topic
+from controller.model.view import ClusterView
+from controller.rules.progress import drop_intents, settle
+
+
+def kafka_move_found(view: ClusterView, event: KafkaMoveFound) -> Decision:
+    """Kafka's adding and removing become T = replicas without removing; origin = replicas without adding, which R
+    starts from and grows by what is in I."""
+    partition = view.partition(event.topic, event.partition)
+    if partition is None or partition.move is not None or not partition.has_state:
+        return Decision()
+    origin = tuple(b for b in event.replicas if b not in event.adding)
+    target = tuple(b for b in event.replicas if b not in event.removing)
+    if not origin or not target or origin == target:
+        return Decision()
+    after = attrs.evolve(
+        partition,
+        replicas=origin + tuple(b for b in event.adding if b in partition.isr and b in event.replicas),
+        move=Move(target, origin, event.now_ms),
+        leader_epoch=partition.leader_epoch + 1,
+    )
+    void = drop_intents(view, partition, target, "member again")
+    settled, _ = settle(view, after)
+    accepted = TargetSet(partition, after, "adding_replicas, removing_replicas")
+    return Decision((accepted, KeysRewritten(event.topic), *void, *settled))  # clears Kafka's two maps as well
+
+
+def stray_isr_found(view: ClusterView, event: StrayIsrFound) -> Decision:
+    """Members of I outside R and T join R."""
+    partition = view.partition(event.topic, event.partition)
+    if partition is None:
+        return Decision()
+    strays = tuple(b for b in partition.isr if b not in partition.members)
+    if not strays:
+        return Decision()
+    after = attrs.evolve(partition, replicas=partition.replicas + strays)
+    return Decision((ReplicasChanged(partition, after, "isr outside replicas"),))
+
+
+def topic_id_missing(view: ClusterView, event: TopicIdMissing) -> Decision:
+    topic = view.topic(event.topic)
+    if topic is None or topic.topic_id:
+        return Decision()
+    return Decision((TopicChanged(topic, attrs.evolve(topic, topic_id=event.topic_id), "topic_id given"),))
+
+
+def topic_key_due(view: ClusterView, event: TopicKeyDue) -> Decision:
+    """The topic's key is written again with the R that grew since."""
+    return Decision() if view.topic(event.topic) is None else Decision((KeysRewritten(event.topic),))
+
+
+def intents_due(view: ClusterView, event: IntentsDue) -> Decision:
+    """Intents are dropped that became void: their broker is a member of the partition again."""
+    dropped: list[Record] = []
+    for intent in view.open_intents(event.broker):
+        partition = view.partition(intent.topic, intent.partition)
+        topic = view.topic(intent.topic)
+        if partition is None or topic is None or topic.topic_id != intent.topic_id:
+            continue
+        if event.broker in partition.members:
+            dropped.append(IntentDropped(intent, "member again"))
+    return Decision(tuple(dropped))
+
+
+def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
+    """Take over what may be taken over, write back the rest."""
+    partition = view.partition(event.topic, event.partition)
+    if partition is None:
+        return Decision()
+    known = view.key_version(event.topic, event.partition)
+    records: list[Record] = []
+    if known != event.at:
+        records.append(KeyVersionFound(event.topic, event.partition, event.at, known))
+    was_unreadable = view.unreadable(event.topic, event.partition)
+    if was_unreadable:
+        return _readable_again(view, partition, event, records, was_unreadable)
+    if known == event.at or (event.found is None and event.problem is None and not partition.has_state):
+        return Decision(tuple(records))
+    if event.found is None:
+        detail = event.problem or "deleted by somebody else"
+        records.append(ForeignChange(event.topic, event.partition, f"{detail}; written again"))
+        return Decision(tuple(records))
+    return _take_over(view, partition, event.found, records)
+
+
+def _take_over(view: ClusterView, partition: Partition, found: Partition, records: list[Record]) -> Decision:
+    legal = set(found.isr) <= set(partition.members) and (partition.leader in found.isr or partition.leader == -1)
+    after = attrs.evolve(partition, extra={**(partition.extra or {}), **(found.extra or {})} or None)
+    detail = "nothing taken over, written again"
+    if legal and (found.isr, found.leader_recovery_state) != (partition.isr, partition.leader_recovery_state):
+        after = attrs.evolve(after, isr=found.isr, leader_recovery_state=found.leader_recovery_state)
+        detail = f"isr {list(found.isr)} taken over"
+    settled, _ = settle(view, after)
+    return Decision((*records, StateFound(partition, after, detail), *settled))
+
+
+def _readable_again(
+    view: ClusterView, partition: Partition, event: StateKeyRead, records: list[Record], was: str
+) -> Decision:
+    if event.problem is not None or (event.found is None and not event.at.version):
+        return Decision()  # an unreadable key that was deleted says nothing of the logs: still nobody may lead
+    found = event.found or partition
+    mended = BadKey(event.topic, event.partition, None, was)
+    due = PartitionDue(event.now_ms, event.topic, event.partition)
+    return Decision((*records, mended, StateFound(partition, found, "readable again")), expand=(due,))
+
+
+def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
+    """A topic that is not known is taken over whole; of a known one new partitions are, and fields that we do not
+    know; everything else is written back."""
+    was_unreadable = view.unreadable(event.name)
+    known = view.topic(event.name)
+    if known is None:
+        return _unknown_topic(event, was_unreadable)
+    at = view.key_version(event.name, None)
+    if at == event.versions.topic:
+        return Decision()
+    records: list[Record] = [KeyVersionFound(event.name, None, event.versions.topic, at)]
+    if event.found is None:
+        detail = event.problem or "deleted by somebody else"
+        records.append(ForeignChange(event.name, None, f"{detail}; written again"))
+        return Decision(tuple(records))
+    return _known_topic(view, event, records)
+
+
+def _unknown_topic(event: TopicKeyRead, was_unreadable: str | None) -> Decision:
+    if event.problem is not None:
+        return Decision((BadKey(event.name, None, event.problem, was_unreadable),))
+    mended = (BadKey(event.name, None, None, was_unreadable),) if was_unreadable else ()
+    if event.found is None:
+        return Decision(mended)
+    topic = event.found
+    follow = follow_up(event.now_ms, topic, event.partitions)
+    found = TopicFound(topic, event.partitions, event.configs, event.versions)
+    return Decision((*mended, found), expand=(*event.kafka_moves, *follow))
+
+
+def follow_up(now_ms: int, topic: Topic, partitions: tuple[Partition, ...]) -> tuple[Event, ...]:
+    """What there is to do for a topic that was read whole: strays in I, partitions without a leader, running moves."""
+    events: list[Event] = []
+    for p in partitions:
+        if not set(p.isr) <= set(p.members):
+            events.append(StrayIsrFound(now_ms, p.topic, p.partition))
+        if p.leader not in p.isr or p.move is not None:
+            events.append(PartitionDue(now_ms, p.topic, p.partition))
+    return tuple(events)
+
+
+def _known_topic(view: ClusterView, event: TopicKeyRead, records: list[Record]) -> Decision:
+    topic = view.topic(event.name)
+    assert topic is not None and event.found is not None
+    count = view.partition_count(event.name)
+    added = tuple(p.replicas for p in event.partitions[count:])
+    if event.found.extra != topic.extra and event.found.extra:
+        merged = attrs.evolve(topic, extra={**(topic.extra or {}), **event.found.extra})
+        records.append(TopicChanged(topic, merged, "fields of somebody else's"))
+        topic = merged
+    ours = tuple(p.replicas for p in view.partitions_of(event.name))
+    if tuple(p.replicas for p in event.partitions[:count]) != ours:
+        records.append(ForeignChange(event.name, None, "replicas changed by somebody else; written again"))
+    if added:
+        records.append(PartitionsAdded(topic, count, added))
+    due = tuple(PartitionDue(event.now_ms, event.name, count + i) for i in range(len(added)))
+    return Decision(tuple(records), expand=(*event.kafka_moves, *due))

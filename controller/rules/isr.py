@@ -1,0 +1,83 @@
+"""What a leader says of its in-sync replicas (`alter_isr`, the shape of KIP-497). Checks in order, first match wins; an ISR
+change does not raise the leader epoch. After it the move, if one runs, grows or completes in the same Decision.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from controller.model.errors import (
+    ApiError,
+    FencedLeaderEpoch,
+    IneligibleReplica,
+    InvalidRequest,
+    InvalidUpdateVersion,
+    NotController,
+    StaleBrokerEpoch,
+    StorageError,
+    UnknownTopicOrPartition,
+)
+from controller.model.events import AlterIsr, Decision, refuse
+from controller.model.records import IsrChanged
+from controller.model.values import Partition
+from controller.model.view import ClusterView, is_alive
+from controller.rules.progress import settle
+
+
+def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
+    """Reply None = accepted (the runtime answers with what was committed), else the error."""
+    broker = view.brokers.get(event.leader)
+    if broker is None or broker.epoch != event.broker_epoch:
+        known = "not registered" if broker is None else f"registered under epoch {broker.epoch}"
+        return refuse(StaleBrokerEpoch(f"broker {event.leader} with epoch {event.broker_epoch} is {known}"))
+    partition = view.partition(event.topic, event.partition)
+    if partition is None or not partition.has_state:
+        return refuse(UnknownTopicOrPartition(f"there is no partition {event.topic}-{event.partition}"))
+    if problem := view.unreadable(event.topic, event.partition):
+        return refuse(StorageError(problem))
+    if error := _check_epochs(view, partition, event):
+        return refuse(error)
+    if event.new_isr == partition.isr and event.leader_recovery_state == partition.leader_recovery_state:
+        return Decision()
+    if error := _check_content(view, partition, event):
+        return refuse(error)
+    after = attrs.evolve(partition, isr=event.new_isr, leader_recovery_state=event.leader_recovery_state)
+    settled, _ = settle(view, after)
+    return Decision((IsrChanged(partition, after), *settled))
+
+
+def _check_epochs(view: ClusterView, partition: Partition, event: AlterIsr) -> ApiError | None:
+    name = f"{event.topic}-{event.partition}"
+    epoch = view.partition_epoch(partition)
+    if event.leader_epoch > partition.leader_epoch or event.partition_epoch > epoch:
+        return NotController(
+            f"{name}: the request knows leader epoch {event.leader_epoch} and partition epoch {event.partition_epoch}, "
+            f"this controller {partition.leader_epoch} and {epoch}"
+        )
+    if event.leader_epoch < partition.leader_epoch:
+        return FencedLeaderEpoch(f"{name}: leader epoch is {partition.leader_epoch}, not {event.leader_epoch}")
+    if event.leader != partition.leader:
+        return InvalidRequest(f"{name}: {event.leader} does not lead, {partition.leader} does")
+    same = event.new_isr == partition.isr and event.leader_recovery_state == partition.leader_recovery_state
+    if event.partition_epoch < epoch and not same:
+        return InvalidUpdateVersion(f"{name}: partition epoch is {epoch}, not {event.partition_epoch}")
+    return None
+
+
+def _check_content(view: ClusterView, partition: Partition, event: AlterIsr) -> ApiError | None:
+    name = f"{event.topic}-{event.partition}"
+    new_isr = event.new_isr
+    dead = [b for b in new_isr if b in partition.members and not is_alive(view, partition, b)]
+    if dead:
+        return IneligibleReplica(f"{name}: {dead} of the new isr {list(new_isr)} are not alive")
+    strangers = [b for b in new_isr if b not in partition.members]
+    if strangers or not new_isr or event.leader not in new_isr or len(set(new_isr)) != len(new_isr):
+        return InvalidRequest(
+            f"{name}: an isr holds the leader {event.leader} and only members of {list(partition.members)}, each once; "
+            f"got {list(new_isr)}"
+        )
+    if event.leader_recovery_state not in (0, 1):
+        return InvalidRequest(f"{name}: leader_recovery_state is 0 or 1, not {event.leader_recovery_state}")
+    if event.leader_recovery_state == 1 and (len(new_isr) > 1 or partition.leader_recovery_state == 0):
+        return InvalidRequest(f"{name}: a leader that recovers is alone in its isr, and none goes back to recovering")
+    return None

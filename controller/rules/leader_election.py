@@ -1,0 +1,135 @@
+"""Who leads. Candidates stand in the order of R, then members of T; they must be in I and alive. I never gets empty: when
+nobody in I is alive the partition has no leader and keeps its I, unless unclean election is allowed for the topic.
+
+Every change of leader, and every removal of a dead follower from I, raises the leader epoch by one.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from controller.model.errors import (
+    ApiError,
+    ElectionNotNeeded,
+    EligibleLeadersNotAvailable,
+    PreferredLeaderNotAvailable,
+    StorageError,
+    UnknownTopicOrPartition,
+)
+from controller.model.events import Decision, ElectLeader, PartitionDue, ReplicaDied, refuse
+from controller.model.records import IsrChanged, LeaderElected, Record
+from controller.model.values import NO_LEADER, Partition
+from controller.model.view import ClusterView, is_alive
+from controller.rules.progress import settle
+
+UNCLEAN = "unclean.leader.election.enable"
+
+
+def elect_first(view: ClusterView, partition: Partition) -> Partition | None:
+    """A new partition with its first leader: the first live replica of R, I = the live ones. None if none lives."""
+    alive = tuple(b for b in partition.replicas if is_alive(view, partition, b))
+    topic = view.topic(partition.topic)
+    if not alive or topic is None:
+        return None
+    epoch = topic.created_epoch(partition.partition)
+    return attrs.evolve(partition, leader=alive[0], isr=alive, leader_epoch=epoch)
+
+
+def elect_offline(view: ClusterView, partition: Partition, *, unclean: bool) -> Partition | None:
+    """The partition with another leader than its present one, which is dead, gone or none; None if it stays
+    leaderless as it is."""
+    isr = tuple(b for b in partition.isr if is_alive(view, partition, b))
+    leader = next((b for b in partition.members if b in isr), NO_LEADER)
+    epoch = partition.leader_epoch + 1
+    if leader != NO_LEADER:
+        return attrs.evolve(partition, leader=leader, isr=isr, leader_epoch=epoch)
+    outside = next((b for b in partition.replicas if is_alive(view, partition, b)), NO_LEADER) if unclean else NO_LEADER
+    if outside != NO_LEADER:
+        return attrs.evolve(partition, leader=outside, isr=(outside,), leader_epoch=epoch, leader_recovery_state=1)
+    return None if partition.leader == NO_LEADER else attrs.evolve(partition, leader=NO_LEADER, leader_epoch=epoch)
+
+
+def is_unclean_allowed(view: ClusterView, topic: str) -> bool:
+    """The topic's own `unclean.leader.election.enable`, else the controller's."""
+    own = view.topic_config(topic).get(UNCLEAN)
+    return view.settings.unclean_leader_election_enable if own is None else own.strip().lower() == "true"
+
+
+def replica_died(view: ClusterView, event: ReplicaDied) -> Decision:
+    """A replica's broker or disk is gone: another leader, or I without the dead."""
+    partition = view.partition(event.topic, event.partition)
+    if partition is None or not partition.has_state or is_alive(view, partition, event.broker):
+        return Decision()
+    if partition.leader == event.broker:
+        return _lead_again(view, partition, "leader died")
+    if event.broker not in partition.isr or partition.leader == NO_LEADER:
+        return Decision()
+    isr = tuple(b for b in partition.isr if is_alive(view, partition, b))
+    if not isr or partition.leader not in isr:
+        return Decision()  # the leader is dead as well: its own event elects
+    after = attrs.evolve(partition, isr=isr, leader_epoch=partition.leader_epoch + 1)
+    return _and_settle(view, [IsrChanged(partition, after, "follower died")], after)
+
+
+def partition_due(view: ClusterView, event: PartitionDue) -> Decision:
+    """Look at a partition again: give it its first leader, or one if it has none that can serve; go on with its
+    move."""
+    partition = view.partition(event.topic, event.partition)
+    if partition is None or view.unreadable(event.topic, event.partition):
+        return Decision()
+    if not partition.has_state:
+        first = elect_first(view, partition)
+        return Decision() if first is None else _and_settle(view, [LeaderElected(partition, first, "created")], first)
+    if partition.leader in partition.isr and is_alive(view, partition, partition.leader):
+        return _and_settle(view, [], partition)
+    return _lead_again(view, partition, "leader not available")
+
+
+def _lead_again(view: ClusterView, partition: Partition, cause: str) -> Decision:
+    after = elect_offline(view, partition, unclean=is_unclean_allowed(view, partition.topic))
+    if after is None:
+        return Decision()
+    return _and_settle(view, [LeaderElected(partition, after, cause)], after)
+
+
+def _and_settle(view: ClusterView, records: list[Record], partition: Partition) -> Decision:
+    settled, _ = settle(view, partition)
+    return Decision((*records, *settled))
+
+
+def elect_leader(view: ClusterView, event: ElectLeader) -> Decision:
+    """`elect_leaders` for one partition; reply None = elected."""
+    partition = view.partition(event.topic, event.partition)
+    if partition is None:
+        return refuse(UnknownTopicOrPartition(f"there is no partition {event.topic}-{event.partition}"))
+    if problem := view.unreadable(event.topic, event.partition):
+        return refuse(StorageError(problem))
+    after = _unclean(view, partition) if event.unclean else _preferred(view, partition)
+    if isinstance(after, ApiError):
+        return refuse(after)
+    cause = "unclean election" if event.unclean else "preferred election"
+    return _and_settle(view, [LeaderElected(partition, after, cause)], after)
+
+
+def _preferred(view: ClusterView, partition: Partition) -> Partition | ApiError:
+    preferred = partition.replicas[0]
+    name = f"{partition.topic}-{partition.partition}"
+    if partition.leader == preferred and is_alive(view, partition, preferred):
+        return ElectionNotNeeded(f"{name}: the preferred leader {preferred} leads")
+    if preferred not in partition.isr or not is_alive(view, partition, preferred):
+        why = "not in sync" if is_alive(view, partition, preferred) else "not alive"
+        return PreferredLeaderNotAvailable(f"{name}: the preferred leader {preferred} is {why}")
+    return attrs.evolve(partition, leader=preferred, leader_epoch=partition.leader_epoch + 1)
+
+
+def _unclean(view: ClusterView, partition: Partition) -> Partition | ApiError:
+    name = f"{partition.topic}-{partition.partition}"
+    if partition.leader != NO_LEADER and is_alive(view, partition, partition.leader):
+        return ElectionNotNeeded(f"{name}: {partition.leader} leads")
+    if not partition.has_state:
+        after = elect_first(view, partition)
+    else:
+        after = elect_offline(view, partition, unclean=True)
+    if after is None or after.leader == NO_LEADER:
+        return EligibleLeadersNotAvailable(f"{name}: no replica of {list(partition.replicas)} is alive")
+    return after

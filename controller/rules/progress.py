@@ -1,0 +1,89 @@
+"""How a reassignment goes on and ends (KIP-455): called with a partition after any change to it.
+
+R grows by what entered I. When every member of T is in I and a live one of them can lead, the move completes, in one
+Decision: R := T (and the leader moves into T if it was outside, leader epoch +1), T is cleared and those of R that are
+not in T are to be deleted, I := I and T. Nothing is left in between to crash into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from controller.model.records import (
+    DeleteIntended,
+    IntentDropped,
+    IsrShrunk,
+    Record,
+    ReplicasChanged,
+    ReplicasGrown,
+    TargetCleared,
+)
+from controller.model.values import DeleteIntent, Partition, Replicas
+from controller.model.view import ClusterView, is_alive
+
+
+def settle(view: ClusterView, partition: Partition) -> tuple[list[Record], Partition]:
+    """The records by which the move of `partition` goes on, and what it is then. Nothing for one that does not
+    move."""
+    records: list[Record] = []
+    if partition.move is None or not partition.has_state:
+        return records, partition
+    target = partition.move.target
+    joined = tuple(b for b in target if b in partition.isr and b not in partition.replicas)
+    if joined:
+        grown = attrs.evolve(partition, replicas=partition.replicas + joined)
+        records.append(ReplicasGrown(partition, grown))
+        partition = grown
+    leader = _leader_within(view, partition, target)
+    if leader is None or not set(target) <= set(partition.isr):
+        return records, partition
+    completed, partition = _complete(view, partition, target, leader)
+    return records + completed, partition
+
+
+def _leader_within(view: ClusterView, partition: Partition, target: Replicas) -> int | None:
+    """Who of T leads when the move completes: the present leader if it can, else the first in T's order."""
+    able = [b for b in target if b in partition.isr and is_alive(view, partition, b)]
+    return partition.leader if partition.leader in able else next(iter(able), None)
+
+
+def _complete(
+    view: ClusterView, partition: Partition, target: Replicas, leader: int
+) -> tuple[list[Record], Partition]:
+    changed = attrs.evolve(partition, replicas=target, leader=leader, leader_epoch=partition.leader_epoch + 1)
+    cleared = attrs.evolve(changed, move=None)
+    removed = [b for b in partition.replicas if b not in target]
+    records: list[Record] = [
+        ReplicasChanged(partition, changed, "completed"),
+        TargetCleared(changed, cleared, "completed"),
+        *intend_deletion(view, cleared, removed),
+    ]
+    isr = tuple(b for b in cleared.isr if b in target)
+    if isr == cleared.isr:
+        return records, cleared
+    shrunk = attrs.evolve(cleared, isr=isr)
+    return [*records, IsrShrunk(cleared, shrunk)], shrunk
+
+
+def intend_deletion(view: ClusterView, partition: Partition, brokers: Iterable[int]) -> list[Record]:
+    """Durable intents that `brokers` delete their replica. An older intent for the same replica makes way."""
+    topic = view.topic(partition.topic)
+    topic_id = "" if topic is None else topic.topic_id
+    records: list[Record] = []
+    for broker in brokers:
+        records += drop_intents(view, partition, [broker], "superseded")
+        intent = DeleteIntent(broker, partition.topic, topic_id, partition.partition, partition.leader_epoch)
+        records.append(DeleteIntended(intent))
+    return records
+
+
+def drop_intents(view: ClusterView, partition: Partition, brokers: Iterable[int], cause: str) -> list[Record]:
+    """Intents of `brokers` for this partition that are void now: they are members of it again, or a newer one
+    stands."""
+    topic = view.topic(partition.topic)
+    if topic is None:
+        return []
+    open_ones = (view.open_intent(broker, topic.topic_id, partition.partition) for broker in brokers)
+    return [IntentDropped(intent, cause) for intent in open_ones if intent is not None]

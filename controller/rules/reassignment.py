@@ -1,0 +1,180 @@
+"""Reassignment requests (KIP-455, with KIP-860's flag): accept, override, cancel, roll back, deadline. How a move goes on
+and ends stands in `progress`.
+
+* T is the whole final replica list; nothing of R leaves before every member of T is in sync.
+* An override keeps `origin`; of the old T only those are deleted that are neither in R, nor in I, nor in the new T.
+* A cancel stops, it does not revert: R keeps what joined, only members of T outside R and I are deleted. It is refused if
+  no live in-sync replica would remain in R, unless forced.
+* Accepting, overriding and cancelling raise the leader epoch by one.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from controller.model.errors import (
+    ApiError,
+    EligibleLeadersNotAvailable,
+    InvalidReplicaAssignment,
+    InvalidReplicationFactor,
+    LeaderNotAvailable,
+    NoReassignmentInProgress,
+    PolicyViolation,
+    StorageError,
+    UnknownTopicOrPartition,
+)
+from controller.model.events import AlterReassignment, Decision, Event, MoveDeadline, refuse
+from controller.model.records import Record, TargetCleared, TargetReplaced, TargetSet
+from controller.model.requests import BROKER_ID_MAX, PartitionReassignment, ReassignmentAnswer, WaitingOn
+from controller.model.values import Move, Partition, Replicas
+from controller.model.view import ClusterView, is_alive
+from controller.rules.progress import drop_intents, intend_deletion, settle
+
+OFFLINE = 1  # status_code of a partition that a reduction took offline (KIP-694)
+
+
+def alter_reassignment(view: ClusterView, event: AlterReassignment) -> Decision:
+    """One partition of `alter_partition_reassignments`; reply: a ReassignmentAnswer or the error."""
+    partition = view.partition(event.topic, event.partition)
+    name = f"{event.topic}-{event.partition}"
+    if partition is None or partition.status_code == OFFLINE:
+        return refuse(UnknownTopicOrPartition(f"there is no partition {name}"))
+    if problem := view.unreadable(event.topic, event.partition):
+        return refuse(StorageError(problem))
+    move = partition.move
+    if move is None and (event.to_origin or event.target is None):
+        return refuse(NoReassignmentInProgress(f"{name} is not being reassigned"))
+    target = move.origin if event.to_origin and move is not None else event.target
+    if target is None:
+        return _cancel(view, partition, "cancelled", force=event.force)
+    if error := _check_target(view, partition, target, event):
+        return refuse(error)
+    if move is None:
+        return _accept(view, partition, target, event)
+    if move.target == target:
+        return _same_target(partition, move, event)
+    return _override(view, partition, move, target, event)
+
+
+def _check_target(
+    view: ClusterView, partition: Partition, target: Replicas, event: AlterReassignment
+) -> ApiError | None:
+    name = f"{event.topic}-{event.partition}"
+    if reasons := check_replicas(view, target, present=partition.members):
+        return InvalidReplicaAssignment(f"{name}: {reasons}")
+    if event.policy_message is not None:
+        return PolicyViolation(event.policy_message)
+    size = len(partition.move.origin if partition.move else partition.replicas)
+    if not event.allow_replication_factor_change and len(target) != size:
+        return InvalidReplicationFactor(f"{name}: the target has {len(target)} replicas, the partition {size}")
+    if not partition.has_state:
+        return LeaderNotAvailable(f"{name} has no state yet: none of {list(partition.replicas)} was ever alive")
+    return None
+
+
+def check_replicas(view: ClusterView, replicas: Replicas, present: Replicas = ()) -> str | None:
+    """What is wrong with a list of brokers, with the reason per id; None if nothing is. `present`: brokers that need
+    not be alive, since they hold a replica already."""
+    if not replicas:
+        return "the list of replicas is empty"
+    reasons = []
+    for broker in dict.fromkeys(replicas):
+        if not 0 <= broker <= BROKER_ID_MAX:
+            reasons.append(f"{broker} is not a broker id")
+        elif replicas.count(broker) > 1:
+            reasons.append(f"{broker} is named {replicas.count(broker)} times")
+        elif broker not in view.brokers and broker not in present:
+            reasons.append(f"{broker} is not alive")
+    return "; ".join(reasons) or None
+
+
+def _deadline(event: AlterReassignment) -> int | None:
+    return None if event.move_timeout_ms is None else event.now_ms + event.move_timeout_ms
+
+
+def _answer(after: Partition, origin: Replicas) -> ReassignmentAnswer:
+    return ReassignmentAnswer(after.replicas, after.target_replicas, origin)
+
+
+def _accept(view: ClusterView, partition: Partition, target: Replicas, event: AlterReassignment) -> Decision:
+    if target == partition.replicas:
+        return Decision(reply=_answer(partition, partition.replicas))
+    move = Move(target, partition.replicas, event.now_ms, _deadline(event))
+    after = attrs.evolve(partition, move=move, leader_epoch=partition.leader_epoch + 1)
+    void = drop_intents(view, partition, target, "member again")
+    settled, end = settle(view, after)
+    return Decision((TargetSet(partition, after), *void, *settled), _answer(end, move.origin))
+
+
+def _same_target(partition: Partition, move: Move, event: AlterReassignment) -> Decision:
+    deadline = _deadline(event)
+    if deadline is None:
+        return Decision(reply=_answer(partition, move.origin))
+    after = attrs.evolve(partition, move=attrs.evolve(move, deadline_ms=deadline))
+    return Decision((TargetReplaced(partition, after, "deadline replaced"),), _answer(after, move.origin))
+
+
+def _override(
+    view: ClusterView, partition: Partition, move: Move, target: Replicas, event: AlterReassignment
+) -> Decision:
+    replaced = Move(target, move.origin, move.started_ms, _deadline(event))
+    after = attrs.evolve(partition, move=replaced, leader_epoch=partition.leader_epoch + 1)
+    dropped = [b for b in move.target if b not in (*partition.replicas, *partition.isr, *target)]
+    records: list[Record] = [
+        TargetReplaced(partition, after),
+        *drop_intents(view, partition, target, "member again"),
+        *intend_deletion(view, after, dropped),
+    ]
+    settled, end = settle(view, after)
+    return Decision((*records, *settled), _answer(end, move.origin))
+
+
+def _cancel(view: ClusterView, partition: Partition, cause: str, *, force: bool) -> Decision:
+    move = partition.move
+    if move is None:
+        return Decision()
+    after = attrs.evolve(partition, move=None, leader_epoch=partition.leader_epoch + 1)
+    if not force and not any(b in after.replicas and is_alive(view, partition, b) for b in after.isr):
+        return refuse(
+            EligibleLeadersNotAvailable(
+                f"{partition.topic}-{partition.partition}: no live replica of {list(after.replicas)} is in sync"
+            )
+        )
+    dropped = [b for b in move.target if b not in partition.replicas and b not in partition.isr]
+    records: list[Record] = [TargetCleared(partition, after, cause), *intend_deletion(view, after, dropped)]
+    return Decision(tuple(records), _answer(after, move.origin))
+
+
+def move_deadline(view: ClusterView, event: MoveDeadline) -> Decision:
+    """The deadline of a move is over: it is cancelled, whatever remains in sync."""
+    partition = view.partition(event.topic, event.partition)
+    if partition is None or partition.move is None or partition.move.deadline_ms is None:
+        return Decision()
+    if event.now_ms < partition.move.deadline_ms:
+        return Decision()
+    return _cancel(view, partition, "deadline", force=True)
+
+
+def expand_cancel(view: ClusterView, topic: str | None, now_ms: int, *, force: bool) -> tuple[Event, ...]:
+    """A cancel for every move of `topic`, or of all topics."""
+    moving = [p for p in view.moving() if topic is None or p.topic == topic]
+    return tuple(AlterReassignment(now_ms, p.topic, p.partition, None, force=force) for p in moving)
+
+
+def describe_move(view: ClusterView, partition: Partition) -> PartitionReassignment | None:
+    """What the listing says of a partition; None if it does not move."""
+    move = partition.move
+    if move is None:
+        return None
+    behind = [b for b in move.target if b not in partition.isr]
+    return PartitionReassignment(
+        replicas=partition.replicas,
+        target_replicas=move.target,
+        isr=partition.isr,
+        adding=tuple(b for b in move.target if b not in partition.replicas),
+        removing=tuple(b for b in partition.replicas if b not in move.target),
+        origin=move.origin,
+        waiting_on=tuple(WaitingOn(b, not is_alive(view, partition, b)) for b in behind),
+        started_at=move.started_ms,
+        deadline_at=move.deadline_ms,
+    )

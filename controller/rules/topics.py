@@ -1,0 +1,164 @@
+"""Topics are created and expanded. The first Decision writes the topic's keys (config, topic); each partition then gets its
+state key in a Decision of its own, and a topic left half way by a crash is finished by whoever is controller.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from controller.model.errors import (
+    ApiError,
+    InvalidConfig,
+    InvalidPartitions,
+    InvalidReplicaAssignment,
+    InvalidReplicationFactor,
+    InvalidRequest,
+    InvalidTopic,
+    PolicyViolation,
+    ReassignmentInProgress,
+    StorageError,
+    TopicAlreadyExists,
+    UnknownTopicOrPartition,
+)
+from controller.model.events import CreatePartitions, CreateTopic, Decision, PartitionDue, refuse
+from controller.model.records import PartitionsAdded, TopicCreated
+from controller.model.requests import TopicDescription
+from controller.model.values import Replicas, Topic
+from controller.model.view import ClusterView
+from controller.rules.configs import check_topic_configs
+from controller.rules.placement import assign_replicas, continue_rotation
+from controller.rules.reassignment import check_replicas
+
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+VALUE_BYTES_MAX: Final = 950_000  # of any key (`znodes.md`); a topic key holds every partition
+
+
+def check_name(view: ClusterView, name: str) -> ApiError | None:
+    """Why a topic cannot get this name; None if it can."""
+    if _NAME.fullmatch(name) is None or name in (".", ".."):
+        return InvalidTopic(f"a topic's name is 1 to 249 of [A-Za-z0-9._-], neither '.' nor '..': {name!r:.300}")
+    if problem := view.unreadable(name):
+        return StorageError(problem)
+    if view.topic(name) is not None:
+        return TopicAlreadyExists(f"topic {name} exists")
+    if other := view.colliding_topic(name):
+        return InvalidTopic(f"topic {name} collides with {other}: '.' and '_' are the same in names of metrics")
+    return None
+
+
+def create_topic(view: ClusterView, event: CreateTopic) -> Decision:
+    """Reply: a TopicDescription, also for `validate_only`, which changes nothing; or the error."""
+    if error := check_name(view, event.name):
+        return refuse(error)
+    assignments = _assign_new(view, event)
+    if isinstance(assignments, ApiError):
+        return refuse(assignments)
+    if problem := check_topic_configs(event.configs):
+        return refuse(InvalidConfig(f"topic {event.name}: {problem}"))
+    if error := _check_size(event.name, assignments):
+        return refuse(error)
+    if event.policy_message is not None:
+        return refuse(PolicyViolation(event.policy_message))
+    described = TopicDescription(event.name, event.topic_id, assignments)
+    if event.validate_only:
+        return Decision(reply=described)
+    created = TopicCreated(Topic(event.name, event.topic_id), assignments, event.configs)
+    return Decision((created,), described, _due(event.now_ms, event.name, 0, len(assignments)))
+
+
+def _due(now_ms: int, topic: str, first: int, count: int) -> tuple[PartitionDue, ...]:
+    return tuple(PartitionDue(now_ms, topic, first + i) for i in range(count))
+
+
+def _check_size(name: str, assignments: tuple[Replicas, ...]) -> ApiError | None:
+    size_max = 400 + sum(12 + 11 * len(replicas) for replicas in assignments)
+    if size_max <= VALUE_BYTES_MAX:
+        return None
+    return InvalidPartitions(
+        f"topic {name}: {len(assignments)} partitions may take {size_max} bytes in the topic's key, "
+        f"which holds {VALUE_BYTES_MAX} at most"
+    )
+
+
+def _assign_new(view: ClusterView, event: CreateTopic) -> tuple[Replicas, ...] | ApiError:
+    if event.assignments is not None:
+        if event.num_partitions != -1 or event.replication_factor != -1:
+            return InvalidRequest(f"topic {event.name}: both counts and assignments are given")
+        return _check_assignments(view, event.name, event.assignments, None) or event.assignments
+    settings = view.settings
+    partitions = settings.num_partitions if event.num_partitions == -1 else event.num_partitions
+    factor = settings.default_replication_factor if event.replication_factor == -1 else event.replication_factor
+    if error := _check_counts(view, event.name, partitions, factor):
+        return error
+    racks = {broker.broker_id: broker.rack for broker in view.brokers.values()}
+    return assign_replicas(racks, partitions, factor, start=event.start, shift=event.shift)
+
+
+def _check_counts(view: ClusterView, name: str, partitions: int, factor: int) -> ApiError | None:
+    if partitions < 1:
+        return InvalidPartitions(f"topic {name}: {partitions} partitions")
+    if not 1 <= factor <= len(view.brokers):
+        return InvalidReplicationFactor(
+            f"topic {name}: replication factor {factor} with {len(view.brokers)} brokers alive"
+        )
+    if partitions * (12 + 11 * factor) > VALUE_BYTES_MAX:  # before anything of this size is built
+        return InvalidPartitions(f"topic {name}: {partitions} partitions do not fit into the topic's key")
+    return None
+
+
+def _check_assignments(
+    view: ClusterView, name: str, assignments: tuple[Replicas, ...], factor: int | None
+) -> ApiError | None:
+    if not assignments:
+        return InvalidReplicaAssignment(f"topic {name}: the assignment names no partition")
+    size = len(assignments[0]) if factor is None else factor
+    for i, replicas in enumerate(assignments):
+        if reasons := check_replicas(view, replicas):
+            return InvalidReplicaAssignment(f"topic {name}, list {i}: {reasons}")
+        if len(replicas) != size:
+            return InvalidReplicaAssignment(f"topic {name}, list {i}: {len(replicas)} replicas, expected {size}")
+    return None
+
+
+def create_partitions(view: ClusterView, event: CreatePartitions) -> Decision:
+    """Reply: a TopicDescription of the topic with all its partitions, or the error."""
+    topic = view.topic(event.topic)
+    if problem := view.unreadable(event.topic):
+        return refuse(StorageError(problem))
+    if topic is None:
+        return refuse(UnknownTopicOrPartition(f"there is no topic {event.topic!r:.300}"))
+    partitions = tuple(view.partitions_of(event.topic))
+    if any(p.move is not None for p in partitions):
+        return refuse(ReassignmentInProgress(f"topic {event.topic}: a partition of it is being reassigned"))
+    present = tuple(p.replicas for p in partitions)
+    added = _assign_added(view, event, present)
+    if isinstance(added, ApiError):
+        return refuse(added)
+    described = TopicDescription(event.topic, topic.topic_id, present + added)
+    if event.validate_only:
+        return Decision(reply=described)
+    due = _due(event.now_ms, event.topic, len(present), len(added))
+    return Decision((PartitionsAdded(topic, len(present), added),), described, due)
+
+
+def _assign_added(
+    view: ClusterView, event: CreatePartitions, present: tuple[Replicas, ...]
+) -> tuple[Replicas, ...] | ApiError:
+    count = event.total_count - len(present)
+    if count < 1:
+        return InvalidPartitions(f"topic {event.topic} has {len(present)} partitions, {event.total_count} asked for")
+    factor = len(present[0])
+    if event.assignments is not None:
+        if len(event.assignments) != count:
+            return InvalidReplicaAssignment(
+                f"topic {event.topic}: {len(event.assignments)} lists for {count} partitions"
+            )
+        error = _check_assignments(view, event.topic, event.assignments, factor)
+        return error or _check_size(event.topic, present + event.assignments) or event.assignments
+    if error := _check_counts(view, event.topic, event.total_count, factor):
+        return error
+    racks = {broker.broker_id: broker.rack for broker in view.brokers.values()}
+    start = continue_rotation(racks, present[0][0])
+    added = assign_replicas(racks, count, factor, start=start, shift=start, first_partition=len(present))
+    return _check_size(event.topic, present + added) or added

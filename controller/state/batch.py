@@ -1,0 +1,47 @@
+"""A batch: what was decided since the last commit, so that it can be undone, and which keys that makes dirty.
+
+A mark names a dirty key by what it holds, not by its path: `("state", number)`, `("topic", name)`, `("config", name)`,
+`("admitted", broker)`, `("intents", broker)` (its new intents), `("intents done", (broker, seq))`. Each is encoded once,
+from the state, however many records set it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from controller.model.records import Record
+
+Mark: TypeAlias = tuple[str, object]
+
+
+class Batch:
+    """Records in the order in which they were applied, each with what its undoing needs and the marks that it set
+    first."""
+
+    __slots__ = ("late_topics", "log", "marks")
+
+    def __init__(self) -> None:
+        self.log: list[tuple[Record, object, list[Mark]]] = []
+        self.marks: dict[Mark, None] = {}
+        self.late_topics: dict[str, None] = {}  # their keys may be written later
+
+    def __len__(self) -> int:
+        return len(self.log)
+
+    def note(self, record: Record, token: object, marks: Iterable[Mark]) -> None:
+        """`record` was applied and dirties `marks`; `token` is what its undoing needs."""
+        fresh = [mark for mark in marks if mark not in self.marks]
+        for mark in fresh:
+            self.marks[mark] = None
+        self.log.append((record, token, fresh))
+
+    def take_back(self) -> tuple[Record, object]:
+        """The last record and its token, out of the batch with the marks that only it set."""
+        record, token, fresh = self.log.pop()
+        for mark in fresh:
+            del self.marks[mark]
+        return record, token
+
+    def records(self) -> list[Record]:
+        return [record for record, _, _ in self.log]

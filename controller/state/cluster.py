@@ -1,0 +1,221 @@
+"""The state: every cache of the controller, with its indexes. Read by rules through `ClusterView`, changed by records only.
+
+Bulk loads (`load_topic`, `load_broker`, ...) come before the first record of a term. Keys' versions move when a commit is
+published (`committed`), never before.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from controller.model.records import KeyVersion, KeyVersions
+from controller.model.values import Broker, DeleteIntent, Partition, Replicas, Settings, Topic
+from controller.state.batch import Batch
+from controller.state.intents import Intents
+from controller.state.rows import ABSENT, BrokerIndex, TopicRow, brokers_of, names
+
+
+class ClusterState:
+    """Everything the controller knows of the cluster, under one controller epoch."""
+
+    def __init__(self, controller_id: int, controller_epoch: int, settings: Settings) -> None:
+        self.controller_id = controller_id
+        self.controller_epoch = controller_epoch
+        self.settings = settings
+        self.brokers: dict[int, Broker] = {}
+        self.dying: dict[int, int] = {}
+        self.admitted: dict[int, KeyVersion] = {}  # broker -> version of /kedge/brokers/<id>, and the epoch in it
+        self.rows: list[Partition | None] = []
+        self.versions = array("q")
+        self.generations = array("q")
+        self.topics: dict[str, TopicRow] = {}
+        self.moves: dict[int, None] = {}
+        self.intents = Intents()
+        self.problems: dict[tuple[str, int | None], str] = {}
+        self.batch = Batch()
+        self._gone: set[tuple[int, int]] = set()
+        self._index: dict[int, BrokerIndex] = {}
+        self._names: dict[str, str] = {}  # names with '.' or '_', by what they are in names of metrics
+
+    # --- ClusterView
+
+    def topic(self, name: str) -> Topic | None:
+        row = self.topics.get(name)
+        return None if row is None else row.topic
+
+    def topic_names(self) -> Iterable[str]:
+        return self.topics.keys()
+
+    def topic_config(self, name: str) -> Mapping[str, str]:
+        row = self.topics.get(name)
+        return {} if row is None else row.configs
+
+    def colliding_topic(self, name: str) -> str | None:
+        return self._names.get(name.replace(".", "_"))
+
+    def partition_count(self, topic: str) -> int:
+        row = self.topics.get(topic)
+        return 0 if row is None else len(row.numbers)
+
+    def number(self, topic: str, partition: int) -> int | None:
+        """The dense number of a partition, None if there is none such."""
+        row = self.topics.get(topic)
+        if row is None or not 0 <= partition < len(row.numbers):
+            return None
+        return row.numbers[partition]
+
+    def partition(self, topic: str, partition: int) -> Partition | None:
+        number = self.number(topic, partition)
+        return None if number is None else self.rows[number]
+
+    def partitions_of(self, topic: str) -> Iterable[Partition]:
+        row = self.topics.get(topic)
+        found = () if row is None else (self.rows[number] for number in row.numbers)
+        return tuple(p for p in found if p is not None)
+
+    def partitions(self) -> Iterator[Partition]:
+        """Every partition, by number."""
+        return (p for p in self.rows if p is not None)
+
+    def numbers_on(self, broker: int) -> list[int]:
+        """The numbers of every partition that has `broker` in R, I or T."""
+        index = self._index.get(broker)
+        if index is None:
+            return []
+        index.compact(broker, self.rows)
+        return [number for number in dict.fromkeys(index.numbers) if names(self.rows[number], broker)]
+
+    def partitions_on(self, broker: int) -> list[Partition]:
+        found = (self.rows[number] for number in self.numbers_on(broker))
+        return [p for p in found if p is not None]
+
+    def brokers_named(self) -> list[int]:
+        """Every broker that some partition names or named, in the order of the ids."""
+        return sorted(self._index)
+
+    def moving(self) -> list[Partition]:
+        found = (self.rows[number] for number in self.moves)
+        return [p for p in found if p is not None]
+
+    def partition_epoch(self, partition: Partition) -> int:
+        number = self.number(partition.topic, partition.partition)
+        if number is None:
+            return ABSENT.generation
+        return self.generations[number] + (("state", number) in self.batch.marks)
+
+    def key_version(self, topic: str, partition: int | None) -> KeyVersion:
+        if partition is None:
+            row = self.topics.get(topic)
+            return ABSENT if row is None else KeyVersion(row.version, row.generation)
+        number = self.number(topic, partition)
+        return ABSENT if number is None else KeyVersion(self.versions[number], self.generations[number])
+
+    def unreadable(self, topic: str, partition: int | None = None) -> str | None:
+        return self.problems.get((topic, partition)) if self.problems else None
+
+    def disk_gone(self, partition: Partition, broker: int) -> bool:
+        if not self._gone:
+            return False
+        number = self.number(partition.topic, partition.partition)
+        return (number, broker) in self._gone
+
+    def open_intents(self, broker: int) -> Sequence[DeleteIntent]:
+        return self.intents.of(broker)
+
+    def open_intent(self, broker: int, topic_id: str, partition: int) -> DeleteIntent | None:
+        return self.intents.get(broker, topic_id, partition)
+
+    # --- loading and changing rows (records come here through `tables`)
+
+    def load_topic(
+        self, topic: Topic, partitions: Sequence[Partition], configs: Mapping[str, str], versions: KeyVersions
+    ) -> None:
+        """Take in a topic as it stands in the store."""
+        row = self.add_topic(topic, configs)
+        row.version, row.generation = versions.topic.version, versions.topic.generation
+        row.config_version = versions.config
+        for partition, at in zip(partitions, versions.states, strict=True):
+            self.add_partition(row, partition, at.version, at.generation)
+
+    def add_topic(self, topic: Topic, configs: Mapping[str, str]) -> TopicRow:
+        row = self.topics[topic.name] = TopicRow(topic, configs)
+        if "." in topic.name or "_" in topic.name:
+            self._names.setdefault(topic.name.replace(".", "_"), topic.name)
+        return row
+
+    def remove_topic(self, name: str) -> None:
+        """Undo `add_topic`; its partitions are gone already."""
+        del self.topics[name]
+        if self._names.get(name.replace(".", "_")) == name:
+            del self._names[name.replace(".", "_")]
+
+    def add_partition(
+        self, row: TopicRow, partition: Partition, version: int = ABSENT.version, generation: int = ABSENT.generation
+    ) -> None:
+        """The next partition of a topic, with the next number."""
+        number = len(self.rows)
+        row.numbers.append(number)
+        self.rows.append(partition)
+        self.versions.append(version)
+        self.generations.append(generation)
+        replicas = partition.replicas
+        named: Iterable[int] = replicas
+        if partition.isr is not replicas or partition.move is not None:
+            named = brokers_of(partition)
+        for broker in named:
+            self.index(broker).add(number)
+        if partition.move is not None:
+            self.moves[number] = None
+
+    def remove_last_partition(self, row: TopicRow) -> None:
+        """Undo `add_partition`."""
+        number = row.numbers.pop()
+        assert number == len(self.rows) - 1, "partitions are taken back in the order opposite to their making"
+        partition = self.rows.pop()
+        self.versions.pop()
+        self.generations.pop()
+        self.moves.pop(number, None)
+        for broker in () if partition is None else brokers_of(partition):
+            index = self.index(broker)
+            index.numbers.remove(number)
+
+    def index(self, broker: int) -> BrokerIndex:
+        found = self._index.get(broker)
+        if found is None:
+            found = self._index[broker] = BrokerIndex()
+        return found
+
+    def put_row(self, number: int, before: Partition, after: Partition) -> None:
+        """`after` stands where `before` stood; indexes follow."""
+        self.rows[number] = after
+        if before.replicas is not after.replicas or before.isr is not after.isr or before.move is not after.move:
+            old, new = brokers_of(before), brokers_of(after)
+            for broker in sorted(new - old):
+                self.index(broker).add(number)
+            for broker in old - new:
+                self.index(broker).leave()
+            if after.move is None:
+                self.moves.pop(number, None)
+            else:
+                self.moves.setdefault(number)
+
+    def set_disk(self, number: int, broker: int, *, gone: bool) -> None:
+        if gone:
+            self._gone.add((number, broker))
+        else:
+            self._gone.discard((number, broker))
+
+    def disks_gone(self, broker: int) -> list[int]:
+        """The numbers of the partitions whose disk on `broker` is gone."""
+        return sorted(number for number, owner in self._gone if owner == broker)
+
+    def set_problem(self, topic: str, partition: int | None, problem: str | None) -> None:
+        if problem is None:
+            self.problems.pop((topic, partition), None)
+        else:
+            self.problems[topic, partition] = problem
+
+    def assignments(self, topic: str) -> tuple[Replicas, ...]:
+        """R of every partition of a topic, by id."""
+        return tuple(p.replicas for p in self.partitions_of(topic))

@@ -1,0 +1,115 @@
+"""Open delete intents, by broker, and the keys in which they are durable.
+
+A key `/admin/replica_deletions/<broker>/<seq>` is written once, with all intents of one broker and one commit, and goes
+when the last of them is closed (acknowledged or void). Which are closed is held in memory: sending one again after a
+failover does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+import attrs
+
+from controller.model.values import DeleteIntent
+
+KeyId: TypeAlias = tuple[int, int]  # broker, seq
+_Slot: TypeAlias = tuple[str, int]  # topic_id, partition
+
+
+@attrs.define
+class IntentKey:
+    """Where a key of intents stands, and how many in it are open."""
+
+    version: int
+    open_count: int
+
+
+class Intents:
+    """Every open intent. `undurable` ones belong to the batch that is not committed yet; they have no key."""
+
+    def __init__(self) -> None:
+        self.keys: dict[KeyId, IntentKey] = {}
+        self._open: dict[int, dict[_Slot, tuple[DeleteIntent, int | None]]] = {}
+        self._undurable: dict[int, dict[_Slot, DeleteIntent]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._open.values()))
+
+    def brokers(self) -> list[int]:
+        return sorted(broker for broker, slots in self._open.items() if slots)
+
+    def of(self, broker: int) -> Sequence[DeleteIntent]:
+        return tuple(intent for intent, _ in self._open.get(broker, {}).values())
+
+    def get(self, broker: int, topic_id: str, partition: int) -> DeleteIntent | None:
+        found = self._open.get(broker, {}).get((topic_id, partition))
+        return None if found is None else found[0]
+
+    def load(self, broker: int, seq: int, version: int, intents: Iterable[DeleteIntent]) -> None:
+        """Take in a key as it stands in the store. Of two intents for one replica the newer one (higher epoch)
+        stands."""
+        key = self.keys[broker, seq] = IntentKey(version, 0)
+        slots = self._open.setdefault(broker, {})
+        for intent in intents:
+            slot = (intent.topic_id, intent.partition)
+            held = slots.get(slot)
+            if held is not None and held[0].leader_epoch >= intent.leader_epoch:
+                continue
+            if held is not None and held[1] is not None:
+                self.keys[broker, held[1]].open_count -= 1
+            slots[slot] = (intent, seq)
+            key.open_count += 1
+
+    def finished_keys(self) -> list[KeyId]:
+        """Keys in which nothing is open any more."""
+        return [key_id for key_id, key in self.keys.items() if not key.open_count]
+
+    def open(self, intent: DeleteIntent) -> None:
+        self._put(intent, None)
+
+    def unopen(self, intent: DeleteIntent) -> None:
+        """Undo `open`."""
+        self._take(intent)
+
+    def close(self, intent: DeleteIntent) -> tuple[int | None, KeyId | None]:
+        """Under which seq the intent was durable (None: not yet), and the key that has nothing open any more by this
+        (None: there is none such)."""
+        seq = self._take(intent)
+        if seq is None:
+            return None, None
+        key = self.keys[intent.broker, seq]
+        key.open_count -= 1
+        return seq, None if key.open_count else (intent.broker, seq)
+
+    def reopen(self, intent: DeleteIntent, seq: int | None) -> None:
+        """Undo `close`."""
+        self._put(intent, seq)
+        if seq is not None:
+            self.keys[intent.broker, seq].open_count += 1
+
+    def undurable(self, broker: int) -> list[DeleteIntent]:
+        """What the next key of `broker` must hold."""
+        return list(self._undurable.get(broker, {}).values())
+
+    def durable(self, broker: int, seq: int, version: int) -> None:
+        """The undurable intents of `broker` were committed under `seq`."""
+        fresh = self._undurable.pop(broker, {})
+        for slot, intent in fresh.items():
+            self._open[broker][slot] = (intent, seq)
+        if fresh:
+            self.keys[broker, seq] = IntentKey(version, len(fresh))
+
+    def _put(self, intent: DeleteIntent, seq: int | None) -> None:
+        slot = (intent.topic_id, intent.partition)
+        self._open.setdefault(intent.broker, {})[slot] = (intent, seq)
+        if seq is None:
+            self._undurable.setdefault(intent.broker, {})[slot] = intent
+
+    def _take(self, intent: DeleteIntent) -> int | None:
+        slot = (intent.topic_id, intent.partition)
+        _, seq = self._open[intent.broker].pop(slot)
+        if seq is None:
+            del self._undurable[intent.broker][slot]
+        return seq

@@ -1,0 +1,70 @@
+"""How partitions are packed: rows by dense number.
+
+Measured at a million partitions: a dict keyed by TopicPartition with per-broker sets costs 705 bytes each, rows in a list
+by number, a number array per topic and one per broker about 200. So names exist at the edge and numbers inside. A broker's
+array is only appended to: the row is the truth, an entry whose row does not name the broker (any more) is stale and passed
+over, and the array is compacted when a quarter of it may be.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from typing import Final
+
+from controller.model.records import KeyVersion
+from controller.model.values import Partition, Topic
+
+ABSENT: Final = KeyVersion(0, -1)  # of a key that is not there; its first write makes generation 0
+
+
+class TopicRow:
+    """A topic: the numbers of its partitions, where its keys stand, its settings."""
+
+    __slots__ = ("config_version", "configs", "generation", "numbers", "topic", "version")
+
+    def __init__(self, topic: Topic, configs: Mapping[str, str]) -> None:
+        self.topic = topic
+        self.configs = configs
+        self.numbers = array("I")
+        self.version = ABSENT.version
+        self.generation = ABSENT.generation
+        self.config_version = ABSENT.version
+
+
+class BrokerIndex:
+    """Which partitions may name a broker: numbers, in the order in which it became a member."""
+
+    __slots__ = ("numbers", "stale")
+
+    def __init__(self) -> None:
+        self.numbers = array("I")
+        self.stale = 0
+
+    def add(self, number: int) -> None:
+        self.numbers.append(number)
+
+    def leave(self) -> None:
+        """One entry became stale."""
+        self.stale += 1
+
+    def compact(self, broker: int, rows: list[Partition | None]) -> None:
+        """Drop stale and repeated entries if a quarter of all may be such."""
+        if self.stale * 4 > len(self.numbers):
+            self.numbers = array("I", (n for n in dict.fromkeys(self.numbers) if names(rows[n], broker)))
+            self.stale = 0
+
+
+def names(partition: Partition | None, broker: int) -> bool:
+    """Whether `broker` is in R, I or T of the row."""
+    return partition is not None and (
+        broker in partition.replicas
+        or broker in partition.isr
+        or (partition.move is not None and broker in partition.move.target)
+    )
+
+
+def brokers_of(partition: Partition) -> set[int]:
+    """R, I and T together."""
+    named = {*partition.replicas, *partition.isr}
+    return named if partition.move is None else named.union(partition.move.target)

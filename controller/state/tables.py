@@ -1,0 +1,310 @@
+"""Tables keyed by record type: how a record is applied, how it is undone, which keys it makes dirty.
+
+`apply` gives back a token, whatever `undo` needs beside the record. What a record makes dirty is read after it was applied.
+Every record type stands in the table (a test holds it to that).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from controller.model import records as r
+from controller.model.values import NO_EPOCH, NO_LEADER, Partition, Replicas
+from controller.state.batch import Batch, Mark
+from controller.state.cluster import ClusterState
+from controller.state.rows import ABSENT
+
+Apply = Callable[[ClusterState, Any], object]
+Undo = Callable[[ClusterState, Any, object], None]
+Dirty = Callable[[ClusterState, Any, object], list[Mark]]
+
+
+def _nothing(state: ClusterState, record: r.Record) -> None:
+    """For the journal only."""
+
+
+def _undo_nothing(state: ClusterState, record: r.Record, token: object) -> None:
+    """Nothing was applied."""
+
+
+def _no_keys(state: ClusterState, record: r.Record, token: object) -> list[Mark]:
+    return []
+
+
+# --- partitions
+
+
+def _put(state: ClusterState, record: r.PartitionRecord) -> int:
+    number = _number(state, record.after)
+    state.put_row(number, record.before, record.after)
+    return number
+
+
+def _put_back(state: ClusterState, record: r.PartitionRecord, number: object) -> None:
+    assert isinstance(number, int)
+    state.put_row(number, record.after, record.before)
+
+
+def _number(state: ClusterState, partition: Partition) -> int:
+    number = state.number(partition.topic, partition.partition)
+    assert number is not None, f"{partition.topic}-{partition.partition} is not in the state"
+    return number
+
+
+def _state_key(state: ClusterState, record: r.PartitionRecord, token: object) -> list[Mark]:
+    return [("state", _number(state, record.after))]
+
+
+def _both_keys(state: ClusterState, record: r.PartitionRecord, token: object) -> list[Mark]:
+    marks = _state_key(state, record, token)
+    if record.before.replicas != record.after.replicas or record.after.move is None:
+        marks.append(("topic", record.after.topic))
+    return marks
+
+
+def _isr_keys(state: ClusterState, record: r.PartitionRecord, token: object) -> list[Mark]:
+    """A member that R grew by and that leaves I again must stand in the topic key: the loader would lose it from R,
+    which it grows by T and I only."""
+    marks = _state_key(state, record, token)
+    move = record.after.move
+    if move is not None:
+        left = [b for b in record.before.isr if b not in record.after.isr]
+        if any(b in record.after.replicas and b not in move.origin for b in left):
+            marks.append(("topic", record.after.topic))
+    return marks
+
+
+def _late_topic_key(state: ClusterState, record: r.PartitionRecord, token: object) -> list[Mark]:
+    """R of a moving partition can be derived from T and I: the topic key, which holds a whole topic, is written
+    later."""
+    state.batch.late_topics[record.after.topic] = None
+    return []
+
+
+# --- topics
+
+
+def _new_partition(topic: str, partition: int, replicas: Replicas) -> Partition:
+    return Partition(topic, partition, replicas, (), NO_LEADER, NO_EPOCH)
+
+
+def _create_topic(state: ClusterState, record: r.TopicCreated) -> None:
+    row = state.add_topic(record.topic, dict(record.configs))
+    for partition, replicas in enumerate(record.assignments):
+        state.add_partition(row, _new_partition(record.topic.name, partition, replicas))
+
+
+def _drop_topic(state: ClusterState, record: r.TopicCreated | r.TopicFound, token: object) -> None:
+    row = state.topics[record.topic.name]
+    for _ in range(len(row.numbers)):
+        state.remove_last_partition(row)
+    state.remove_topic(record.topic.name)
+
+
+def _created_keys(state: ClusterState, record: r.TopicCreated, token: object) -> list[Mark]:
+    return [("config", record.topic.name), ("topic", record.topic.name)]
+
+
+def _add_partitions(state: ClusterState, record: r.PartitionsAdded) -> None:
+    row = state.topics[record.topic.name]
+    for i, replicas in enumerate(record.assignments):
+        state.add_partition(row, _new_partition(record.topic.name, record.first + i, replicas))
+
+
+def _drop_partitions(state: ClusterState, record: r.PartitionsAdded, token: object) -> None:
+    row = state.topics[record.topic.name]
+    for _ in record.assignments:
+        state.remove_last_partition(row)
+
+
+def _find_topic(state: ClusterState, record: r.TopicFound) -> None:
+    state.load_topic(record.topic, record.partitions, record.configs, record.versions)
+
+
+def _change_topic(state: ClusterState, record: r.TopicChanged) -> None:
+    state.topics[record.after.name].topic = record.after
+
+
+def _unchange_topic(state: ClusterState, record: r.TopicChanged, token: object) -> None:
+    state.topics[record.before.name].topic = record.before
+
+
+def _topic_key(state: ClusterState, record: r.PartitionsAdded, token: object) -> list[Mark]:
+    return [("topic", record.topic.name)]
+
+
+# --- brokers
+
+
+def _register(state: ClusterState, record: r.BrokerRegistered) -> list[int]:
+    broker_id = record.broker.broker_id
+    state.brokers[broker_id] = record.broker
+    return [] if record.before is not None else _disks_back(state, broker_id)
+
+
+def _disks_back(state: ClusterState, broker: int) -> list[int]:
+    """A broker that comes anew has told nothing of its disks yet."""
+    numbers = state.disks_gone(broker)
+    for number in numbers:
+        state.set_disk(number, broker, gone=False)
+    return numbers
+
+
+def _unregister(state: ClusterState, record: r.BrokerRegistered, disks: object) -> None:
+    assert isinstance(disks, list)
+    if record.before is None:
+        del state.brokers[record.broker.broker_id]
+    else:
+        state.brokers[record.broker.broker_id] = record.before
+    for number in disks:
+        state.set_disk(number, record.broker.broker_id, gone=True)
+
+
+def _admitted_key(state: ClusterState, record: r.BrokerRegistered, token: object) -> list[Mark]:
+    fresh = record.last_epoch != record.broker.epoch
+    return [("admitted", record.broker.broker_id)] if fresh else []
+
+
+def _leave(state: ClusterState, record: r.BrokerLeft) -> None:
+    del state.brokers[record.broker.broker_id]
+    state.dying[record.broker.broker_id] = record.broker.epoch
+
+
+def _unleave(state: ClusterState, record: r.BrokerLeft, token: object) -> None:
+    del state.dying[record.broker.broker_id]
+    state.brokers[record.broker.broker_id] = record.broker
+
+
+def _death_over(state: ClusterState, record: r.DeathWorkedOff) -> None:
+    del state.dying[record.broker_id]
+
+
+def _death_again(state: ClusterState, record: r.DeathWorkedOff, token: object) -> None:
+    state.dying[record.broker_id] = record.epoch
+
+
+def _set_disk(state: ClusterState, record: r.DiskGone) -> None:
+    number = state.number(record.topic, record.partition)
+    assert number is not None
+    state.set_disk(number, record.broker, gone=record.gone)
+
+
+def _unset_disk(state: ClusterState, record: r.DiskGone, token: object) -> None:
+    number = state.number(record.topic, record.partition)
+    assert number is not None
+    state.set_disk(number, record.broker, gone=not record.gone)
+
+
+# --- intents
+
+
+def _open(state: ClusterState, record: r.DeleteIntended) -> None:
+    state.intents.open(record.intent)
+
+
+def _unopen(state: ClusterState, record: r.DeleteIntended, token: object) -> None:
+    state.intents.unopen(record.intent)
+
+
+def _intent_key(state: ClusterState, record: r.DeleteIntended, token: object) -> list[Mark]:
+    return [("intents", record.intent.broker)]
+
+
+def _close(state: ClusterState, record: r.ReplicaDeleted | r.IntentDropped) -> object:
+    return state.intents.close(record.intent)
+
+
+def _reopen(state: ClusterState, record: r.ReplicaDeleted | r.IntentDropped, token: object) -> None:
+    assert isinstance(token, tuple)
+    state.intents.reopen(record.intent, token[0])
+
+
+def _finished_key(state: ClusterState, record: r.ReplicaDeleted | r.IntentDropped, token: object) -> list[Mark]:
+    assert isinstance(token, tuple)
+    return [] if token[1] is None else [("intents done", token[1])]
+
+
+# --- what was found
+
+
+def _set_version(state: ClusterState, record: r.KeyVersionFound) -> None:
+    _move_version(state, record, record.found)
+
+
+def _unset_version(state: ClusterState, record: r.KeyVersionFound, token: object) -> None:
+    _move_version(state, record, record.before)
+
+
+def _move_version(state: ClusterState, record: r.KeyVersionFound, at: r.KeyVersion) -> None:
+    row = state.topics[record.topic]
+    if record.partition is None:
+        row.version, row.generation = at.version, at.generation
+    else:
+        number = row.numbers[record.partition]
+        state.versions[number], state.generations[number] = at.version, at.generation
+
+
+def _foreign_key(state: ClusterState, record: r.ForeignChange, token: object) -> list[Mark]:
+    if record.partition is None:
+        return [("topic", record.topic)]
+    number = state.number(record.topic, record.partition)
+    return [] if number is None else [("state", number)]
+
+
+def _set_problem(state: ClusterState, record: r.BadKey) -> None:
+    state.set_problem(record.topic, record.partition, record.problem)
+
+
+def _unset_problem(state: ClusterState, record: r.BadKey, token: object) -> None:
+    state.set_problem(record.topic, record.partition, record.before)
+
+
+_PARTITION: Final = (_put, _put_back)
+
+TABLE: Final[dict[type[r.Record], tuple[Apply, Undo, Dirty]]] = {
+    r.LeaderElected: (*_PARTITION, _isr_keys),
+    r.IsrChanged: (*_PARTITION, _isr_keys),
+    r.TargetSet: (*_PARTITION, _both_keys),
+    r.TargetReplaced: (*_PARTITION, _state_key),
+    r.ReplicasGrown: (*_PARTITION, _late_topic_key),
+    r.ReplicasChanged: (*_PARTITION, _both_keys),
+    r.TargetCleared: (*_PARTITION, _both_keys),
+    r.IsrShrunk: (*_PARTITION, _state_key),
+    r.StateFound: (*_PARTITION, _isr_keys),
+    r.TopicCreated: (_create_topic, _drop_topic, _created_keys),
+    r.PartitionsAdded: (_add_partitions, _drop_partitions, _topic_key),
+    r.TopicFound: (_find_topic, _drop_topic, _no_keys),
+    r.TopicChanged: (_change_topic, _unchange_topic, lambda _, record, __: [("topic", record.after.name)]),
+    r.KeysRewritten: (_nothing, _undo_nothing, lambda _, record, __: [("topic", record.topic)]),
+    r.BrokerRegistered: (_register, _unregister, _admitted_key),
+    r.BrokerLeft: (_leave, _unleave, _no_keys),
+    r.DeathWorkedOff: (_death_over, _death_again, _no_keys),
+    r.DiskGone: (_set_disk, _unset_disk, _no_keys),
+    r.DeleteIntended: (_open, _unopen, _intent_key),
+    r.ReplicaDeleted: (_close, _reopen, _finished_key),
+    r.IntentDropped: (_close, _reopen, _finished_key),
+    r.KeyVersionFound: (_set_version, _unset_version, _no_keys),
+    r.ForeignChange: (_nothing, _undo_nothing, _foreign_key),
+    r.BadKey: (_set_problem, _unset_problem, _no_keys),
+}
+
+
+def apply(state: ClusterState, record: r.Record) -> None:
+    """The state is as `record` says; the batch knows it."""
+    do, _, dirty = TABLE[type(record)]
+    token = do(state, record)
+    state.batch.note(record, token, dirty(state, record, token))
+
+
+def undo_to(state: ClusterState, length: int) -> None:
+    """Undo the last records of the batch until `length` of them are left."""
+    while len(state.batch) > length:
+        record, token = state.batch.take_back()
+        TABLE[type(record)][1](state, record, token)
+
+
+def start_batch(state: ClusterState) -> Batch:
+    """The batch so far, done with; a new one begins."""
+    done, state.batch = state.batch, Batch()
+    return done

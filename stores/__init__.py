@@ -1,0 +1,101 @@
+"""A metadata store under a controller: the contract, the memory store, injected faults.
+
+The contract stands in `stores.base`, what is written once above it in `stores.recipes`, the suite that every backend
+must pass in `stores.suite`.
+"""
+
+from typing import Final
+
+from stores.base import (
+    ABSENT,
+    PRESENT,
+    Capabilities,
+    Changed,
+    Check,
+    Closed,
+    Columns,
+    Commit,
+    Conflict,
+    Corrupt,
+    Delete,
+    Depth,
+    Entry,
+    Expect,
+    Invalid,
+    InvalidKey,
+    MetadataStore,
+    Op,
+    OutcomeUnknown,
+    Put,
+    Resync,
+    Session,
+    SessionChanged,
+    SessionExpired,
+    SessionState,
+    Snapshot,
+    StoreError,
+    StoreEvent,
+    Subscription,
+    TooLarge,
+    Unauthorized,
+    Unavailable,
+    Version,
+)
+from stores.faults import FaultStore
+from stores.memory import MemoryServer, MemoryStore
+
+__all__ = [
+    "ABSENT",
+    "Capabilities",
+    "Changed",
+    "Check",
+    "Closed",
+    "Columns",
+    "Commit",
+    "Conflict",
+    "Corrupt",
+    "Delete",
+    "Depth",
+    "Entry",
+    "Expect",
+    "FaultStore",
+    "Invalid",
+    "InvalidKey",
+    "MemoryServer",
+    "MemoryStore",
+    "MetadataStore",
+    "Op",
+    "OutcomeUnknown",
+    "PRESENT",
+    "Put",
+    "Resync",
+    "Session",
+    "SessionChanged",
+    "SessionExpired",
+    "SessionState",
+    "Snapshot",
+    "StoreError",
+    "StoreEvent",
+    "Subscription",
+    "TooLarge",
+    "Unauthorized",
+    "Unavailable",
+    "Version",
+    "open_store",
+]
+
+_SCHEMES: Final = ("memory",)
+
+
+def open_store(url: str) -> MetadataStore:
+    """A client of the store that `url` names, with a session of its own.
+
+    "memory:" is a memory server of its own, which nobody else sees; "memory:FILE" begins with what FILE holds, if it
+    exists, and saves to it when the store is closed (see `stores.memory.server`). Raises Invalid for anything else,
+    Corrupt if FILE is torn or foreign, OSError if it cannot be read.
+    """
+    scheme, colon, rest = url.partition(":")
+    if not colon or scheme not in _SCHEMES:
+        known = ", ".join(f"{name}:" for name in _SCHEMES)
+        raise Invalid(f"a store url begins with one of {known} - found {url!r}")
+    return MemoryStore(file=rest) if rest else MemoryStore()

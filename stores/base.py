@@ -1,0 +1,408 @@
+"""The contract of a metadata store: bytes under keys, nothing of partitions.
+
+An author of a backend works from this file and from `stores.suite`, which checks every sentence below.
+
+Rules
+* A store object is a *client with one session*. `another_session()` opens a second client on the same server.
+  All calls are synchronous, thread-safe, and never call user code; every call takes a timeout in seconds, relative.
+* Keys are absolute: `/a/b`, segments of `[A-Za-z0-9._<>-]`, no empty segment, neither `.` nor `..`, no trailing slash.
+  The store's root or chroot is applied inside. Parents need not exist: a backend that needs them makes them, and such
+  nodes without data are invisible (`get` says None, `snapshot` leaves them out) unless they were put, with b"" or not.
+* Values are bytes, never None; b"" is a value.
+* Plain reads may lag behind what other clients wrote, never behind this session's own commits. `sync=True` is
+  linearizable: it sees every commit that anybody saw acknowledged before the call.
+* `commit` is the only write: all or nothing, and it never retries by itself. What cannot be known is said
+  (`OutcomeUnknown`), never guessed.
+* Watches are hints: "look again at this key". They may repeat and merge, they carry no payload, and after a commit that
+  anyone saw acknowledged every subscriber gets a `Changed` or a `Resync`.
+"""
+
+from __future__ import annotations
+
+import abc
+import enum
+import re
+from array import array
+from collections.abc import Sequence
+from typing import Final, Literal, NewType, TypeAlias
+
+import attrs
+
+Version = NewType("Version", int)
+"""What compare-and-set compares. Opaque: equality only. Always >= 1, so that it is true and fits an `array('q')`; a
+backend whose own versions begin at 0 (ZooKeeper's node version) shifts them. Memory and etcd: the revision of the last
+write of the key."""
+
+
+class _Expectation(enum.Enum):
+    ABSENT = "absent"
+    PRESENT = "present"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+ABSENT: Final = _Expectation.ABSENT
+PRESENT: Final = _Expectation.PRESENT
+Expect: TypeAlias = Version | Literal[_Expectation.ABSENT, _Expectation.PRESENT]
+"""What an op demands of its key before the commit: it does not exist, it exists whatever its version, or it stands at
+just this version. Stated on every op; there is no default and no upsert."""
+
+
+@attrs.frozen
+class Put:
+    """Write `value` under `key`. An ephemeral key goes when the session that put it ends; rewriting an own ephemeral
+    key with `ephemeral=False` is `Invalid`, and so is putting an ephemeral key that has keys below it."""
+
+    key: str
+    value: bytes
+    expect: Expect
+    ephemeral: bool = False
+
+
+@attrs.frozen
+class Delete:
+    """Remove `key`. `expect` is PRESENT or a version; ABSENT is `Invalid`."""
+
+    key: str
+    expect: Expect
+
+
+@attrs.frozen
+class Check:
+    """Demand something of `key` and change nothing."""
+
+    key: str
+    expect: Expect
+
+
+Op: TypeAlias = Put | Delete | Check
+
+
+@attrs.frozen
+class Entry:
+    """One key as it was read.
+
+    `generation`: how often the key was written since it was created (0 = only created). ZooKeeper: stat.version; etcd:
+    kv.version - 1. It is the partition epoch of a state key.
+    `created`: a number that is higher the later the key was created (czxid, create_revision). It is the broker epoch.
+    `owner`: the session that holds an ephemeral key, None for others.
+    """
+
+    key: str
+    value: bytes
+    version: Version
+    generation: int
+    created: int
+    owner: int | None = None
+
+
+@attrs.frozen
+class Columns:
+    """Many keys as parallel columns, without an object per key: `values[i]` is None and the numbers are 0 where
+    `keys[i]` does not exist. What a bulk load reads."""
+
+    values: list[bytes | None]
+    versions: array[int]
+    generations: array[int]
+
+
+@attrs.frozen
+class Snapshot:
+    """All keys below a prefix (the prefix itself excluded), sorted by key. `cursor` may be given to `subscribe`, which
+    then misses nothing that was written after the snapshot. `consistent` says whether it shows one instant."""
+
+    entries: tuple[Entry, ...]
+    cursor: int
+    consistent: bool
+
+
+@attrs.frozen
+class Commit:
+    """What a commit left: one version per op, aligned; None for Delete and for Check."""
+
+    versions: tuple[Version | None, ...]
+
+
+class Depth(enum.Enum):
+    """What a subscription watches."""
+
+    SELF = "self"  # the key itself
+    CHILDREN = "children"  # the names directly below it: created and deleted, not rewritten
+    VALUES = "values"  # the keys directly below it: created, deleted and rewritten
+
+
+@attrs.frozen
+class Changed:
+    """Look again at `key`: it was created, written or deleted, perhaps more than once."""
+
+    key: str
+
+
+@attrs.frozen
+class Resync:
+    """Look again at everything that is watched below `prefix`: something may have been missed. Reasons: "initial",
+    "overflow", "session", "reconnected", "compacted", "injected"."""
+
+    prefix: str
+    reason: str
+
+
+class SessionState(enum.Enum):
+    """SUSPENDED: no connection, the session may yet live. RESUMED: the same session again. LOST: it ended, its
+    ephemeral keys are gone. STARTED: a new one, with a new id."""
+
+    SUSPENDED = "suspended"
+    RESUMED = "resumed"
+    LOST = "lost"
+    STARTED = "started"
+
+
+@attrs.frozen
+class SessionChanged:
+    """The session changed its state. Comes in the same ordered stream as the hints."""
+
+    state: SessionState
+    session_id: int
+
+
+StoreEvent: TypeAlias = Changed | Resync | SessionChanged
+
+
+@attrs.frozen
+class Session:
+    """The session of a client: its id, and whether it is in contact with the server just now."""
+
+    session_id: int
+    connected: bool
+
+
+@attrs.frozen
+class Capabilities:
+    """What a backend declares and the suite checks. Bytes of a commit are counted by `op_bytes`; `ops_max` counts
+    every op."""
+
+    name: str
+    value_bytes_max: int
+    commit_ops_max: int
+    commit_bytes_max: int
+    atomic_snapshot: bool  # snapshot() is one instant
+    versions_unique: bool  # a key that is deleted and created again never repeats a version
+    session_timeout_s_min: float
+
+
+class StoreError(Exception):
+    """Root of all errors of a store.
+
+    `applied`: "no" = nothing was written; "unknown" = it may have been. `retryable`: the same call may succeed later.
+    `key`: the key it is about, where there is one.
+    """
+
+    applied: Literal["no", "unknown"] = "no"
+    retryable: bool = False
+
+    def __init__(self, message: str, *, key: str | None = None) -> None:
+        super().__init__(message)
+        self.key = key
+
+
+class Conflict(StoreError):
+    """An expectation did not hold; nothing was applied. `index` is the first failing op as given to `commit`."""
+
+    def __init__(self, message: str, *, key: str, index: int) -> None:
+        super().__init__(message, key=key)
+        self.index = index
+
+
+class Unavailable(StoreError, ConnectionError):
+    """The request was provably not sent."""
+
+    retryable = True
+
+
+class OutcomeUnknown(StoreError, TimeoutError):
+    """The request was sent and no answer came: it may have been applied. `stores.recipes.resolve` finds out."""
+
+    applied = "unknown"
+
+
+class SessionExpired(StoreError):
+    """The session had ended before the request was sent."""
+
+
+class TooLarge(StoreError, ValueError):
+    """A value, or the commit as a whole, is over what the store declares. Nothing was sent."""
+
+
+class Invalid(StoreError, ValueError):
+    """The ops are not well formed: duplicate keys, an ephemeral key with children, ... Nothing was sent."""
+
+
+class InvalidKey(Invalid):
+    """Not a key as the contract defines it."""
+
+
+class Unauthorized(StoreError, PermissionError):
+    """The server refuses the credentials, or what they may do."""
+
+
+class Closed(StoreError):
+    """The store was closed by this process."""
+
+
+class Corrupt(StoreError, ValueError):
+    """What was read is not what this library wrote: a torn or foreign snapshot file, a broken frame."""
+
+
+class Subscription(abc.ABC):
+    """An ordered stream of hints and session events. Bounded: an overflow drops what is queued and gives one Resync
+    per prefix. Use from one thread at a time."""
+
+    @abc.abstractmethod
+    def add(self, prefix: str, depth: Depth, cursor: int | None = None) -> None:
+        """Watch `prefix` too, in this same stream, which gets a Resync(prefix, "initial") first."""
+
+    @abc.abstractmethod
+    def remove(self, prefix: str) -> None:
+        """Watch `prefix` no more. Hints already queued may still come."""
+
+    @abc.abstractmethod
+    def poll(self, timeout_s: float) -> StoreEvent | None:
+        """The next event, or None after `timeout_s` (0: at once) or once closed. Raises nothing but Closed."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """End the stream. Idempotent. A `poll` under way returns None."""
+
+
+class MetadataStore(abc.ABC):
+    """A client of a metadata store with one session. See the rules at the head of this module."""
+
+    @property
+    @abc.abstractmethod
+    def capabilities(self) -> Capabilities:
+        """What this backend can do; constant for the life of the object."""
+
+    @property
+    @abc.abstractmethod
+    def session(self) -> Session:
+        """The present session. Never blocks."""
+
+    @property
+    @abc.abstractmethod
+    def session_timeout_s(self) -> float:
+        """After how long without contact the server ends the session, in seconds."""
+
+    @abc.abstractmethod
+    def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
+        """The entry, or None if there is no such key. `sync=True` is linearizable."""
+
+    @abc.abstractmethod
+    def get_many(self, keys: Sequence[str], *, timeout_s: float) -> list[Entry | None]:
+        """One result per key, aligned; not one instant. As fast as the backend can."""
+
+    @abc.abstractmethod
+    def get_columns(self, keys: Sequence[str], *, timeout_s: float) -> Columns:
+        """`get_many` as parallel columns, for loads of hundreds of thousands of keys."""
+
+    @abc.abstractmethod
+    def children(self, key: str, *, timeout_s: float) -> list[str]:
+        """The names (single segments) directly below `key` that are keys or lead to keys, sorted."""
+
+    @abc.abstractmethod
+    def snapshot(self, prefix: str, *, timeout_s: float) -> Snapshot:
+        """All keys below `prefix` ("/" = everything). A sibling with the same beginning (`/dir2` for `/dir`) is not
+        below."""
+
+    @abc.abstractmethod
+    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
+        """Apply all ops or none. No ops: nothing is sent. A key may stand in one op only.
+
+        Raises Conflict (nothing applied), TooLarge, Invalid and InvalidKey (before anything is sent), Unavailable and
+        SessionExpired (provably not applied), OutcomeUnknown (the ops may have been applied), Unauthorized, Closed.
+        """
+
+    @abc.abstractmethod
+    def subscribe(self, prefix: str, depth: Depth, cursor: int | None = None) -> Subscription:
+        """Open a stream. Its first event is Resync(prefix, "initial"); what is written after the call, or after the
+        snapshot that gave `cursor`, is hinted."""
+
+    @abc.abstractmethod
+    def another_session(self) -> MetadataStore:
+        """A second client of the same server and root, over a connection and with a session of its own."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """End the session: its ephemeral keys go. Idempotent. Calls under way and later ones raise Closed."""
+
+
+_SEGMENTS: Final = re.compile(r"(?:/[A-Za-z0-9._<>-]+)+")
+_KEY_CHARACTERS_MAX: Final = 1024
+
+
+def check_key(key: str) -> None:
+    """Raise InvalidKey unless `key` is a key as the contract defines it."""
+    if not isinstance(key, str) or len(key) > _KEY_CHARACTERS_MAX or _SEGMENTS.fullmatch(key) is None:
+        raise InvalidKey(f"not a key: {key!r:.200}", key=key if isinstance(key, str) else None)
+    if "/." in key and ("/./" in f"{key}/" or "/../" in f"{key}/"):
+        raise InvalidKey(f"a segment of a key may be neither '.' nor '..': {key}", key=key)
+
+
+def check_prefix(prefix: str) -> None:
+    """Raise InvalidKey unless `prefix` is a key or the root "/"."""
+    if prefix != "/":
+        check_key(prefix)
+
+
+def below(prefix: str) -> str:
+    """What every key below `prefix` starts with."""
+    return "/" if prefix == "/" else prefix + "/"
+
+
+def parent(key: str) -> str:
+    """The key one level up; "/" for a key of one segment."""
+    return key.rpartition("/")[0] or "/"
+
+
+OP_BYTES_FIXED: Final = 64  # what an op costs beside its key and value, on every backend at most
+
+
+def op_bytes(op: Op) -> int:
+    """What `op` counts against `commit_bytes_max`: an upper bound of what it takes on any backend's wire."""
+    value_bytes = len(op.value) if isinstance(op, Put) else 0
+    return OP_BYTES_FIXED + len(op.key) + value_bytes
+
+
+def check_ops(ops: Sequence[Op], capabilities: Capabilities) -> None:
+    """Raise InvalidKey, Invalid or TooLarge if `ops` may not be sent to a backend with `capabilities`."""
+    if len(ops) > capabilities.commit_ops_max:
+        raise TooLarge(f"{len(ops)} ops in one commit, the store takes {capabilities.commit_ops_max}")
+    value_bytes_max = capabilities.value_bytes_max
+    total_bytes = OP_BYTES_FIXED * len(ops)
+    for op in ops:  # some 500 a commit, so this is written for speed: 0.8 us an op
+        kind = type(op)
+        if kind is not Put and kind is not Check and kind is not Delete:
+            raise Invalid(f"not an op: {op!r:.200}")
+        key = op.key
+        check_key(key)
+        total_bytes += len(key)
+        expect = op.expect
+        if expect is not ABSENT and expect is not PRESENT and (type(expect) is not int or expect < 1):
+            raise Invalid(f"{key}: expect must be ABSENT, PRESENT or a Version, not {expect!r}", key=key)
+        if isinstance(op, Put):
+            if type(op.value) is not bytes:
+                raise Invalid(f"{key}: a value is bytes, not {type(op.value).__name__}", key=key)
+            value_bytes = len(op.value)
+            if value_bytes > value_bytes_max:
+                raise TooLarge(f"{key}: a value of {value_bytes} bytes, the store takes {value_bytes_max}", key=key)
+            total_bytes += value_bytes
+        elif expect is ABSENT and kind is Delete:
+            raise Invalid(f"{key}: a Delete cannot expect ABSENT", key=key)
+    if total_bytes > capabilities.commit_bytes_max:
+        raise TooLarge(f"a commit of {total_bytes} bytes, the store takes {capabilities.commit_bytes_max}")
+    if len({op.key for op in ops}) != len(ops):
+        seen: set[str] = set()
+        for op in ops:
+            if op.key in seen:
+                raise Invalid(f"two ops of one commit name {op.key}", key=op.key)
+            seen.add(op.key)

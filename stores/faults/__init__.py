@@ -1,0 +1,41 @@
+"""A decorator that injects faults into any store, by plan."""
+
+from stores.faults.plan import (
+    Call,
+    CutOff,
+    Delay,
+    DeliverLater,
+    DoubleEvent,
+    DropEvent,
+    ExpireSession,
+    FailBefore,
+    Fault,
+    ForceResync,
+    LoseReply,
+    LoseRequest,
+    Plan,
+    Rule,
+    at_commit,
+)
+from stores.faults.store import Breakable, FaultStore, FaultSubscription
+
+__all__ = [
+    "Breakable",
+    "Call",
+    "CutOff",
+    "Delay",
+    "DeliverLater",
+    "DoubleEvent",
+    "DropEvent",
+    "ExpireSession",
+    "FailBefore",
+    "Fault",
+    "FaultStore",
+    "FaultSubscription",
+    "ForceResync",
+    "LoseReply",
+    "LoseRequest",
+    "Plan",
+    "Rule",
+    "at_commit",
+]

@@ -1,0 +1,180 @@
+"""What goes wrong, and when: faults, rules, and the script that counts calls.
+
+Rules
+* A plan is a list of rules, or a function of the call and a seeded `random.Random`. Both are deterministic: the same
+  calls in the same order meet the same faults.
+* A call is counted and recorded before anything goes wrong with it. Numbers count from 1, and they count over all the
+  sessions that came from one FaultStore by `another_session`: "commit number i" means of this process, not of a
+  connection.
+* Several faults of one call happen in their order; the first that ends the call is the last.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import TypeAlias
+
+import attrs
+
+from stores.base import Invalid, Op
+
+
+@attrs.frozen
+class FailBefore:
+    """The request is not sent: Unavailable."""
+
+
+@attrs.frozen
+class LoseReply:
+    """The request is sent and answered, and the answer is lost: OutcomeUnknown, applied (or refused by the server)."""
+
+
+@attrs.frozen
+class LoseRequest:
+    """The request is lost on its way: OutcomeUnknown, and it will never be applied."""
+
+
+@attrs.frozen
+class DeliverLater:
+    """The request is held up on its way: OutcomeUnknown now, and it reaches the server later: on `deliver_late()`, or
+    just before the `before_commit`-th next commit is sent. Only for commits; any other call fails as LoseRequest."""
+
+    before_commit: int | None = None
+
+
+@attrs.frozen
+class Delay:
+    """The call takes `seconds` longer, by the injected sleep."""
+
+    seconds: float
+
+
+@attrs.frozen
+class ExpireSession:
+    """The server ends the session just before the call."""
+
+
+@attrs.frozen
+class CutOff:
+    """The client is cut off just before the call, until `reconnect()`."""
+
+
+@attrs.frozen
+class ForceResync:
+    """Every stream gets a Resync "injected" just before the call."""
+
+
+@attrs.frozen
+class DropEvent:
+    """The event is not given. The contract is broken then, on purpose."""
+
+
+@attrs.frozen
+class DoubleEvent:
+    """The event is given twice."""
+
+
+Fault: TypeAlias = (
+    FailBefore
+    | LoseReply
+    | LoseRequest
+    | DeliverLater
+    | Delay
+    | ExpireSession
+    | CutOff
+    | ForceResync
+    | DropEvent
+    | DoubleEvent
+)
+
+CALLS: tuple[str, ...] = (
+    "get",
+    "get_many",
+    "get_columns",
+    "children",
+    "snapshot",
+    "commit",
+    "subscribe",
+    "another_session",
+    "event",
+)
+"""Names of calls: the methods of a store, and "event" for a hint that a stream is about to give."""
+
+
+@attrs.frozen
+class Call:
+    """One call as a plan sees it and as it is recorded. `number` counts the calls of this name, from 1; `ops` are those
+    of a commit."""
+
+    name: str
+    keys: tuple[str, ...]
+    number: int
+    ops: tuple[Op, ...] = ()
+
+
+def _known(_: object, __: object, name: str) -> None:
+    if name != "*" and name not in CALLS:
+        raise Invalid(f"a rule is for one of {', '.join(CALLS)} or '*', not for {name!r}")
+
+
+@attrs.frozen
+class Rule:
+    """`fault` happens to calls named `name` ("*": all but events) that touch a key which matches `key` (`*` and `?`;
+    `*` runs over slashes): to the `nth` of those calls, or, without a number, to each."""
+
+    fault: Fault
+    name: str = attrs.field(default="commit", validator=_known)
+    key: str = "*"
+    nth: int | None = None
+
+    def matches(self, call: Call) -> bool:
+        """Whether `call` is one of those that this rule counts."""
+        if self.name not in (call.name, "*") or (self.name == "*" and call.name == "event"):
+            return False
+        return self.key == "*" or any(fnmatchcase(key, self.key) for key in call.keys)
+
+
+def at_commit(number: int, *faults: Fault) -> tuple[Rule, ...]:
+    """Rules that let `faults` happen to commit number `number`, counted from 1."""
+    return tuple(Rule(fault, "commit", nth=number) for fault in faults)
+
+
+Plan: TypeAlias = Sequence[Rule] | Callable[[Call, random.Random], Iterable[Fault]]
+
+
+class Script:
+    """A plan being played: shared by a FaultStore and every session that comes from it. Thread-safe."""
+
+    def __init__(self, plan: Plan, seed: int, calls_max: int) -> None:
+        self.plan = plan
+        self.calls: deque[Call] = deque(maxlen=calls_max)
+        self.numbers: Counter[str] = Counter()
+        self._random = random.Random(seed)  # noqa: S311 - seeded randomness is the aim
+        self._matched: Counter[int] = Counter()  # calls counted by each rule, by its place in the plan
+        self._lock = threading.Lock()
+
+    def begin(self, name: str, keys: Iterable[str], ops: Sequence[Op] = ()) -> tuple[Call, list[Fault]]:
+        """Count and record a call; what happens to it."""
+        with self._lock:
+            self.numbers[name] += 1
+            call = Call(name, tuple(keys), self.numbers[name], tuple(ops))
+            self.calls.append(call)
+            if callable(self.plan):
+                return call, list(self.plan(call, self._random))
+            return call, [rule.fault for place, rule in enumerate(self.plan) if self._happens(place, rule, call)]
+
+    def replace(self, plan: Plan) -> None:
+        """Play another plan from here on; its rules count from zero, calls are numbered on."""
+        with self._lock:
+            self.plan = plan
+            self._matched.clear()
+
+    def _happens(self, place: int, rule: Rule, call: Call) -> bool:
+        if not rule.matches(call):
+            return False
+        self._matched[place] += 1
+        return rule.nth is None or rule.nth == self._matched[place]

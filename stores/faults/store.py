@@ -1,0 +1,346 @@
+"""A store that lets things go wrong by plan, over any other store.
+
+Rules
+* It adds nothing but what the plan says: without faults, the suite passes on it as on the store inside.
+* What is provable stays provable: Unavailable means that the inner store was never asked.
+* A commit that is delivered late travels on a connection of its own, since the one that sent it may be cut, closed or
+  begun anew by then; its writes do not depend on a session, as etcd's and most stores' do not. Ephemeral keys do: a
+  late commit that puts one is dropped unless the session that sent it still lives.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar, runtime_checkable
+
+import attrs
+
+from stores.base import (
+    Capabilities,
+    Changed,
+    Columns,
+    Commit,
+    Depth,
+    Entry,
+    Invalid,
+    MetadataStore,
+    Op,
+    OutcomeUnknown,
+    Put,
+    Resync,
+    Session,
+    SessionExpired,
+    Snapshot,
+    StoreError,
+    StoreEvent,
+    Subscription,
+    TooLarge,
+    Unavailable,
+    check_ops,
+)
+from stores.faults.plan import (
+    Call,
+    CutOff,
+    Delay,
+    DeliverLater,
+    DoubleEvent,
+    DropEvent,
+    ExpireSession,
+    FailBefore,
+    Fault,
+    ForceResync,
+    LoseReply,
+    LoseRequest,
+    Plan,
+    Script,
+)
+
+_T = TypeVar("_T")
+_SLICE_S = 0.02  # how long a waiting poll may overlook a forced Resync
+
+
+@runtime_checkable
+class Breakable(Protocol):
+    """A store that can be broken from outside; the memory store is one."""
+
+    def disconnect(self) -> None:
+        """Cut the client off."""
+
+    def reconnect(self) -> None:
+        """Mend it."""
+
+    def expire(self) -> None:
+        """End its session."""
+
+
+@attrs.define(eq=False)
+class _Late:
+    """A commit on its way: `due` is the number of the commit before which it arrives, None = when it is told to."""
+
+    ops: tuple[Op, ...]
+    courier: MetadataStore
+    sender: MetadataStore
+    session_id: int
+    timeout_s: float
+    due: int | None
+
+    def deliver(self) -> Commit | StoreError:
+        """Let it reach the server. Nobody waits for the answer, which is given for the record."""
+        try:
+            if any(isinstance(op, Put) and op.ephemeral for op in self.ops):
+                if self.sender.session.session_id != self.session_id:
+                    return SessionExpired("the session that sent this commit has ended")
+                return self.sender.commit(self.ops, timeout_s=self.timeout_s)
+            return self.courier.commit(self.ops, timeout_s=self.timeout_s)
+        except StoreError as error:
+            return error
+        finally:
+            self.courier.close()
+
+
+class FaultStore(MetadataStore):
+    """`inner`, with the faults of `plan` (see `stores.faults.plan`). Thread-safe if `inner` is.
+
+    `seed` seeds the random source of a plan that is a function, `sleep` is what Delay calls, in seconds, and
+    `calls_max` bounds the record. Sessions of `another_session` share the plan, the counts and the record.
+    """
+
+    def __init__(
+        self,
+        inner: MetadataStore,
+        plan: Plan = (),
+        *,
+        seed: int = 0,
+        sleep: Callable[[float], None] = time.sleep,
+        calls_max: int = 10_000,
+    ) -> None:
+        self.inner = inner
+        self._script = Script(plan, seed, calls_max)
+        self._sleep = sleep
+        self._late: deque[_Late] = deque()
+        self._streams: list[FaultSubscription] = []
+        self._lock = threading.Lock()
+
+    # Steering
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """What was called, oldest first; at most `calls_max`."""
+        return tuple(self._script.calls)
+
+    @property
+    def commits(self) -> int:
+        """How many commits were called, whatever became of them, over all sessions of this FaultStore."""
+        return self._script.numbers["commit"]
+
+    @property
+    def late(self) -> int:
+        """How many commits are on their way."""
+        return len(self._late)
+
+    def play(self, plan: Plan) -> None:
+        """Follow another plan from here on; its rules count from zero, commits are numbered on."""
+        self._script.replace(plan)
+
+    def deliver_late(self) -> tuple[Commit | StoreError, ...]:
+        """Let every commit that is on its way reach the server now, in the order in which they were sent. Returns what
+        the server answered, which its senders never learn."""
+        return tuple(late.deliver() for late in self._take_late(lambda _: True))
+
+    def force_resync(self) -> None:
+        """Give every stream of this session a Resync "injected" for each prefix that it watches."""
+        with self._lock:
+            for stream in self._streams:
+                stream.force_resync()
+
+    def disconnect(self) -> None:
+        """Cut the inner store off. Raises Invalid if it is not Breakable."""
+        self._breakable().disconnect()
+
+    def reconnect(self) -> None:
+        """Mend what `disconnect` or CutOff cut."""
+        self._breakable().reconnect()
+
+    def expire(self) -> None:
+        """End the session of the inner store."""
+        self._breakable().expire()
+
+    # The contract
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Those of the inner store."""
+        return self.inner.capabilities
+
+    @property
+    def session(self) -> Session:
+        """That of the inner store."""
+        return self.inner.session
+
+    @property
+    def session_timeout_s(self) -> float:
+        """That of the inner store."""
+        return self.inner.session_timeout_s
+
+    def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
+        """As the inner store, unless the plan says otherwise."""
+        return self._call("get", (key,), lambda: self.inner.get(key, sync=sync, timeout_s=timeout_s))
+
+    def get_many(self, keys: Sequence[str], *, timeout_s: float) -> list[Entry | None]:
+        """As the inner store, unless the plan says otherwise."""
+        return self._call("get_many", keys, lambda: self.inner.get_many(keys, timeout_s=timeout_s))
+
+    def get_columns(self, keys: Sequence[str], *, timeout_s: float) -> Columns:
+        """As the inner store, unless the plan says otherwise."""
+        return self._call("get_columns", keys, lambda: self.inner.get_columns(keys, timeout_s=timeout_s))
+
+    def children(self, key: str, *, timeout_s: float) -> list[str]:
+        """As the inner store, unless the plan says otherwise."""
+        return self._call("children", (key,), lambda: self.inner.children(key, timeout_s=timeout_s))
+
+    def snapshot(self, prefix: str, *, timeout_s: float) -> Snapshot:
+        """As the inner store, unless the plan says otherwise."""
+        return self._call("snapshot", (prefix,), lambda: self.inner.snapshot(prefix, timeout_s=timeout_s))
+
+    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
+        """As the inner store, unless the plan says otherwise. Late commits that are due arrive first."""
+        check_ops(ops, self.capabilities)
+        call, faults = self._script.begin("commit", [op.key for op in ops], ops)
+        for late in self._take_late(lambda late: late.due is not None and late.due <= call.number):
+            late.deliver()
+        later = next((fault for fault in faults if isinstance(fault, DeliverLater)), None)
+        if later is not None:
+            self._hold(call, later, timeout_s)
+        return self._play(call, faults, lambda: self.inner.commit(ops, timeout_s=timeout_s))
+
+    def subscribe(self, prefix: str, depth: Depth, cursor: int | None = None) -> FaultSubscription:
+        """A stream whose events the plan may drop or double."""
+        inner = self._call("subscribe", (prefix,), lambda: self.inner.subscribe(prefix, depth, cursor))
+        stream = FaultSubscription(inner, self._script, prefix)
+        with self._lock:
+            self._streams.append(stream)
+        return stream
+
+    def another_session(self) -> FaultStore:
+        """A FaultStore over another session of the inner store, with the same plan, counts and record."""
+        other = FaultStore(self._call("another_session", (), self.inner.another_session), sleep=self._sleep)
+        other._script = self._script
+        other._late = self._late
+        return other
+
+    def close(self) -> None:
+        """Close the inner store. Commits that are on their way stay on their way."""
+        self.inner.close()
+
+    # How faults happen
+
+    def _call(self, name: str, keys: Sequence[str], send: Callable[[], _T]) -> _T:
+        return self._play(*self._script.begin(name, keys), send)
+
+    def _play(self, call: Call, faults: Sequence[Fault], send: Callable[[], _T]) -> _T:
+        for fault in faults:
+            match fault:
+                case Delay(seconds):
+                    self._sleep(seconds)
+                case ExpireSession():
+                    self.expire()
+                case CutOff():
+                    self.disconnect()
+                case ForceResync():
+                    self.force_resync()
+                case FailBefore():
+                    raise Unavailable(f"injected: {call.name} {call.number} was not sent")
+                case LoseRequest() | DeliverLater():
+                    raise OutcomeUnknown(f"injected: {call.name} {call.number} got no answer")
+                case LoseReply():
+                    self._unheard(send)
+                    raise OutcomeUnknown(f"injected: the answer to {call.name} {call.number} was lost")
+                case DropEvent() | DoubleEvent():
+                    raise Invalid(f"{fault} is for events, not for {call.name}")
+        return send()
+
+    def _unheard(self, send: Callable[[], object]) -> None:
+        try:
+            send()
+        except (Invalid, TooLarge, Unavailable):
+            raise  # it was not sent, so no answer could be lost
+        except StoreError:
+            pass  # the refusal is what was lost
+
+    def _hold(self, call: Call, later: DeliverLater, timeout_s: float) -> None:
+        due = None if later.before_commit is None else call.number + later.before_commit
+        courier = self.inner.another_session()
+        session_id = self.inner.session.session_id
+        with self._lock:
+            self._late.append(_Late(call.ops, courier, self.inner, session_id, timeout_s, due))
+
+    def _take_late(self, which: Callable[[_Late], bool]) -> list[_Late]:
+        with self._lock:
+            taken = [late for late in self._late if which(late)]
+            for late in taken:
+                self._late.remove(late)
+            return taken
+
+    def _breakable(self) -> Breakable:
+        if not isinstance(self.inner, Breakable):
+            raise Invalid(f"{self.capabilities.name} cannot be cut off or expired from here")
+        return self.inner
+
+
+class FaultSubscription(Subscription):
+    """A stream whose hints may be dropped or doubled by plan (rules named "event"). Session events pass untouched: a
+    lost one would say nothing about the one who listens."""
+
+    def __init__(self, inner: Subscription, script: Script, prefix: str) -> None:
+        self._inner = inner
+        self._script = script
+        self._prefixes: dict[str, None] = {prefix: None}
+        self._extra: deque[StoreEvent] = deque()
+
+    def add(self, prefix: str, depth: Depth, cursor: int | None = None) -> None:
+        """As the inner stream."""
+        self._inner.add(prefix, depth, cursor)
+        self._prefixes[prefix] = None
+
+    def remove(self, prefix: str) -> None:
+        """As the inner stream."""
+        self._inner.remove(prefix)
+        self._prefixes.pop(prefix, None)
+
+    def poll(self, timeout_s: float) -> StoreEvent | None:
+        """The next event that is not dropped. A forced Resync wakes a waiting poll within 20 ms."""
+        if timeout_s <= 0:
+            return self._step(0.0)
+        deadline_s = time.monotonic() + timeout_s
+        left_s = timeout_s
+        while left_s > 0:
+            event = self._step(min(left_s, _SLICE_S))
+            if event is not None:
+                return event
+            left_s = deadline_s - time.monotonic()
+        return None
+
+    def close(self) -> None:
+        """As the inner stream."""
+        self._inner.close()
+
+    def force_resync(self) -> None:
+        """Queue a Resync "injected" for every prefix."""
+        self._extra.extend(Resync(prefix, "injected") for prefix in list(self._prefixes))
+
+    def _step(self, timeout_s: float) -> StoreEvent | None:
+        """The next event; None also after one that was dropped while waiting."""
+        while not self._extra:
+            event = self._inner.poll(timeout_s)
+            if not isinstance(event, Changed | Resync):
+                return event
+            faults = self._script.begin("event", (event.key if isinstance(event, Changed) else event.prefix,))[1]
+            if any(isinstance(fault, DropEvent) for fault in faults):
+                continue
+            if any(isinstance(fault, DoubleEvent) for fault in faults):
+                self._extra.append(event)
+            return event
+        return self._extra.popleft()

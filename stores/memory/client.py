@@ -1,0 +1,149 @@
+"""The client half of the memory store: the contract of `stores.base`, and the two hooks that cut it off."""
+
+# ruff: noqa: ARG002 - every answer is at once and linearizable, so `timeout_s` and `sync` have nothing to change
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any, Final
+
+from stores.base import (
+    Capabilities,
+    Columns,
+    Commit,
+    Depth,
+    Entry,
+    Invalid,
+    MetadataStore,
+    Op,
+    Session,
+    Snapshot,
+    check_key,
+    check_prefix,
+)
+from stores.memory.server import MemoryServer
+from stores.memory.stream import MemorySubscription
+from stores.memory.table import NO_ROW, entry
+
+
+class MemoryStore(MetadataStore):
+    """A client of a memory server with one session; thread-safe, and every answer is at once, so timeouts never pass.
+
+    `MemoryStore()` makes a server of its own, with `options` for it (see `MemoryServer`); `MemoryStore(server)` is one
+    more client of that server. Reads are linearizable always. While the client is cut off, calls raise Unavailable.
+    """
+
+    def __init__(self, server: MemoryServer | None = None, **options: Any) -> None:
+        if server is not None and options:
+            raise Invalid(f"options are for a new memory server, not for one that exists: {sorted(options)}")
+        self.server: Final = MemoryServer(**options) if server is None else server
+        self._rows: Final = self.server.table.rows
+        self._link: Final = self.server.connect()
+
+    # The contract
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the server was configured to."""
+        return self.server.capabilities
+
+    @property
+    def session(self) -> Session:
+        """The session as this client knows it: while it is cut off, the server may have ended it already."""
+        with self.server.lock:
+            return Session(self._link.session_id, self._link.connected and not self._link.closed)
+
+    @property
+    def session_timeout_s(self) -> float:
+        """After how long a client that is cut off loses its session, by the server's clock."""
+        return self.server.session_timeout_s
+
+    def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
+        """The entry as it is now."""
+        with self.server.lock:
+            self.server.contact(self._link)
+            row = self._rows.get(key)
+        if row is None:
+            check_key(key)
+            return None
+        return entry(key, row)
+
+    def get_many(self, keys: Sequence[str], *, timeout_s: float) -> list[Entry | None]:
+        """One result per key, all of one instant."""
+        with self.server.lock:
+            self.server.contact(self._link)
+            rows = [self._rows.get(key) for key in keys]
+        for key, row in zip(keys, rows, strict=True):
+            if row is None:
+                check_key(key)
+        return [None if row is None else entry(key, row) for key, row in zip(keys, rows, strict=True)]
+
+    def get_columns(self, keys: Sequence[str], *, timeout_s: float) -> Columns:
+        """`get_many` as columns, at some 0.3 us a key."""
+        with self.server.lock:
+            self.server.contact(self._link)
+            get = self._rows.get
+            rows = [get(key, NO_ROW) for key in keys]
+        values = [row[0] for row in rows]
+        if None in values:
+            for key, value in zip(keys, values, strict=True):
+                if value is None:
+                    check_key(key)
+        return Columns(values, array("q", [row[1] for row in rows]), array("q", [row[2] for row in rows]))
+
+    def children(self, key: str, *, timeout_s: float) -> list[str]:
+        """The names directly below `key`, sorted, at a cost of their number only."""
+        check_prefix(key)
+        with self.server.lock:
+            self.server.contact(self._link)
+            return self.server.table.children(key)
+
+    def snapshot(self, prefix: str, *, timeout_s: float) -> Snapshot:
+        """All keys below `prefix`, as one instant. The cursor is the revision."""
+        check_prefix(prefix)
+        with self.server.lock:
+            self.server.contact(self._link)
+            cursor = self.server.table.revision
+            rows = [(key, self._rows[key]) for key in self.server.table.keys_below(prefix)]
+        return Snapshot(tuple(entry(key, row) for key, row in rows), cursor, consistent=True)
+
+    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
+        """Apply all ops or none. The outcome is always known here; `stores.faults` makes it unknown."""
+        return self.server.commit(self._link, ops)
+
+    def subscribe(self, prefix: str, depth: Depth, cursor: int | None = None) -> MemorySubscription:
+        """Open a stream; it may be opened while the client is cut off, too."""
+        check_prefix(prefix)
+        stream = MemorySubscription(self.server, self._link)
+        with self.server.lock:
+            stream.add(prefix, depth, cursor)
+            self._link.streams.append(stream)
+        return stream
+
+    def another_session(self) -> MemoryStore:
+        """A second client of the same server. Raises Unavailable while this one is cut off, Closed once closed."""
+        with self.server.lock:
+            self.server.contact(self._link)
+            return MemoryStore(self.server)
+
+    def close(self) -> None:
+        """End the session, unless the client is cut off: then the server ends it when its time is over."""
+        self.server.end(self._link)
+
+    # Hooks
+
+    def disconnect(self) -> None:
+        """Cut this client off: calls raise Unavailable, streams say Suspended and give no hints, and once
+        `session_timeout_s` has gone by the server ends the session, which this client does not know yet. Other clients
+        are not touched, those of `another_session` neither."""
+        self.server.cut(self._link)
+
+    def reconnect(self) -> None:
+        """Mend what `disconnect` cut. Streams say Resumed and Resync "reconnected"; or, if the server ended the session
+        meanwhile, Lost, Started and Resync "session"."""
+        self.server.heal(self._link)
+
+    def expire(self) -> None:
+        """Have the server end this client's session now, whether it is cut off or not."""
+        self.server.expire(self.session.session_id)

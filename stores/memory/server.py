@@ -1,0 +1,277 @@
+"""The server half of the memory store: keys, sessions, and the hooks with which a test breaks things.
+
+Rules
+* One lock guards everything: the keys, the sessions, the streams. No user code runs under it but the injected clock.
+* Nothing happens by itself. A client that is cut off loses its session when the clock says so *and* somebody touches
+  the server (any call of any client, a `poll`, or `tick()`); hence runs under a virtual clock are deterministic.
+* Session ids count up from `first_session_id`; revisions count the commits that wrote something. Neither comes from a
+  wall clock.
+* What is in memory is gone with the process, unless it is saved: `save(path)` writes one file, atomically. With `file`
+  the server begins with what that file holds (if it exists), and saves to it on `save()`, on `close()`, and when its
+  last client closes. Commits are not written one by one: a crash loses what came after the last save.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from stores.base import (
+    Capabilities,
+    Closed,
+    Commit,
+    Conflict,
+    Invalid,
+    Op,
+    SessionState,
+    Unavailable,
+    check_key,
+    check_ops,
+)
+from stores.memory.file import Image, read_image, write_image
+from stores.memory.stream import Link, Watches
+from stores.memory.table import Table, Touched
+from stores.tree import TreeEntry
+
+Versioning = Literal["global", "per_key"]
+
+_FOREVER_S: Final = 3600.0
+
+
+class MemoryServer:
+    """A metadata server inside this process. Thread-safe. Clients are `MemoryStore(server)`.
+
+    `versioning`: "global" counts as etcd does (a version is the revision of the last write and never comes back),
+    "per_key" as ZooKeeper does (versions begin again when a key is created again). `clock` gives seconds and is read
+    only to end the sessions of clients that are cut off. `queue_events_max` bounds each subscription.
+    """
+
+    def __init__(
+        self,
+        versioning: Versioning = "global",
+        *,
+        session_timeout_s: float = 18.0,
+        clock: Callable[[], float] = time.monotonic,
+        value_bytes_max: int = 950_000,
+        commit_ops_max: int = 10_000,
+        commit_bytes_max: int = 16_000_000,
+        queue_events_max: int = 1024,
+        first_session_id: int = 1,
+        file: str | PathLike[str] | None = None,
+    ) -> None:
+        if versioning not in ("global", "per_key"):
+            raise Invalid(f"versioning is 'global' or 'per_key', not {versioning!r}")
+        limits = (session_timeout_s, value_bytes_max, commit_ops_max, commit_bytes_max, queue_events_max)
+        if min(limits) <= 0:
+            raise Invalid("session_timeout_s and the limits of a memory server must be above 0")
+        self.versioning: Final = versioning
+        self.session_timeout_s: Final = session_timeout_s
+        self.queue_events_max: Final = queue_events_max
+        self.file: Final = None if file is None else Path(file)
+        self.capabilities: Final = Capabilities(
+            name=f"memory ({versioning})",
+            value_bytes_max=value_bytes_max,
+            commit_ops_max=commit_ops_max,
+            commit_bytes_max=commit_bytes_max,
+            atomic_snapshot=True,
+            versions_unique=versioning == "global",
+            session_timeout_s_min=0.0,
+        )
+        self.lock: Final = threading.RLock()
+        self.table: Final = Table(per_key=versioning == "per_key")
+        self.watches: Final = Watches()
+        self._clock = clock
+        self._links: dict[int, Link] = {}
+        self._cut: list[Link] = []  # the cut ones whose session still lives, in the order in which they were cut
+        self._next_session_id = first_session_id
+        self._saving = threading.Lock()
+        self._closed = False
+        if self.file is not None and self.file.exists():
+            self._fill(read_image(self.file))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], **options: Any) -> MemoryServer:
+        """A server that holds what `save(path)` wrote; `options` are those of the constructor. The versioning is the
+        file's unless `options` say otherwise; versions are then counted anew. Raises Corrupt for a torn or foreign
+        file, OSError if it cannot be read. The file is not written again by itself: that takes `file=`."""
+        image = read_image(Path(path))
+        server = cls(**{"versioning": image.versioning, **options})
+        server._fill(image)
+        return server
+
+    # Hooks
+
+    @property
+    def sessions(self) -> tuple[int, ...]:
+        """The ids of all sessions that live, oldest first."""
+        with self.lock:
+            self.tick()
+            return tuple(sorted(self._links))
+
+    @property
+    def revision(self) -> int:
+        """How many commits wrote something since this tree began."""
+        return self.table.revision
+
+    def tick(self) -> None:
+        """End the session of every client that has been cut off for `session_timeout_s` by the clock."""
+        with self.lock:
+            while self._cut and self.next_expiry_s() <= 0:
+                self.expire(self._cut[0].session_id)
+
+    def expire(self, session_id: int) -> bool:
+        """End a session as if its time were over: its ephemeral keys go at once. A client in contact gets Lost, then
+        Started with a new session, and Resync "session"; one that is cut off learns it when it reconnects. False if
+        there is no such session (any more)."""
+        with self.lock:
+            link = self._links.pop(session_id, None)
+            if link is None:
+                return False
+            if link in self._cut:
+                self._cut.remove(link)
+            self.watches.hint(self.table.drop_owner(session_id))
+            if link.connected:
+                self._begin_again(link)
+            return True
+
+    def plant(self, entries: Iterable[TreeEntry]) -> int:
+        """Put recorded entries, keeping their generation, as one commit; ephemeral ones and nodes without data are
+        left out. Returns how many were put. Raises Conflict, and puts none, if one of the keys exists."""
+        with self.lock:
+            kept = [(e.key, e.value, e.generation) for e in entries if e.value is not None and not e.ephemeral]
+            for index, (key, _, _) in enumerate(kept):
+                check_key(key)
+                if key in self.table.rows:
+                    raise Conflict(f"{key}: to be planted, but it exists", key=key, index=index)
+            self.table.revision += 1
+            revision = self.table.revision
+            touched = Touched()
+            for key, value, generation in kept:
+                version = generation + 1 if self.table.per_key else revision
+                self.table.create(key, (value, version, generation, revision, None), touched)
+            self.watches.hint(touched)
+            return len(kept)
+
+    def save(self, path: str | PathLike[str] | None = None) -> None:
+        """Write all keys but the ephemeral ones to `path` (without one: to `file`), as one instant, atomically: the
+        file is the old one or the new one, never a part. Raises OSError if it cannot be written."""
+        target = self.file if path is None else Path(path)
+        if target is None:
+            raise Invalid("save() without a path needs a server with file=")
+        with self._saving:
+            with self.lock:
+                image = Image(self.versioning, self.table.revision, dict(self.table.rows))
+            write_image(target, image)
+
+    def close(self) -> None:
+        """Save if there is a `file`, and close every client. Idempotent."""
+        with self.lock:
+            if self._closed:
+                return
+            self._closed = True
+            if self.file is not None:
+                self.save()
+            for link in list(self._links.values()):
+                self.end(link)
+
+    # What clients call
+
+    def connect(self) -> Link:
+        """Begin a session."""
+        with self.lock:
+            if self._closed:
+                raise Closed("the memory server was closed")
+            link = Link(self._begin())
+            self._links[link.session_id] = link
+            return link
+
+    def contact(self, link: Link) -> None:
+        """Raise Closed or Unavailable unless the client can talk to the server. To be called with the lock held."""
+        if link.closed:
+            raise Closed("the store was closed")
+        if self._cut:
+            self.tick()
+        if not link.connected:
+            raise Unavailable("the client is cut off from the memory server")
+
+    def commit(self, link: Link, ops: Sequence[Op]) -> Commit:
+        """Apply all ops or none, for the session of `link`, and hint at what changed."""
+        check_ops(ops, self.capabilities)
+        with self.lock:
+            self.contact(link)
+            commit, touched = self.table.commit(ops, link.session_id)
+            self.watches.hint(touched)
+            return commit
+
+    def cut(self, link: Link) -> None:
+        """Cut the network between the client and the server. Its session begins to run out."""
+        with self.lock:
+            if link.closed or not link.connected:
+                return
+            link.connected = False
+            link.cut_at_s = self._clock()
+            self._cut.append(link)
+            link.tell(SessionState.SUSPENDED)
+            for other in self._links.values():
+                for stream in other.streams:
+                    stream.wake()  # it may have to wake earlier now, to end this session
+
+    def heal(self, link: Link) -> None:
+        """Mend the network: the same session goes on, or a new one begins if it was ended meanwhile."""
+        with self.lock:
+            self.tick()
+            if link.closed or link.connected:
+                return
+            link.connected = True
+            if self._links.get(link.session_id) is link:
+                self._cut.remove(link)
+                link.tell(SessionState.RESUMED)
+                link.resync("reconnected")
+            else:
+                self._begin_again(link)
+
+    def end(self, link: Link) -> None:
+        """Close the client. A client that is cut off cannot say so: its session lives until its time is over."""
+        with self.lock:
+            if link.closed:
+                return
+            link.closed = True
+            for stream in list(link.streams):
+                stream.close()
+            if link.connected:
+                self._links.pop(link.session_id, None)
+                self.watches.hint(self.table.drop_owner(link.session_id))
+            if self.file is not None and not self._closed and all(other.closed for other in self._links.values()):
+                self.save()
+
+    def next_expiry_s(self) -> float:
+        """In how many seconds by the clock the next session of a cut client ends."""
+        if not self._cut:
+            return _FOREVER_S
+        return self._cut[0].cut_at_s + self.session_timeout_s - self._clock()
+
+    def _begin(self) -> int:
+        session_id = self._next_session_id
+        self._next_session_id += 1
+        return session_id
+
+    def _begin_again(self, link: Link) -> None:
+        lost, link.session_id = link.session_id, self._begin()
+        self._links[link.session_id] = link
+        link.tell(SessionState.LOST, session_id=lost)
+        link.tell(SessionState.STARTED)
+        link.resync("session")
+
+    def _fill(self, image: Image) -> None:
+        recount = image.versioning != self.versioning
+        self.table.revision = image.revision
+        touched = Touched()
+        for key, row in image.rows.items():
+            value, version, generation, created, _ = row
+            if recount:
+                version = generation + 1 if self.table.per_key else image.revision
+            self.table.create(key, (value, version, generation, created, None), touched)

@@ -1,0 +1,238 @@
+"""The keys of a memory server, and an index of which names stand below which.
+
+Rules
+* A row is a plain tuple, replaced and never changed. The collector stops tracking exact tuples that hold only bytes and
+  numbers, so a million rows cost it nothing; a class (a named tuple too) would be visited in every full collection.
+* `names` holds, for every key that has something below it, the names directly below. Most nodes have one child (a
+  partition's `state`), which stands there as a bare string: a set for each would cost 216 bytes a partition.
+* An ephemeral key never has a name below it, so the nearest known ancestor decides whether a new key is allowed.
+* The table knows no lock and no session: the server calls it with its lock held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+import attrs
+
+from stores.base import (
+    ABSENT,
+    PRESENT,
+    Check,
+    Commit,
+    Conflict,
+    Delete,
+    Entry,
+    Expect,
+    Invalid,
+    Op,
+    Put,
+    Version,
+    below,
+    parent,
+)
+
+Row: TypeAlias = tuple[bytes, int, int, int, int | None]
+"""value, version, generation, created, owner: `Entry` without its key, in its order."""
+
+NO_ROW: Final[tuple[None, int, int, int, None]] = (None, 0, 0, 0, None)
+
+
+def entry(key: str, row: Row) -> Entry:
+    """The row as the contract's value."""
+    return Entry(key, row[0], Version(row[1]), row[2], row[3], row[4])
+
+
+@attrs.define(eq=False)
+class Touched:
+    """What a commit did, in the order of its ops: `keys` were created, written or deleted; `names` are the keys and
+    nodes that appeared or vanished under their parent."""
+
+    keys: list[str] = attrs.Factory(list)
+    names: list[str] = attrs.Factory(list)
+
+
+@attrs.define(eq=False)
+class Table:
+    """Keys and their rows. `per_key`: versions count the writes of one life of a key, as ZooKeeper's do; otherwise they
+    are the revision of the last write. `revision` counts the commits that wrote something."""
+
+    per_key: bool
+    revision: int = 0
+    rows: dict[str, Row] = attrs.Factory(dict)
+    names: dict[str, str | set[str]] = attrs.Factory(dict)
+    ephemerals: dict[int, set[str]] = attrs.Factory(dict)  # by owner
+
+    # Reading
+
+    def children(self, key: str) -> list[str]:
+        """The names directly below `key`, sorted."""
+        names = self.names.get(key, ())
+        return [names] if isinstance(names, str) else sorted(names)
+
+    def keys_below(self, prefix: str) -> list[str]:
+        """All keys below `prefix`, sorted, at a cost of what stands there and not of the whole table."""
+        return sorted(self.rows) if prefix == "/" else sorted(self._walk(prefix))
+
+    def _walk(self, prefix: str) -> Iterator[str]:
+        nodes = [prefix]
+        while nodes:
+            node = nodes.pop()
+            head = below(node)
+            for name in self.children(node):
+                key = head + name
+                if key in self.rows:
+                    yield key
+                if key in self.names:
+                    nodes.append(key)
+
+    # Writing
+
+    def commit(self, ops: Sequence[Op], owner: int) -> tuple[Commit, Touched]:
+        """Apply all ops for the session `owner`, or raise Conflict or Invalid and change nothing."""
+        self._demand(ops, owner)
+        touched = Touched()
+        if not any(type(op) is not Check for op in ops):
+            return Commit((None,) * len(ops)), touched
+        self.revision += 1
+        versions: list[Version | None] = []
+        for op in ops:
+            if type(op) is Put:
+                versions.append(self._put(op, owner, touched))
+            else:
+                versions.append(None)
+                if type(op) is Delete:
+                    self.delete(op.key, touched)
+        return Commit(tuple(versions)), touched
+
+    def drop_owner(self, owner: int) -> Touched:
+        """Delete the ephemeral keys of the session `owner`, as one commit."""
+        touched = Touched()
+        keys = sorted(self.ephemerals.get(owner, ()))
+        self.revision += 1 if keys else 0
+        for key in keys:
+            self.delete(key, touched)
+        return touched
+
+    def create(self, key: str, row: Row, touched: Touched) -> None:
+        """Add a key that does not exist, at the version, generation and owner that `row` says."""
+        self.rows[key] = row
+        self._link(key, touched)
+        touched.keys.append(key)
+        if row[4] is not None:
+            self.ephemerals.setdefault(row[4], set()).add(key)
+
+    def delete(self, key: str, touched: Touched) -> None:
+        """Remove a key that exists."""
+        owner = self.rows.pop(key)[4]
+        if owner is not None:
+            owned = self.ephemerals[owner]
+            owned.discard(key)
+            if not owned:
+                del self.ephemerals[owner]
+        self._unlink(key, touched)
+        touched.keys.append(key)
+
+    def _put(self, op: Put, owner: int, touched: Touched) -> Version:
+        key = op.key
+        row = self.rows.get(key)
+        if row is None:
+            version = 1 if self.per_key else self.revision
+            self.create(key, (op.value, version, 0, self.revision, owner if op.ephemeral else None), touched)
+        else:
+            generation = row[2] + 1
+            version = generation + 1 if self.per_key else self.revision
+            self.rows[key] = (op.value, version, generation, row[3], row[4])
+            touched.keys.append(key)
+        return Version(version)
+
+    def _link(self, key: str, touched: Touched) -> None:
+        """Enter `key` below its parent, and that below its own, up to the first that was known already."""
+        names, rows = self.names, self.rows
+        while True:
+            above, _, name = key.rpartition("/")
+            above = above or "/"
+            known = names.get(above)
+            if known is None:
+                names[above] = name
+            elif isinstance(known, set):
+                known.add(name)
+            elif known != name:
+                names[above] = {known, name}
+            touched.names.append(key)
+            if known is not None or above in rows or above == "/":
+                return
+            key = above
+
+    def _unlink(self, key: str, touched: Touched) -> None:
+        """Take out `key`, unless keys stand below it, and every parent that leads to nothing any more."""
+        while key != "/":
+            touched.names.append(key)
+            if key in self.names:
+                return
+            above, _, name = key.rpartition("/")
+            above = above or "/"
+            known = self.names[above]
+            if isinstance(known, set):
+                known.discard(name)
+                if len(known) == 1:
+                    self.names[above] = known.pop()
+                return
+            del self.names[above]
+            if above in self.rows:
+                return
+            key = above
+
+    # What must hold before a commit
+
+    def _demand(self, ops: Sequence[Op], owner: int) -> None:
+        """Raise Conflict for the first op whose expectation fails, else Invalid if the ephemeral keys forbid it."""
+        rows = self.rows
+        refused: str | None = None
+        for index, op in enumerate(ops):
+            row = rows.get(op.key)
+            expect = op.expect
+            if (row is not None) if expect is ABSENT else (row is None or (expect is not PRESENT and row[1] != expect)):
+                raise Conflict(_conflict(op, row), key=op.key, index=index)
+            if refused is None and type(op) is Put and not self._may_put(op, row, owner):
+                refused = op.key
+        if refused is not None:
+            raise Invalid(f"{refused}: {_EPHEMERAL_RULES}", key=refused)
+        fresh = {op.key for op in ops if type(op) is Put and op.ephemeral}
+        if fresh:
+            _demand_leaves(fresh, ops)
+
+    def _may_put(self, op: Put, row: Row | None, owner: int) -> bool:
+        if row is not None:
+            return row[4] == owner if op.ephemeral else row[4] is None
+        if op.ephemeral and op.key in self.names:
+            return False
+        above = parent(op.key)
+        while above not in self.names and above != "/":
+            row_above = self.rows.get(above)
+            if row_above is not None:
+                return row_above[4] is None
+            above = parent(above)
+        return True
+
+
+_EPHEMERAL_RULES: Final = (
+    "an ephemeral key has nothing below it, stays ephemeral when it is rewritten, and is rewritten by its owner only"
+)
+
+
+def _demand_leaves(fresh: set[str], ops: Sequence[Op]) -> None:
+    """Raise Invalid if an op puts something below a key that this very commit puts as ephemeral."""
+    for op in ops:
+        above = parent(op.key)
+        while type(op) is Put and above != "/":
+            if above in fresh:
+                raise Invalid(f"{op.key}: {_EPHEMERAL_RULES}", key=op.key)
+            above = parent(above)
+
+
+def _conflict(op: Op, row: Row | None) -> str:
+    wanted: Expect | str = op.expect
+    found = "absent" if row is None else f"at version {row[1]}"
+    return f"{op.key}: expected {wanted!r}, found it {found}"

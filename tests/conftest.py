@@ -1,0 +1,27 @@
+"""What every test has: the counted checklist, the settings of hypothesis, and the data beside the checkout."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["tests.checklist"]
+
+# Timings of examples are those of the machine, which may be shared; they say nothing of the code, so neither a
+# deadline nor the check for slow generation may fail a test.
+settings.register_profile("kedge", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# On a build server the same commit gives the same result; new examples are looked for on the developer's machine.
+settings.register_profile("kedge-ci", settings.get_profile("kedge"), derandomize=True, print_blob=True, database=None)
+settings.load_profile("kedge-ci" if os.environ.get("CI") else "kedge")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of recorded inputs, `shared/data` beside the checkout; the test is skipped where it is missing."""
+    folder = Path(__file__).resolve().parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the recorded inputs are missing: no folder ../shared/data beside the checkout")
+    return folder

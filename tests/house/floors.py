@@ -1,0 +1,243 @@
+"""The floors of the house as a table, and a checker that holds a tree of sources to it.
+
+Rules
+* A module belongs to the room with the longest name that begins its own; a module without a room is a violation, so a
+  new room gets its row here, with a reason.
+* An import counts wherever it stands: at the top, in a function, under TYPE_CHECKING, in `import_module("...")`. A type
+  from above is a dependency on above as much as a call.
+* Imports are read with `ast`, nothing is executed: a violation is found also where no test goes.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+TOPS: Final = ("controller", "stores")
+# Ours too, but not a floor: `pipeline` stands on the controller's lower floors, the others are never shipped.
+OTHER_TOPS: Final = ("pipeline", "tests", "scripts", "examples", "benchmarks")
+
+# What a pure floor may not touch, by the reason. A name covers what is below it (`concurrent` covers its futures).
+IMPURE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("threading", "_thread", "queue", "concurrent", "multiprocessing", "asyncio", "contextvars", "sched", "signal"),
+        "threads live in controller.runtime; a rule that can be interrupted cannot be replayed",
+    ),
+    **dict.fromkeys(
+        ("time", "datetime", "calendar"),
+        "time comes with the event, as now_ms; a rule that reads a clock gives two answers to one question",
+    ),
+    **dict.fromkeys(
+        ("random", "secrets", "uuid"),
+        "ids, nonces and random starts are drawn by the runtime and come with the event",
+    ),
+    **dict.fromkeys(
+        ("io", "os", "pathlib", "shutil", "tempfile", "socket", "select", "selectors", "ssl", "subprocess", "urllib",
+         "http", "logging", "sqlite3", "mmap", "ctypes"),
+        "a decision does no I/O: what is to be said goes into the records and the reply",
+    ),
+    **dict.fromkeys(
+        ("kazoo", "etcd3", "grpc"),
+        "a store client below the runtime would be a second way to write",
+    ),
+    "importlib": "an import by name would pass below this table",
+}  # fmt: skip
+
+
+@attrs.frozen
+class Room:
+    """What the modules whose name begins with `name` may import, besides the standard library and the room itself."""
+
+    name: str
+    ours: tuple[str, ...]
+    why: str
+    third_party: tuple[str, ...] = ("attrs", "tenacity")
+    pure: bool = False
+    beside: bool = True
+    """Whether modules of the room may import each other."""
+
+
+_MODEL = ("controller.model",)
+_DECIDING = (*_MODEL, "controller.rules", "controller.state", "controller.machine")
+_RUNTIME = (*_DECIDING, "controller.codec", "stores")
+_HOST = (*_RUNTIME, "controller.runtime", "controller.admin")
+_AROUND = (*_HOST, "controller.host", "controller.metrics", "controller.quota")
+
+ROOMS: Final = (
+    Room(
+        "stores",
+        ("stores",),
+        "bytes under keys: a store that knew of partitions could serve nobody else, and could not be swapped",
+    ),
+    Room(
+        "stores.base",
+        (),
+        "the contract imports no backend, so that a new backend imports the contract alone",
+        third_party=("attrs",),
+        beside=False,
+    ),
+    Room("stores.zookeeper", ("stores",), "the one place that knows kazoo", ("attrs", "tenacity", "kazoo")),
+    Room("stores.etcd", ("stores",), "the one place that knows etcd3", ("attrs", "tenacity", "etcd3", "grpc")),
+    Room(
+        "controller.model",
+        (),
+        "values that everybody may import must cost nothing to import and depend on nobody",
+        third_party=("attrs",),
+        pure=True,
+    ),
+    Room(
+        "controller.rules",
+        _MODEL,
+        "a decision is a function of state and event; the state is seen through the protocol that model defines",
+        third_party=("attrs",),
+        pure=True,
+    ),
+    Room(
+        "controller.codec",
+        (*_MODEL, "stores.base"),
+        "bytes and values, both ways; the pipeline uses it without a controller",
+        third_party=("attrs",),
+        pure=True,
+    ),
+    Room(
+        "controller.state",
+        _MODEL,
+        "how rows are packed is the state's secret; it neither decides nor encodes",
+        third_party=("attrs",),
+        pure=True,
+    ),
+    Room(
+        "controller.machine",
+        (*_MODEL, "controller.rules", "controller.state"),
+        "one dispatch table from events to decisions; the simulation drives it without a runtime",
+        third_party=("attrs",),
+        pure=True,
+    ),
+    Room("controller.runtime", _RUNTIME, "the one place with threads, time and I/O stands on all that is pure"),
+    Room("controller.admin", (*_RUNTIME, "controller.runtime"), "requests go in by the inbox, as everybody's do"),
+    Room("controller.host", _HOST, "what a host calls; what a host implements stands in model"),
+    Room("controller.metrics", _HOST, "read from outside: the loop works without them"),
+    Room("controller.quota", _MODEL, "a tool for hosts, useful without a controller"),
+    Room("controller.rig", _AROUND, "the test kit drives the whole controller by its public names"),
+    Room("controller.wire", _AROUND, "a gateway over the admin and host APIs"),
+    Room(
+        "controller.cli",
+        (*_AROUND, "controller.rig", "controller.wire"),
+        "commands stand above everything, and are the one place with click and rich",
+        third_party=("attrs", "tenacity", "click", "rich"),
+    ),
+    Room(
+        "controller",
+        (*_AROUND, "controller.rig"),
+        "the door: it offers names of every floor, lazily (test_floors asks a fresh interpreter)",
+        third_party=(),
+    ),
+)
+
+
+@attrs.frozen
+class Violation:
+    """`module` imports `imported` at `line`, and may not, because of `reason`."""
+
+    module: str
+    line: int
+    imported: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line} imports {self.imported}: {self.reason}"
+
+
+def violations(tree: Path, rooms: Iterable[Room] = ROOMS) -> list[Violation]:
+    """Every import below `tree` that the table forbids; `tree` is the folder that holds the folders of TOPS."""
+    rooms = tuple(rooms)
+    files = modules(tree)
+    found = []
+    for module, file in files.items():
+        room = room_of(module, rooms)
+        if room is None:
+            found.append(Violation(module, 0, "anything", "the module has no row in tests/house/floors.py"))
+            continue
+        for line, name in imports(module, file, frozenset(files)):
+            reason = _forbidden(name, room, rooms)
+            if reason:
+                found.append(Violation(module, line, name, reason))
+    return found
+
+
+def modules(tree: Path) -> dict[str, Path]:
+    """Every module below the folders of TOPS: dotted name to file."""
+    found = {}
+    for top in TOPS:
+        for file in sorted((tree / top).rglob("*.py")):
+            parts = file.relative_to(tree).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return found
+
+
+def room_of(module: str, rooms: Iterable[Room]) -> Room | None:
+    """The room with the longest name that is the module or above it. The door holds itself alone."""
+    holding = [
+        room for room in rooms if within(module, room.name) and (room.name != "controller" or module == "controller")
+    ]
+    return max(holding, key=lambda room: len(room.name), default=None)
+
+
+def within(name: str, above: str) -> bool:
+    return name == above or name.startswith(f"{above}.")
+
+
+def imports(module: str, file: Path, known: frozenset[str]) -> Iterator[tuple[int, str]]:
+    """Line and dotted name of every import. `from a import b` names `a.b` where that is a module, otherwise `a`."""
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"), str(file))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            source = _absolute(node, package)
+            for alias in node.names:
+                inner = f"{source}.{alias.name}"
+                yield node.lineno, inner if inner in known else source
+        elif isinstance(node, ast.Call):
+            yield from _by_name(node)
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    if not node.level:
+        return node.module or ""
+    above = package.split(".")[: len(package.split(".")) - node.level + 1]
+    return ".".join([*above, node.module] if node.module else above)
+
+
+def _by_name(node: ast.Call) -> Iterator[tuple[int, str]]:
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if called in {"import_module", "__import__"} and node.args:
+        first = node.args[0]
+        if isinstance(first, ast.Constant) and isinstance(first.value, str):
+            yield node.lineno, first.value
+
+
+def _forbidden(name: str, room: Room, rooms: tuple[Room, ...]) -> str:
+    """Why a module of `room` may not import `name`, or nothing."""
+    top = name.partition(".")[0]
+    if top in TOPS or top in OTHER_TOPS:
+        return "" if _ours_allowed(name, room, rooms) else room.why
+    if room.pure:
+        for impure, reason in IMPURE.items():
+            if within(name, impure):
+                return reason
+    if top in sys.stdlib_module_names or top in room.third_party:
+        return ""
+    return f"a third-party package that this room does not list: {room.third_party}"
+
+
+def _ours_allowed(name: str, room: Room, rooms: tuple[Room, ...]) -> bool:
+    if room_of(name, rooms) == room:
+        return room.beside
+    # A package's own front (`stores`, for a module of stores) offers names of the whole room: it counts as the room.
+    return any(within(name, allowed) for allowed in room.ours)

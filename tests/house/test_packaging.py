@@ -1,0 +1,62 @@
+"""Packaging metadata stands in one file, and says what the design says."""
+
+from __future__ import annotations
+
+import configparser
+import tomllib
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def setup() -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(CHECKOUT / "setup.cfg", encoding="utf-8")
+    return parser
+
+
+def names(requirements: str) -> set[str]:
+    """The names of a list of requirements, without versions."""
+    return {line.partition(">")[0].strip() for line in requirements.splitlines() if line.strip()}
+
+
+def test_pyproject_holds_the_build_system_and_settings_of_tools_only() -> None:
+    pyproject = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert set(pyproject) == {"build-system", "tool"}
+    assert set(pyproject["tool"]) == {"ruff", "mypy", "pytest", "coverage"}
+
+
+def test_there_is_no_second_place_for_packaging_metadata() -> None:
+    assert [name for name in ("setup.py", "MANIFEST.in", "requirements.txt") if (CHECKOUT / name).exists()] == []
+
+
+def test_the_core_needs_two_packages(setup: configparser.ConfigParser) -> None:
+    assert names(setup["options"]["install_requires"]) == {"attrs", "tenacity"}
+
+
+def test_all_holds_every_extra_of_users(setup: configparser.ConfigParser) -> None:
+    """An extra that `all` forgets would be tested nowhere, because the checks install `all`."""
+    extras = setup["options.extras_require"]
+    assert names(extras["all"]) == {f"kedge[{name}]" for name in extras if name not in {"all", "test"}}
+
+
+def test_the_distribution_is_kedge_under_apache_2(setup: configparser.ConfigParser) -> None:
+    metadata = setup["metadata"]
+    assert (metadata["name"], metadata["license"]) == ("kedge", "Apache-2.0")
+    assert "Version 2.0, January 2004" in (CHECKOUT / metadata["license_files"]).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("package", ["controller", "stores"])
+def test_the_packages_are_typed(setup: configparser.ConfigParser, package: str) -> None:
+    assert setup["options.package_data"][package] == "py.typed"
+    assert (CHECKOUT / package / "py.typed").is_file()
+
+
+@pytest.mark.parametrize("package", ["controller", "stores"])
+def test_every_folder_with_modules_is_a_package(package: str) -> None:
+    """`find:` leaves out a folder without __init__.py, and only an installed copy would miss it."""
+    folders = {file.parent for file in (CHECKOUT / package).rglob("*.py")}
+    assert [str(folder.relative_to(CHECKOUT)) for folder in folders if not (folder / "__init__.py").exists()] == []
