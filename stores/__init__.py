@@ -46,6 +46,7 @@ from stores.memory import MemoryServer, MemoryStore
 
 __all__ = [
     "ABSENT",
+    "PRESENT",
     "Capabilities",
     "Changed",
     "Check",
@@ -66,7 +67,6 @@ __all__ = [
     "MetadataStore",
     "Op",
     "OutcomeUnknown",
-    "PRESENT",
     "Put",
     "Resync",
     "Session",

@@ -1,4 +1,4 @@
-"""The registration of a broker, `/brokers/ids/<id>`: v1 to v5 are read, the version that is asked for is written (KIP-36).
+"""The registration of a broker, `/brokers/ids/<id>`: v1 to v5 are read, the version asked for is written (KIP-36).
 
 v1 host, port, jmx_port, timestamp (a text); v2 adds endpoints; v3 rack, left out where there is none; v4
 listener_security_protocol_map; v5 features. Below v3 no rack is written, for rolling upgrades.
@@ -6,16 +6,18 @@ listener_security_protocol_map; v5 features. Below v3 no rack is written, for ro
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
-from controller.codec.text import INT32_MAX, bad, dump, fields, number, parse, text
+from controller.codec.text import bad, dump, fields, number, parse, text, unknown_fields
 from controller.model.values import BrokerRegistration, Endpoint
 
 VERSIONS: Final = (1, 2, 3, 4, 5)
-_KNOWN: Final = frozenset(
-    {"version", "host", "port", "jmx_port", "timestamp", "endpoints", "rack", "listener_security_protocol_map"}
-)
+_PORT: Final = re.compile("[0-9]{1,5}")
 _OURS: Final = "leader_and_isr_version"  # what the broker declares to Kedge; Kafka's readers pass over it
+_KNOWN: Final = frozenset(
+    {"version", "host", "port", "jmx_port", "timestamp", "endpoints", "rack", "listener_security_protocol_map", _OURS}
+)
 
 
 def decode(value: bytes, broker_id: int) -> BrokerRegistration:
@@ -35,7 +37,7 @@ def decode(value: bytes, broker_id: int) -> BrokerRegistration:
         None if rack is None else text(rack, "rack"),
         endpoints,
         number(found.get(_OURS, 3), _OURS, 0, 1000),
-        {name: content for name, content in found.items() if name not in _KNOWN and name != _OURS} or None,
+        unknown_fields(found, _KNOWN),
     )
 
 
@@ -48,7 +50,7 @@ def _list(raw: object) -> list[object]:
 def _endpoint(raw: object, protocols: dict[str, object]) -> Endpoint:
     listener, _, address = text(raw, "endpoints").partition("://")
     host, colon, port = address.rpartition(":")
-    if not listener or not colon or not port.isdecimal() or int(port) > INT32_MAX:
+    if not listener or not colon or _PORT.fullmatch(port) is None:
         bad("endpoints", "LISTENER://host:port", raw)
     return Endpoint(listener, host, int(port), text(protocols.get(listener, listener), "protocol"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 BROKER_IDS: Final = "/brokers/ids"
@@ -10,6 +11,7 @@ CONFIG_TOPICS: Final = "/config/topics"
 REPLICA_DELETIONS: Final = "/admin/replica_deletions"
 ADMITTED: Final = "/kedge/brokers"
 CLUSTER_ID: Final = "/cluster/id"
+_PARTITION: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not partition 1: two keys would mean one partition
 
 
 def broker(broker_id: int) -> str:
@@ -47,4 +49,4 @@ def partition_of(key: str) -> tuple[str, int] | None:
     parts = key.split("/")
     if len(parts) != 7 or parts[1:3] != ["brokers", "topics"] or parts[4] != "partitions" or parts[6] != "state":
         return None
-    return (parts[3], int(parts[5])) if parts[5].isdecimal() else None
+    return (parts[3], int(parts[5])) if _PARTITION.fullmatch(parts[5]) else None

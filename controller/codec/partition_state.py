@@ -1,13 +1,13 @@
 """The state key of a partition: Kafka's fields, and `targetReplicas`, `status_code`, `reassignment` beside them.
 
-`{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}`; the order is the one that Kafka writes. A value
-with just these fields takes the short way through `decode`; unknown fields are looked for only where the set of fields
-differs, kept, and written back.
+`{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}`; the order is the one that Kafka writes. A
+value with just these fields takes the short way through `decode`; unknown fields are looked for only where the set of
+fields differs, kept, and written back.
 """
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 from controller.codec.text import (
     EPOCH_MAX,
@@ -19,8 +19,9 @@ from controller.codec.text import (
     dump_ids,
     fields,
     number,
+    unknown_fields,
 )
-from controller.model.values import Extra, Move, Partition, Replicas
+from controller.model.values import Move, Partition, Replicas
 
 _IDLE: Final = frozenset({"controller_epoch", "leader", "version", "leader_epoch", "isr"})
 _KNOWN: Final = _IDLE | {"targetReplicas", "status_code", "leader_recovery_state", "reassignment"}
@@ -52,7 +53,7 @@ def decode(raw: object, topic: str, partition: int, replicas: Replicas, now_ms: 
         move,
         number(found.get("status_code", 0), "status_code", -1, 1),
         number(found.get("leader_recovery_state", 0), "leader_recovery_state", 0, 1),
-        {name: value for name, value in found.items() if name not in _KNOWN} or None,
+        unknown_fields(found, _KNOWN),
     )
 
 
@@ -86,9 +87,9 @@ def encode(partition: Partition, controller_epoch: int) -> bytes:
         f'{{"controller_epoch":{controller_epoch},"leader":{partition.leader},"version":1,'
         f'"leader_epoch":{partition.leader_epoch},"isr":{dump_ids(partition.isr)}'
     )
-    if partition.move is None and partition.extra is None and not partition.status_code:
-        if not partition.leader_recovery_state:
-            return (head + "}").encode()
+    plain = partition.move is None and partition.extra is None
+    if plain and not partition.status_code and not partition.leader_recovery_state:
+        return (head + "}").encode()
     return (head + _rest(partition) + "}").encode()
 
 
@@ -113,21 +114,3 @@ def state_bytes_max(partition: Partition) -> int:
     ids = len(partition.isr) + (len(partition.move.target) + len(partition.move.origin) if partition.move else 0)
     extra = len(dump_extra(partition.extra)) if partition.extra else 0
     return 320 + 11 * ids + extra
-
-
-def adopt(ours: Partition, found: Partition) -> Partition:
-    """What stands after somebody else wrote the state key: their isr and leader_recovery_state (and the fields that we
-    do not know), everything else stays ours; such writers drop fields that they do not know."""
-    extra = cast("Extra | None", {**(ours.extra or {}), **(found.extra or {})} or None)
-    return Partition(
-        ours.topic,
-        ours.partition,
-        ours.replicas,
-        found.isr,
-        ours.leader,
-        ours.leader_epoch,
-        ours.move,
-        ours.status_code,
-        found.leader_recovery_state,
-        extra,
-    )

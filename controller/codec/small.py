@@ -53,7 +53,7 @@ def encode_intents(intents: Sequence[DeleteIntent]) -> bytes:
 
 def intent_bytes_max(intent: DeleteIntent) -> int:
     """An upper bound of what one intent adds to its key."""
-    return 90 + len(intent.topic) + len(intent.topic_id) + 20
+    return 80 + len(dump(intent.topic)) + len(dump(intent.topic_id))
 
 
 def decode_admitted(value: bytes) -> int:

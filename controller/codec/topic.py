@@ -7,16 +7,31 @@ two maps are always written empty: what they said was taken over as `targetRepli
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
 
-from controller.codec.text import EPOCH_MAX, bad, broker_ids, dump, dump_extra, dump_ids, fields, number, parse, text
+from controller.codec.text import (
+    EPOCH_MAX,
+    bad,
+    broker_ids,
+    dump,
+    dump_extra,
+    dump_ids,
+    fields,
+    number,
+    parse,
+    text,
+    unknown_fields,
+)
 from controller.model.values import Replicas, Topic
 
-_KNOWN: Final = frozenset({"version", "partitions", "topic_id", "adding_replicas", "removing_replicas", "retired_epochs"})
-_UUID_CHARACTERS: Final = 22  # url-safe base64 of 16 bytes without padding
+_KNOWN: Final = frozenset(
+    {"version", "partitions", "topic_id", "adding_replicas", "removing_replicas", "retired_epochs"}
+)
+_UUID: Final = re.compile("[A-Za-z0-9_-]{22}")  # url-safe base64 of 16 bytes without padding
 
 
 @attrs.frozen
@@ -35,16 +50,17 @@ def decode(value: bytes, name: str) -> TopicKey:
     found = fields(parse(value), "topic")
     number(found.get("version", 1), "version", 1, 1000)
     topic_id = text(found.get("topic_id") or "", "topic_id")
-    if topic_id and len(topic_id) != _UUID_CHARACTERS:
-        bad("topic_id", f"{_UUID_CHARACTERS} characters", topic_id)
+    if topic_id and _UUID.fullmatch(topic_id) is None:
+        bad("topic_id", "22 characters of url-safe base64", topic_id)
     partitions = _ids_by_partition(found.get("partitions"), "partitions")
     if partitions.keys() != set(range(len(partitions))):
         bad("partitions", "the ids 0..n-1", sorted(partitions))
+    if not partitions:
+        bad("partitions", "at least one", partitions)
     retired = fields(found.get("retired_epochs") or {}, "retired_epochs")
     epochs = {_partition(p, "retired_epochs"): number(e, "retired_epochs", 0, EPOCH_MAX) for p, e in retired.items()}
-    extra = {field: content for field, content in found.items() if field not in _KNOWN} or None
     return TopicKey(
-        Topic(name, topic_id, epochs, extra),
+        Topic(name, topic_id, epochs, unknown_fields(found, _KNOWN)),
         tuple(partitions[p] for p in range(len(partitions))),
         _ids_by_partition(found.get("adding_replicas") or {}, "adding_replicas", may_be_empty=True),
         _ids_by_partition(found.get("removing_replicas") or {}, "removing_replicas", may_be_empty=True),

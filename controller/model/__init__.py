@@ -1,0 +1,1 @@
+"""Values only: what the floors above hand to each other."""

@@ -100,7 +100,7 @@ class InvalidConfig(ApiError, ValueError):
 
 
 class NotController(ApiError):
-    """This controller is not the active one. `active_id` names the one that is, None where none is known."""
+    """The controller that was asked is not active. `active_id` names the one that is, None where none is known."""
 
     code = ErrorCode.NOT_CONTROLLER
 

@@ -132,16 +132,15 @@ class DeathDone(Event):
 
 @attrs.frozen(weakref_slot=False)
 class BrokerCame(Event):
-    """A broker is registered that is not live; nothing of its former death is left to do. `last_epoch`: what
-    /kedge/brokers/<id> holds."""
+    """A broker is registered that is not live; nothing of its former death is left to do."""
 
     broker: Broker
-    last_epoch: int | None
 
 
 @attrs.frozen(weakref_slot=False)
 class BrokerRedescribed(Event):
-    """A live broker says other endpoints or another rack under the same epoch."""
+    """A live broker says other endpoints or another rack under the same epoch, or was found live by a takeover and
+    has to be admitted."""
 
     broker: Broker
 
@@ -239,7 +238,8 @@ class StateKeyRead(Event):
 @attrs.frozen(weakref_slot=False)
 class TopicKeyRead(Event):
     """A topic's key was read, since somebody else wrote it. `found` None: it is absent (version 0), or `problem` says
-    why it cannot be read. `partitions` and `versions`: all that the store has of the topic."""
+    why it cannot be read. `partitions` and `versions`: all that the store has of the topic; `state_problems`: why state
+    keys of partitions cannot be read."""
 
     name: str
     found: Topic | None
@@ -248,3 +248,4 @@ class TopicKeyRead(Event):
     versions: KeyVersions
     kafka_moves: tuple[KafkaMoveFound, ...]
     problem: str | None
+    state_problems: Mapping[int, str]

@@ -124,7 +124,6 @@ class BrokerRegistered(Record):
 
     broker: Broker
     before: Broker | None = None
-    last_epoch: int | None = None  # what /kedge/brokers/<id> held before
 
 
 @attrs.frozen(weakref_slot=False)

@@ -81,6 +81,11 @@ class Partition:
         return bool(self.isr)
 
     @property
+    def is_offline(self) -> bool:
+        """Whether a reduction took it offline (KIP-694)."""
+        return self.status_code == 1
+
+    @property
     def members(self) -> Replicas:
         """R, then what only T adds: everyone who may hold a log of it by right."""
         if self.move is None:
@@ -95,7 +100,7 @@ class Partition:
 @attrs.frozen(weakref_slot=False)
 class Topic:
     """A topic without its partitions' state. `retired_epochs`: partition id -> last leader epoch of a partition that a
-    reduction purged. `adding`, `removing`: what Kafka's topic key v2/v3 says of moves that run (partition -> ids)."""
+    reduction purged."""
 
     name: str
     topic_id: str

@@ -29,6 +29,9 @@ class ClusterView(Protocol):
     def dying(self) -> Mapping[int, int]:
         """Brokers whose death is being worked off: id -> the epoch that died."""
 
+    def admitted_epoch(self, broker: int) -> int | None:
+        """The broker epoch that was admitted last, durably: /kedge/brokers/<id>."""
+
     def topic(self, name: str) -> Topic | None: ...
 
     def topic_names(self) -> Iterable[str]: ...

@@ -1,5 +1,5 @@
-"""Brokers come, go and report. A death is worked off partition by partition; a birth waits behind the death before it, so
-that a bounce (another broker epoch) is a death, then a birth, and hides nothing.
+"""Brokers come, go and report. A death is worked off partition by partition; a birth waits behind the death before it,
+so that a bounce (another broker epoch) is a death, then a birth, and hides nothing.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def broker_came(view: ClusterView, event: BrokerCame) -> Decision:
     due = tuple(
         PartitionDue(event.now_ms, p.topic, p.partition) for p in view.partitions_on(broker_id) if _waits(p, broker_id)
     )
-    return Decision((BrokerRegistered(event.broker, None, event.last_epoch),), expand=due)
+    return Decision((BrokerRegistered(event.broker),), expand=due)
 
 
 def _waits(partition: Partition, broker_id: int) -> bool:
@@ -68,10 +68,13 @@ def _waits(partition: Partition, broker_id: int) -> bool:
 
 def broker_redescribed(view: ClusterView, event: BrokerRedescribed) -> Decision:
     """Other endpoints or another rack of a live broker: everyone is told, nobody is elected."""
-    before = view.brokers.get(event.broker.broker_id)
-    if before is None or before.epoch != event.broker.epoch or before == event.broker:
+    broker = event.broker
+    before = view.brokers.get(broker.broker_id)
+    if before is None or before.epoch != broker.epoch:
         return Decision()
-    return Decision((BrokerRegistered(event.broker, before, before.epoch),))
+    if before == broker and view.admitted_epoch(broker.broker_id) == broker.epoch:
+        return Decision()
+    return Decision((BrokerRegistered(broker, before),))
 
 
 def disk_reported(view: ClusterView, event: DiskReported) -> Decision:
@@ -91,8 +94,7 @@ def deletion_acknowledged(view: ClusterView, event: DeletionAcknowledged) -> Dec
     """Intents that are still open go; a late acknowledgement of one that was dropped or replaced changes nothing."""
     records: tuple[Record, ...] = tuple(
         ReplicaDeleted(intent)
-        for intent in event.intents
+        for intent in dict.fromkeys(event.intents)
         if view.open_intent(intent.broker, intent.topic_id, intent.partition) == intent
     )
     return Decision(records)
-

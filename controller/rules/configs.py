@@ -1,5 +1,5 @@
-"""Which settings a topic may have, and of what kind: Kafka's names. An unknown name or a value of another kind is refused
-(INVALID_CONFIG), so that a misspelt setting is not kept in silence.
+"""Which settings a topic may have, and of what kind: Kafka's names. An unknown name or a value of another kind is
+refused (INVALID_CONFIG), so that a misspelt setting is not kept in silence.
 """
 
 from __future__ import annotations
@@ -10,17 +10,16 @@ from typing import Final
 
 _LONG_MAX: Final = 2**63 - 1
 _INT_MAX: Final = 2**31 - 1
-_THROTTLED: Final = re.compile(r"\*|(?:\d+:\d+(?:,\d+:\d+)*)?")
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")
+_THROTTLED: Final = re.compile(r"\*|(?:[0-9]+:[0-9]+(?:,[0-9]+:[0-9]+)*)?")
 
 Check = Callable[[str], str | None]
 
 
 def _whole(low: int, high: int) -> Check:
     def check(value: str) -> str | None:
-        try:
-            number = int(value)
-        except ValueError:
-            return "a whole number"
+        # Not int() alone: it takes 1_000, and digits of every script, which no broker reads.
+        number = int(value) if _WHOLE.fullmatch(value) else low - 1
         return None if low <= number <= high else f"a whole number within {low}..{high}"
 
     return check

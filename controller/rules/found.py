@@ -1,7 +1,7 @@
 """What is found in the store: Kafka's own running moves, stray members of I, keys that somebody else wrote.
 
-Of a state key that another writer changed only isr and leader_recovery_state are taken over (such writers drop the fields
-that they do not know), of a topic key only new partitions; the rest is reported and written back from the state.
+Of a state key that another writer changed only isr and leader_recovery_state are taken over (such writers drop the
+fields that they do not know), of a topic key only new partitions; the rest is reported and written back from the state.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from controller.model.records import (
     TopicChanged,
     TopicFound,
 )
-from controller.model.values import Move, Partition, Topic
+from controller.model.values import NO_LEADER, Move, Partition, Topic
 from controller.model.view import ClusterView
 from controller.rules.progress import drop_intents, settle
 
@@ -70,7 +70,8 @@ def stray_isr_found(view: ClusterView, event: StrayIsrFound) -> Decision:
     if not strays:
         return Decision()
     after = attrs.evolve(partition, replicas=partition.replicas + strays)
-    return Decision((ReplicasChanged(partition, after, "isr outside replicas"),))
+    void = drop_intents(view, partition, strays, "member again")
+    return Decision((ReplicasChanged(partition, after, "isr outside replicas"), *void))
 
 
 def topic_id_missing(view: ClusterView, event: TopicIdMissing) -> Decision:
@@ -93,7 +94,7 @@ def intents_due(view: ClusterView, event: IntentsDue) -> Decision:
         topic = view.topic(intent.topic)
         if partition is None or topic is None or topic.topic_id != intent.topic_id:
             continue
-        if event.broker in partition.members:
+        if event.broker in partition.members and not partition.is_offline:
             dropped.append(IntentDropped(intent, "member again"))
     return Decision(tuple(dropped))
 
@@ -120,7 +121,12 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
 
 
 def _take_over(view: ClusterView, partition: Partition, found: Partition, records: list[Record]) -> Decision:
-    legal = set(found.isr) <= set(partition.members) and (partition.leader in found.isr or partition.leader == -1)
+    # An isr is the word of one leader under its epoch: that of an older leader says nothing of who follows this one.
+    legal = (
+        found.leader_epoch == partition.leader_epoch
+        and set(found.isr) <= set(partition.members)
+        and partition.leader in (*found.isr, NO_LEADER)
+    )
     after = attrs.evolve(partition, extra={**(partition.extra or {}), **(found.extra or {})} or None)
     detail = "nothing taken over, written again"
     if legal and (found.isr, found.leader_recovery_state) != (partition.isr, partition.leader_recovery_state):
@@ -137,8 +143,10 @@ def _readable_again(
         return Decision()  # an unreadable key that was deleted says nothing of the logs: still nobody may lead
     found = event.found or partition
     mended = BadKey(event.topic, event.partition, None, was)
-    due = PartitionDue(event.now_ms, event.topic, event.partition)
-    return Decision((*records, mended, StateFound(partition, found, "readable again")), expand=(due,))
+    follow: list[Event] = [PartitionDue(event.now_ms, event.topic, event.partition)]
+    if not set(found.isr) <= set(found.members):
+        follow.insert(0, StrayIsrFound(event.now_ms, event.topic, event.partition))
+    return Decision((*records, mended, StateFound(partition, found, "readable again")), expand=tuple(follow))
 
 
 def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
@@ -161,14 +169,16 @@ def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
 
 def _unknown_topic(event: TopicKeyRead, was_unreadable: str | None) -> Decision:
     if event.problem is not None:
-        return Decision((BadKey(event.name, None, event.problem, was_unreadable),))
+        known = event.problem == was_unreadable
+        return Decision(() if known else (BadKey(event.name, None, event.problem, was_unreadable),))
     mended = (BadKey(event.name, None, None, was_unreadable),) if was_unreadable else ()
     if event.found is None:
         return Decision(mended)
     topic = event.found
     follow = follow_up(event.now_ms, topic, event.partitions)
     found = TopicFound(topic, event.partitions, event.configs, event.versions)
-    return Decision((*mended, found), expand=(*event.kafka_moves, *follow))
+    broken = (BadKey(event.name, partition, problem) for partition, problem in event.state_problems.items())
+    return Decision((*mended, found, *broken), expand=(*event.kafka_moves, *follow))
 
 
 def follow_up(now_ms: int, topic: Topic, partitions: tuple[Partition, ...]) -> tuple[Event, ...]:
@@ -187,13 +197,15 @@ def _known_topic(view: ClusterView, event: TopicKeyRead, records: list[Record]) 
     assert topic is not None and event.found is not None
     count = view.partition_count(event.name)
     added = tuple(p.replicas for p in event.partitions[count:])
-    if event.found.extra != topic.extra and event.found.extra:
-        merged = attrs.evolve(topic, extra={**(topic.extra or {}), **event.found.extra})
+    merged = attrs.evolve(topic, extra={**(topic.extra or {}), **(event.found.extra or {})} or None)
+    if merged != topic:
         records.append(TopicChanged(topic, merged, "fields of somebody else's"))
         topic = merged
     ours = tuple(p.replicas for p in view.partitions_of(event.name))
     if tuple(p.replicas for p in event.partitions[:count]) != ours:
         records.append(ForeignChange(event.name, None, "replicas changed by somebody else; written again"))
+    elif topic != event.found:
+        records.append(ForeignChange(event.name, None, "fields of ours dropped by somebody else; written again"))
     if added:
         records.append(PartitionsAdded(topic, count, added))
     due = tuple(PartitionDue(event.now_ms, event.name, count + i) for i in range(len(added)))

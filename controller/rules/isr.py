@@ -1,5 +1,5 @@
-"""What a leader says of its in-sync replicas (`alter_isr`, the shape of KIP-497). Checks in order, first match wins; an ISR
-change does not raise the leader epoch. After it the move, if one runs, grows or completes in the same Decision.
+"""What a leader says of its in-sync replicas (`alter_isr`, the shape of KIP-497). Checks in order, first match wins; an
+ISR change does not raise the leader epoch. After it the move, if one runs, grows or completes in the same Decision.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
         known = "not registered" if broker is None else f"registered under epoch {broker.epoch}"
         return refuse(StaleBrokerEpoch(f"broker {event.leader} with epoch {event.broker_epoch} is {known}"))
     partition = view.partition(event.topic, event.partition)
-    if partition is None or not partition.has_state:
-        return refuse(UnknownTopicOrPartition(f"there is no partition {event.topic}-{event.partition}"))
     if problem := view.unreadable(event.topic, event.partition):
         return refuse(StorageError(problem))
+    if partition is None or not partition.has_state:
+        return refuse(UnknownTopicOrPartition(f"there is no partition {event.topic}-{event.partition}"))
     if error := _check_epochs(view, partition, event):
         return refuse(error)
     if event.new_isr == partition.isr and event.leader_recovery_state == partition.leader_recovery_state:
@@ -67,7 +67,7 @@ def _check_epochs(view: ClusterView, partition: Partition, event: AlterIsr) -> A
 def _check_content(view: ClusterView, partition: Partition, event: AlterIsr) -> ApiError | None:
     name = f"{event.topic}-{event.partition}"
     new_isr = event.new_isr
-    dead = [b for b in new_isr if b in partition.members and not is_alive(view, partition, b)]
+    dead = [b for b in new_isr if not is_alive(view, partition, b)]
     if dead:
         return IneligibleReplica(f"{name}: {dead} of the new isr {list(new_isr)} are not alive")
     strangers = [b for b in new_isr if b not in partition.members]

@@ -1,5 +1,5 @@
-"""Who leads. Candidates stand in the order of R, then members of T; they must be in I and alive. I never gets empty: when
-nobody in I is alive the partition has no leader and keeps its I, unless unclean election is allowed for the topic.
+"""Who leads. Candidates stand in the order of R, then members of T; they must be in I and alive. I never gets empty:
+when nobody in I is alive the partition has no leader and keeps its I, unless unclean election is allowed for the topic.
 
 Every change of leader, and every removal of a dead follower from I, raises the leader epoch by one.
 """
@@ -100,7 +100,7 @@ def _and_settle(view: ClusterView, records: list[Record], partition: Partition) 
 def elect_leader(view: ClusterView, event: ElectLeader) -> Decision:
     """`elect_leaders` for one partition; reply None = elected."""
     partition = view.partition(event.topic, event.partition)
-    if partition is None:
+    if partition is None or partition.is_offline:
         return refuse(UnknownTopicOrPartition(f"there is no partition {event.topic}-{event.partition}"))
     if problem := view.unreadable(event.topic, event.partition):
         return refuse(StorageError(problem))
@@ -126,10 +126,7 @@ def _unclean(view: ClusterView, partition: Partition) -> Partition | ApiError:
     name = f"{partition.topic}-{partition.partition}"
     if partition.leader != NO_LEADER and is_alive(view, partition, partition.leader):
         return ElectionNotNeeded(f"{name}: {partition.leader} leads")
-    if not partition.has_state:
-        after = elect_first(view, partition)
-    else:
-        after = elect_offline(view, partition, unclean=True)
+    after = elect_offline(view, partition, unclean=True) if partition.has_state else elect_first(view, partition)
     if after is None or after.leader == NO_LEADER:
         return EligibleLeadersNotAvailable(f"{name}: no replica of {list(partition.replicas)} is alive")
     return after

@@ -49,12 +49,12 @@ def _leader_within(view: ClusterView, partition: Partition, target: Replicas) ->
     return partition.leader if partition.leader in able else next(iter(able), None)
 
 
-def _complete(
-    view: ClusterView, partition: Partition, target: Replicas, leader: int
-) -> tuple[list[Record], Partition]:
+def _complete(view: ClusterView, partition: Partition, target: Replicas, leader: int) -> tuple[list[Record], Partition]:
     changed = attrs.evolve(partition, replicas=target, leader=leader, leader_epoch=partition.leader_epoch + 1)
     cleared = attrs.evolve(changed, move=None)
-    removed = [b for b in partition.replicas if b not in target]
+    # The origin as well: a store written in the seed's order may have R = T already, and the old replicas nowhere else.
+    origin = () if partition.move is None else partition.move.origin
+    removed = [b for b in dict.fromkeys(partition.replicas + origin) if b not in target]
     records: list[Record] = [
         ReplicasChanged(partition, changed, "completed"),
         TargetCleared(changed, cleared, "completed"),

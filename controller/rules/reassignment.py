@@ -1,14 +1,16 @@
-"""Reassignment requests (KIP-455, with KIP-860's flag): accept, override, cancel, roll back, deadline. How a move goes on
-and ends stands in `progress`.
+"""Reassignment requests (KIP-455, with KIP-860's flag): accept, override, cancel, roll back, deadline. How a move goes
+on and ends stands in `progress`.
 
 * T is the whole final replica list; nothing of R leaves before every member of T is in sync.
 * An override keeps `origin`; of the old T only those are deleted that are neither in R, nor in I, nor in the new T.
-* A cancel stops, it does not revert: R keeps what joined, only members of T outside R and I are deleted. It is refused if
-  no live in-sync replica would remain in R, unless forced.
+* A cancel stops, it does not revert: R keeps what joined, only members of T outside R and I are deleted. It is refused
+  if no live in-sync replica would remain in R, unless forced.
 * Accepting, overriding and cancelling raise the leader epoch by one.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import attrs
 
@@ -30,14 +32,15 @@ from controller.model.values import Move, Partition, Replicas
 from controller.model.view import ClusterView, is_alive
 from controller.rules.progress import drop_intents, intend_deletion, settle
 
-OFFLINE = 1  # status_code of a partition that a reduction took offline (KIP-694)
+_REASONS_MAX: Final = 20  # in a message: a list of a million wrong ids is answered as one of twenty
+_TIME_MS_MAX: Final = 2**53  # what the codec reads back
 
 
 def alter_reassignment(view: ClusterView, event: AlterReassignment) -> Decision:
     """One partition of `alter_partition_reassignments`; reply: a ReassignmentAnswer or the error."""
     partition = view.partition(event.topic, event.partition)
     name = f"{event.topic}-{event.partition}"
-    if partition is None or partition.status_code == OFFLINE:
+    if partition is None or partition.is_offline:
         return refuse(UnknownTopicOrPartition(f"there is no partition {name}"))
     if problem := view.unreadable(event.topic, event.partition):
         return refuse(StorageError(problem))
@@ -60,14 +63,15 @@ def _check_target(
     view: ClusterView, partition: Partition, target: Replicas, event: AlterReassignment
 ) -> ApiError | None:
     name = f"{event.topic}-{event.partition}"
-    if reasons := check_replicas(view, target, present=partition.members):
+    running = partition.move is not None and partition.move.target == target
+    if reasons := check_replicas(view, target, partition.members if running else partition.replicas):
         return InvalidReplicaAssignment(f"{name}: {reasons}")
     if event.policy_message is not None:
         return PolicyViolation(event.policy_message)
     size = len(partition.move.origin if partition.move else partition.replicas)
     if not event.allow_replication_factor_change and len(target) != size:
         return InvalidReplicationFactor(f"{name}: the target has {len(target)} replicas, the partition {size}")
-    if not partition.has_state:
+    if not partition.has_state and target != partition.replicas:
         return LeaderNotAvailable(f"{name} has no state yet: none of {list(partition.replicas)} was ever alive")
     return None
 
@@ -77,8 +81,11 @@ def check_replicas(view: ClusterView, replicas: Replicas, present: Replicas = ()
     not be alive, since they hold a replica already."""
     if not replicas:
         return "the list of replicas is empty"
-    reasons = []
+    reasons: list[str] = []
     for broker in dict.fromkeys(replicas):
+        if len(reasons) == _REASONS_MAX:
+            reasons.append("and more")
+            break
         if not 0 <= broker <= BROKER_ID_MAX:
             reasons.append(f"{broker} is not a broker id")
         elif replicas.count(broker) > 1:
@@ -89,7 +96,7 @@ def check_replicas(view: ClusterView, replicas: Replicas, present: Replicas = ()
 
 
 def _deadline(event: AlterReassignment) -> int | None:
-    return None if event.move_timeout_ms is None else event.now_ms + event.move_timeout_ms
+    return None if event.move_timeout_ms is None else min(event.now_ms + event.move_timeout_ms, _TIME_MS_MAX)
 
 
 def _answer(after: Partition, origin: Replicas) -> ReassignmentAnswer:
@@ -108,7 +115,7 @@ def _accept(view: ClusterView, partition: Partition, target: Replicas, event: Al
 
 def _same_target(partition: Partition, move: Move, event: AlterReassignment) -> Decision:
     deadline = _deadline(event)
-    if deadline is None:
+    if deadline is None or deadline == move.deadline_ms:
         return Decision(reply=_answer(partition, move.origin))
     after = attrs.evolve(partition, move=attrs.evolve(move, deadline_ms=deadline))
     return Decision((TargetReplaced(partition, after, "deadline replaced"),), _answer(after, move.origin))

@@ -1,5 +1,5 @@
-"""Topics are created and expanded. The first Decision writes the topic's keys (config, topic); each partition then gets its
-state key in a Decision of its own, and a topic left half way by a crash is finished by whoever is controller.
+"""Topics are created and expanded. The first Decision writes the topic's keys (config, topic); each partition then gets
+its state key in a Decision of its own, and a topic left half way by a crash is finished by whoever is controller.
 """
 
 from __future__ import annotations
@@ -131,6 +131,8 @@ def create_partitions(view: ClusterView, event: CreatePartitions) -> Decision:
     partitions = tuple(view.partitions_of(event.topic))
     if any(p.move is not None for p in partitions):
         return refuse(ReassignmentInProgress(f"topic {event.topic}: a partition of it is being reassigned"))
+    if offline := [p.partition for p in partitions if p.status_code]:
+        return refuse(InvalidPartitions(f"topic {event.topic}: partitions {offline[:20]} are being removed"))
     present = tuple(p.replicas for p in partitions)
     added = _assign_added(view, event, present)
     if isinstance(added, ApiError):

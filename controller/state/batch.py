@@ -1,8 +1,8 @@
 """A batch: what was decided since the last commit, so that it can be undone, and which keys that makes dirty.
 
 A mark names a dirty key by what it holds, not by its path: `("state", number)`, `("topic", name)`, `("config", name)`,
-`("admitted", broker)`, `("intents", broker)` (its new intents), `("intents done", (broker, seq))`. Each is encoded once,
-from the state, however many records set it.
+`("admitted", broker)`, `("intents", broker)` (its new intents), `("intents done", (broker, seq))`. Each is encoded
+once, from the state, however many records set it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeAlias
 
-from controller.model.records import Record
+from controller.model.records import Record, ReplicasGrown
 
 Mark: TypeAlias = tuple[str, object]
 
@@ -19,12 +19,11 @@ class Batch:
     """Records in the order in which they were applied, each with what its undoing needs and the marks that it set
     first."""
 
-    __slots__ = ("late_topics", "log", "marks")
+    __slots__ = ("log", "marks")
 
     def __init__(self) -> None:
         self.log: list[tuple[Record, object, list[Mark]]] = []
         self.marks: dict[Mark, None] = {}
-        self.late_topics: dict[str, None] = {}  # their keys may be written later
 
     def __len__(self) -> int:
         return len(self.log)
@@ -42,6 +41,11 @@ class Batch:
         for mark in fresh:
             del self.marks[mark]
         return record, token
+
+    @property
+    def late_topics(self) -> dict[str, None]:
+        """Topics whose key is behind the R that grew; it may be written later."""
+        return {record.after.topic: None for record, _, _ in self.log if type(record) is ReplicasGrown}
 
     def records(self) -> list[Record]:
         return [record for record, _, _ in self.log]

@@ -1,7 +1,7 @@
-"""The state: every cache of the controller, with its indexes. Read by rules through `ClusterView`, changed by records only.
+"""The state: every cache of the controller, with its indexes. Read by rules through `ClusterView`, changed by records.
 
-Bulk loads (`load_topic`, `load_broker`, ...) come before the first record of a term. Keys' versions move when a commit is
-published (`committed`), never before.
+Bulk loads (`load_topic`, `Intents.load`) come before the first record of a term. Keys' versions move when a commit was
+applied, never before.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import Broker, DeleteIntent, Partition, Replicas, Settings, Topic
+from controller.model.values import Broker, DeleteIntent, Partition, Replicas, Settings, Topic, TopicPartition
 from controller.state.batch import Batch
 from controller.state.intents import Intents
-from controller.state.rows import ABSENT, BrokerIndex, TopicRow, brokers_of, names
+from controller.state.rows import ABSENT, Admitted, BrokerIndex, TopicRow, brokers_of
 
 
 class ClusterState:
@@ -25,12 +25,13 @@ class ClusterState:
         self.settings = settings
         self.brokers: dict[int, Broker] = {}
         self.dying: dict[int, int] = {}
-        self.admitted: dict[int, KeyVersion] = {}  # broker -> version of /kedge/brokers/<id>, and the epoch in it
+        self.admitted: dict[int, Admitted] = {}
         self.rows: list[Partition | None] = []
         self.versions = array("q")
         self.generations = array("q")
         self.topics: dict[str, TopicRow] = {}
-        self.moves: dict[int, None] = {}
+        self.moves: dict[int, TopicPartition] = {}
+        self.listing: dict[TopicPartition, Partition] = {}  # what moves, ready to be copied for whoever asks
         self.intents = Intents()
         self.problems: dict[tuple[str, int | None], str] = {}
         self.batch = Batch()
@@ -39,6 +40,10 @@ class ClusterState:
         self._names: dict[str, str] = {}  # names with '.' or '_', by what they are in names of metrics
 
     # --- ClusterView
+
+    def admitted_epoch(self, broker: int) -> int | None:
+        known = self.admitted.get(broker)
+        return None if known is None else known.epoch
 
     def topic(self, name: str) -> Topic | None:
         row = self.topics.get(name)
@@ -84,7 +89,7 @@ class ClusterState:
         if index is None:
             return []
         index.compact(broker, self.rows)
-        return [number for number in dict.fromkeys(index.numbers) if names(self.rows[number], broker)]
+        return index.of(broker, self.rows)
 
     def partitions_on(self, broker: int) -> list[Partition]:
         found = (self.rows[number] for number in self.numbers_on(broker))
@@ -166,7 +171,7 @@ class ClusterState:
         for broker in named:
             self.index(broker).add(number)
         if partition.move is not None:
-            self.moves[number] = None
+            self._list(number, partition)
 
     def remove_last_partition(self, row: TopicRow) -> None:
         """Undo `add_partition`."""
@@ -175,10 +180,9 @@ class ClusterState:
         partition = self.rows.pop()
         self.versions.pop()
         self.generations.pop()
-        self.moves.pop(number, None)
+        self._unlist(number)
         for broker in () if partition is None else brokers_of(partition):
-            index = self.index(broker)
-            index.numbers.remove(number)
+            self.index(broker).leave(broker, self.rows)
 
     def index(self, broker: int) -> BrokerIndex:
         found = self._index.get(broker)
@@ -194,11 +198,22 @@ class ClusterState:
             for broker in sorted(new - old):
                 self.index(broker).add(number)
             for broker in old - new:
-                self.index(broker).leave()
-            if after.move is None:
-                self.moves.pop(number, None)
-            else:
-                self.moves.setdefault(number)
+                self.index(broker).leave(broker, self.rows)
+        if after.move is not None:
+            self._list(number, after)
+        elif before.move is not None:
+            self._unlist(number)
+
+    def _list(self, number: int, partition: Partition) -> None:
+        tp = self.moves.get(number)
+        if tp is None:
+            tp = self.moves[number] = partition.tp
+        self.listing[tp] = partition
+
+    def _unlist(self, number: int) -> None:
+        tp = self.moves.pop(number, None)
+        if tp is not None:
+            del self.listing[tp]
 
     def set_disk(self, number: int, broker: int, *, gone: bool) -> None:
         if gone:
@@ -209,6 +224,11 @@ class ClusterState:
     def disks_gone(self, broker: int) -> list[int]:
         """The numbers of the partitions whose disk on `broker` is gone."""
         return sorted(number for number, owner in self._gone if owner == broker)
+
+    def gone_copy(self) -> frozenset[tuple[str, int, int]]:
+        """Topic, partition and broker of every disk that is gone."""
+        found = ((self.rows[number], broker) for number, broker in self._gone)
+        return frozenset((row.topic, row.partition, broker) for row, broker in found if row is not None)
 
     def set_problem(self, topic: str, partition: int | None, problem: str | None) -> None:
         if problem is None:

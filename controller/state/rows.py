@@ -1,21 +1,31 @@
 """How partitions are packed: rows by dense number.
 
-Measured at a million partitions: a dict keyed by TopicPartition with per-broker sets costs 705 bytes each, rows in a list
-by number, a number array per topic and one per broker about 200. So names exist at the edge and numbers inside. A broker's
-array is only appended to: the row is the truth, an entry whose row does not name the broker (any more) is stale and passed
-over, and the array is compacted when a quarter of it may be.
+Measured at a million partitions: a dict keyed by TopicPartition with per-broker sets costs 705 bytes each, rows in a
+list by number, a number array per topic and one per broker about 200. So names exist at the edge and numbers inside. A
+broker's array is only appended to: the row is the truth, an entry whose row does not name the broker (any more), or was
+taken back, is stale and passed over, and the array is compacted when a quarter of it may be.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from controller.model.records import KeyVersion
 from controller.model.values import Partition, Topic
 
 ABSENT: Final = KeyVersion(0, -1)  # of a key that is not there; its first write makes generation 0
+
+
+_STALE_MIN: Final = 1000  # stale entries of an index before a write looks whether they are a quarter
+
+
+class Admitted(NamedTuple):
+    """What /kedge/brokers/<id> holds, and the version at which it stands."""
+
+    version: int
+    epoch: int
 
 
 class TopicRow:
@@ -44,15 +54,22 @@ class BrokerIndex:
     def add(self, number: int) -> None:
         self.numbers.append(number)
 
-    def leave(self) -> None:
-        """One entry became stale."""
+    def leave(self, broker: int, rows: list[Partition | None]) -> None:
+        """One entry became stale. An index that nobody reads is compacted as well, at times."""
         self.stale += 1
+        if self.stale >= _STALE_MIN:
+            self.compact(broker, rows)
 
     def compact(self, broker: int, rows: list[Partition | None]) -> None:
         """Drop stale and repeated entries if a quarter of all may be such."""
         if self.stale * 4 > len(self.numbers):
-            self.numbers = array("I", (n for n in dict.fromkeys(self.numbers) if names(rows[n], broker)))
+            self.numbers = array("I", self.of(broker, rows))
             self.stale = 0
+
+    def of(self, broker: int, rows: list[Partition | None]) -> list[int]:
+        """The numbers whose rows name `broker`. A stale entry may name a row that was taken back."""
+        count = len(rows)
+        return [n for n in dict.fromkeys(self.numbers) if n < count and names(rows[n], broker)]
 
 
 def names(partition: Partition | None, broker: int) -> bool:

@@ -1,6 +1,7 @@
 """Tables keyed by record type: how a record is applied, how it is undone, which keys it makes dirty.
 
-`apply` gives back a token, whatever `undo` needs beside the record. What a record makes dirty is read after it was applied.
+Applying gives a token, whatever undoing needs beside the record. What a record makes dirty is read after it was
+applied.
 Every record type stands in the table (a test holds it to that).
 """
 
@@ -13,7 +14,6 @@ from controller.model import records as r
 from controller.model.values import NO_EPOCH, NO_LEADER, Partition, Replicas
 from controller.state.batch import Batch, Mark
 from controller.state.cluster import ClusterState
-from controller.state.rows import ABSENT
 
 Apply = Callable[[ClusterState, Any], object]
 Undo = Callable[[ClusterState, Any, object], None]
@@ -75,10 +75,18 @@ def _isr_keys(state: ClusterState, record: r.PartitionRecord, token: object) -> 
     return marks
 
 
+def _override_keys(state: ClusterState, record: r.PartitionRecord, token: object) -> list[Mark]:
+    """What R grew by under the old T cannot be derived from the new one: the topic key says it. A new deadline alone
+    changes nothing of that."""
+    marks = _state_key(state, record, token)
+    if record.before.target_replicas != record.after.target_replicas:
+        marks.append(("topic", record.after.topic))
+    return marks
+
+
 def _late_topic_key(state: ClusterState, record: r.PartitionRecord, token: object) -> list[Mark]:
     """R of a moving partition can be derived from T and I: the topic key, which holds a whole topic, is written
-    later."""
-    state.batch.late_topics[record.after.topic] = None
+    later (`Batch.late_topics`)."""
     return []
 
 
@@ -162,7 +170,7 @@ def _unregister(state: ClusterState, record: r.BrokerRegistered, disks: object) 
 
 
 def _admitted_key(state: ClusterState, record: r.BrokerRegistered, token: object) -> list[Mark]:
-    fresh = record.last_epoch != record.broker.epoch
+    fresh = state.admitted_epoch(record.broker.broker_id) != record.broker.epoch
     return [("admitted", record.broker.broker_id)] if fresh else []
 
 
@@ -266,7 +274,7 @@ TABLE: Final[dict[type[r.Record], tuple[Apply, Undo, Dirty]]] = {
     r.LeaderElected: (*_PARTITION, _isr_keys),
     r.IsrChanged: (*_PARTITION, _isr_keys),
     r.TargetSet: (*_PARTITION, _both_keys),
-    r.TargetReplaced: (*_PARTITION, _state_key),
+    r.TargetReplaced: (*_PARTITION, _override_keys),
     r.ReplicasGrown: (*_PARTITION, _late_topic_key),
     r.ReplicasChanged: (*_PARTITION, _both_keys),
     r.TargetCleared: (*_PARTITION, _both_keys),

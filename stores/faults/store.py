@@ -299,6 +299,7 @@ class FaultSubscription(Subscription):
         self._script = script
         self._prefixes: dict[str, None] = {prefix: None}
         self._extra: deque[StoreEvent] = deque()
+        self._closed = False
 
     def add(self, prefix: str, depth: Depth, cursor: int | None = None) -> None:
         """As the inner stream."""
@@ -316,7 +317,7 @@ class FaultSubscription(Subscription):
             return self._step(0.0)
         deadline_s = time.monotonic() + timeout_s
         left_s = timeout_s
-        while left_s > 0:
+        while left_s > 0 and not self._closed:
             event = self._step(min(left_s, _SLICE_S))
             if event is not None:
                 return event
@@ -325,6 +326,7 @@ class FaultSubscription(Subscription):
 
     def close(self) -> None:
         """As the inner stream."""
+        self._closed = True
         self._inner.close()
 
     def force_resync(self) -> None:

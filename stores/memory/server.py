@@ -79,6 +79,7 @@ class MemoryServer:
             commit_bytes_max=commit_bytes_max,
             atomic_snapshot=True,
             versions_unique=versioning == "global",
+            parents_stay=False,
             session_timeout_s_min=0.0,
         )
         self.lock: Final = threading.RLock()

@@ -1,0 +1,311 @@
+"""`Controller`: what a host embeds. One object per node; any number of them may be started on one store, one of them is
+active, the others stand by.
+
+Drive it with `start()` (threads of its own) or with `poll_once()` from the host's own loop; both run the same code.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import attrs
+
+from controller.admin import Admin, AlterPolicy, Authorizer, CreatePolicy
+from controller.model.errors import ControllerError
+from controller.model.events import AlterIsr
+from controller.model.host import Host
+from controller.model.requests import AcceptedIsr, as_replicas
+from controller.model.values import BrokerRegistration, Settings, TopicPartition
+from controller.model.view import ClusterView
+from controller.runtime.clock import Chance, Clock, SystemClock
+from controller.runtime.executors import Executor, InlineExecutor, ThreadExecutor
+from controller.runtime.inbox import Inbox
+from controller.runtime.journal import Journal
+from controller.runtime.loop import Loop
+from controller.runtime.progress import LogReport, Progress
+from controller.runtime.registrar import Registrar
+from controller.runtime.replies import Outstanding
+from controller.runtime.services import Services
+from controller.runtime.submit import Submitter
+from controller.runtime.threads import Threads
+from stores.base import MetadataStore
+
+
+class WrongMode(ControllerError, RuntimeError):
+    """A controller is driven by its threads or by `poll_once`, not by both; and not after it was closed."""
+
+
+@attrs.frozen
+class Description:
+    """What a controller sees just now. `findings`: what is wrong, by key or subject, for people; `problems` of keys
+    that cannot be read among them."""
+
+    controller_id: int
+    is_active: bool
+    active_id: int | None
+    controller_epoch: int | None
+    live_brokers: tuple[int, ...]
+    topics: int
+    partitions: int
+    reassigning_partitions: int
+    replicas_to_delete: int
+    waiting_requests: int
+    findings: Mapping[str, str]
+
+
+class Controller:
+    """An embeddable controller over a metadata store.
+
+    `store`: a client of the store, with a session of its own; closed by whoever made it, after the controller.
+    `node_id`: what the others know this controller by. `host`: the callbacks (`controller.model.host.Host`); they come
+    one at a time per broker, outside the loop thread (in `poll_once` mode on the caller's thread).
+    `seed` makes nonces, topic ids and placements repeatable; `clock` and `executor` are for simulations.
+    `authorizer`, `alter_policy` and `create_policy` are asked in the caller's thread.
+    """
+
+    def __init__(
+        self,
+        store: MetadataStore,
+        node_id: int,
+        host: Host,
+        *,
+        settings: Settings | None = None,
+        journal: Journal | None = None,
+        clock: Clock | None = None,
+        seed: int | str | None = None,
+        executor: Executor | None = None,
+        authorizer: Authorizer | None = None,
+        alter_policy: AlterPolicy | None = None,
+        create_policy: CreatePolicy | None = None,
+    ) -> None:
+        if type(node_id) is not int or not 0 <= node_id < 2**31:
+            raise ValueError(f"node_id must be an int within 0..2^31-1, not {node_id!r:.80}")
+        if not isinstance(host, Host):
+            raise TypeError(f"host must have leader_and_isr, update_metadata and stop_replica: {host!r:.200}")
+        self.settings = settings or Settings()
+        self._executor = executor
+        self._services = Services(
+            controller_id=node_id,
+            store=store,
+            host=host,
+            settings=self.settings,
+            clock=clock or SystemClock(),
+            chance=Chance(seed),
+            executor=_Late(self),
+            inbox=Inbox(self.settings.inbox_max),
+            outstanding=Outstanding(),
+            journal=journal or Journal(),
+            progress=Progress(),
+        )
+        timeout_s = self._services.read_timeout_s
+        self._registrar = Registrar(store, self._services.clock, self.settings.registration_version, timeout_s)
+        self._loop = Loop(self._services, self._registrar)
+        self._submitter = Submitter(self._loop)
+        self._authorizer, self._alter_policy, self._create_policy = authorizer, alter_policy, create_policy
+        self._threads: Threads | None = None
+        self._closed = False
+        self._polling = threading.Lock()
+        self.admin = self.admin_for(None)
+
+    # --- life
+
+    def start(self) -> None:
+        """The controller runs on threads of its own until `close()`."""
+        self._may_run()
+        if self._threads is not None:
+            raise WrongMode("the controller has been started already")
+        if self._executor is None:
+            self._executor = ThreadExecutor(f"kedge-{self._services.controller_id}")
+        self._threads = Threads(self._loop)
+        self._threads.start()
+
+    def poll_once(self, timeout_s: float = 0.0) -> bool:
+        """One pass of the loop on this thread, callbacks included. Waits up to `timeout_s` seconds where there is
+        nothing to do; whether anything was done. Not reentrant: a callback may not call it."""
+        self._may_run()
+        if self._threads is not None:
+            raise WrongMode("the controller runs on threads of its own")
+        if not self._polling.acquire(blocking=False):
+            raise WrongMode("poll_once is running already")
+        try:
+            self._loop.drain()
+            return self._loop.step(timeout_s)
+        finally:
+            self._polling.release()
+
+    def _may_run(self) -> None:
+        if self._closed:
+            raise WrongMode("the controller was closed")
+
+    def close(self, timeout_s: float = 10.0) -> None:
+        """Hand over and end: nothing is committed after this, the next controller is elected at once, own brokers are
+        unregistered, futures that are left fail with NOT_CONTROLLER. Idempotent."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._threads is not None:
+            self._threads.stop(timeout_s)
+        self._loop.resign()
+        if self._executor is not None:
+            self._executor.close(timeout_s)
+        self._registrar.close()
+        self._services.journal.close()
+
+    def __enter__(self) -> Controller:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- what it is
+
+    @property
+    def is_active(self) -> bool:
+        """Whether this controller leads, as far as it knows."""
+        return self._loop.is_active
+
+    @property
+    def active_id(self) -> int | None:
+        """The active controller as this one knows it, None where none is known."""
+        return self._loop.active_id
+
+    @property
+    def controller_epoch(self) -> int | None:
+        """The epoch under which this controller leads, None while it stands by."""
+        return self._loop.controller_epoch
+
+    def describe(self) -> Description:
+        """What this controller sees just now; also on a stand-by, and from any thread."""
+        term, findings = self._loop.term, dict(self._loop.findings)
+        outstanding = len(self._services.outstanding)
+        if term is None:
+            return Description(
+                self._services.controller_id, False, self.active_id, None, (), 0, 0, 0, 0, outstanding, findings
+            )
+        state = term.state
+        problems = {f"{topic}-{p}" if p is not None else topic: text for (topic, p), text in list(state.problems.items())}
+        findings |= {**term.findings, **term.lookout.findings, **term.dispatcher.findings, **problems}
+        if self._services.journal.stopped:
+            findings["journal"] = self._services.journal.stopped
+        return Description(
+            self._services.controller_id,
+            self.is_active,
+            self.active_id,
+            self.controller_epoch,
+            tuple(sorted(state.brokers)),
+            len(state.topics),
+            len(state.rows),
+            len(state.moves),
+            len(state.intents),
+            outstanding,
+            findings,
+        )
+
+    def query(self, ask: Any) -> Future[Any]:
+        """What `ask(view)` makes of the committed state (`controller.model.view.ClusterView`), on the loop between two
+        batches. It must neither change nor keep the view."""
+        return self._submitter.query(ask)
+
+    # --- what the host calls
+
+    def register_broker(self, registration: BrokerRegistration) -> int:
+        """The broker is registered, in a store session of its own; its epoch. Also on a stand-by. A broker whose
+        session is lost is registered again by itself, under a new epoch.
+
+        Raises DuplicateBrokerRegistration for an id that is alive elsewhere, StoreError where the store cannot be
+        reached.
+        """
+        if not isinstance(registration, BrokerRegistration):
+            raise TypeError(f"a BrokerRegistration is asked for, not {registration!r:.200}")
+        self._may_run()
+        return self._registrar.register(registration)
+
+    def unregister_broker(self, broker_id: int, epoch: int) -> None:
+        """The registration that has this epoch is gone. StaleBrokerEpoch for any other."""
+        self._registrar.unregister(broker_id, epoch)
+
+    def broker_epoch(self, broker_id: int) -> int | None:
+        """The epoch under which this host registered a broker last, None where it did not."""
+        return self._registrar.epoch_of(broker_id)
+
+    def alter_isr(
+        self,
+        tp: TopicPartition,
+        leader: int,
+        leader_epoch: int,
+        partition_epoch: int,
+        new_isr: Sequence[int],
+        broker_epoch: int,
+        leader_recovery_state: int = 0,
+        *,
+        timeout_ms: int = 30_000,
+    ) -> Future[AcceptedIsr]:
+        """A leader says who is in sync. The answer is the isr as committed, with its partition epoch (generation of
+        the state key); one that completes a move is answered with the final isr.
+
+        Errors: 41, 77, 3, 74, 95, 107, 42, 7. TypeError where an argument is not of its kind.
+        """
+        if not isinstance(tp, TopicPartition):
+            raise TypeError(f"a TopicPartition is asked for, not {tp!r:.80}")
+        numbers = (leader, leader_epoch, partition_epoch, broker_epoch, leader_recovery_state)
+        if any(type(number) is not int for number in numbers):
+            raise TypeError(f"leader, epochs and recovery state are ints, not {numbers!r:.200}")
+        event = AlterIsr(
+            self._services.clock.now_ms(),
+            tp.topic,
+            tp.partition,
+            leader,
+            leader_epoch,
+            partition_epoch,
+            as_replicas(new_isr, "new_isr"),
+            broker_epoch,
+            leader_recovery_state,
+        )
+        job = self._submitter.job(event, timeout_ms, "alter_isr", answer=lambda _: self._accepted(tp))
+        self._submitter.submit([job])
+        assert job.future is not None
+        return job.future
+
+    def _accepted(self, tp: TopicPartition) -> AcceptedIsr:
+        """Made by the loop, right after the commit."""
+        term = self._loop.term
+        view: ClusterView | None = None if term is None else term.state
+        partition = None if view is None else view.partition(tp.topic, tp.partition)
+        assert view is not None and partition is not None
+        return AcceptedIsr(partition.isr, view.partition_epoch(partition))
+
+    def report_log(self, reports: LogReport | Iterable[LogReport]) -> None:
+        """What a broker knows of a log: offsets and bytes. Kept in memory only; progress and lag are made of it."""
+        self._services.progress.report([reports] if isinstance(reports, LogReport) else reports)
+
+    def admin_for(self, principal: str | None) -> Admin:
+        """The admin API as `principal` (None: the host itself, which may do everything)."""
+        return Admin(
+            self._submitter,
+            self._services.chance,
+            principal=principal,
+            authorizer=self._authorizer,
+            alter_policy=self._alter_policy,
+            create_policy=self._create_policy,
+        )
+
+    def _executor_now(self) -> Executor:
+        if self._executor is None:
+            self._executor = InlineExecutor()
+        return self._executor
+
+
+class _Late:
+    """The executor that the mode of driving decides on: known when the first callback goes out."""
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+
+    def submit(self, broker: int, call: Any) -> None:
+        self._controller._executor_now().submit(broker, call)  # noqa: SLF001 - one thing in two classes
+
+    def close(self, timeout_s: float) -> None:
+        """The controller closes what it chose."""

@@ -1,0 +1,49 @@
+"""Where time and chance come from: injected, so that a simulation is repeatable to the byte."""
+
+from __future__ import annotations
+
+import base64
+import random
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Two clocks: one for what is written down, one for deadlines."""
+
+    def now_ms(self) -> int:
+        """Unix time in milliseconds."""
+
+    def monotonic_s(self) -> float:
+        """Seconds that never go back."""
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+
+class Chance:
+    """One seeded source: nonces, topic ids, random starts of placements. Without a seed it is seeded by the system."""
+
+    def __init__(self, seed: int | str | None = None) -> None:
+        self._random = random.Random(seed)  # noqa: S311 - names and placements, no secrets
+
+    def nonce(self) -> str:
+        """A word that names one sending of a commit."""
+        return f"{self._random.getrandbits(64):016x}"
+
+    def topic_id(self) -> str:
+        """A random UUID as Kafka spells it: 22 characters of url-safe base64."""
+        bits = self._random.getrandbits(128) & ~(0xF << 76) | (0x4 << 76)
+        bits = bits & ~(0x3 << 62) | (0x2 << 62)
+        return base64.urlsafe_b64encode(bits.to_bytes(16, "big")).decode().rstrip("=")
+
+    def below(self, n: int) -> int:
+        """A number within 0..n-1; 0 for n < 1."""
+        return self._random.randrange(n) if n > 0 else 0

@@ -1,0 +1,133 @@
+"""One fenced commit at a time, followed to its end: applied, in conflict, too large, or this term is over.
+
+A commit whose reply was lost is looked up by its token over a fresh session; the same attempt is sent again only when the
+token before it still stands. `try_once` never waits: a commit that is not decided yet stays in flight and is tried again,
+until its deadline (half of the session time, so that a leader that is cut off gives up before another can be elected).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+
+import attrs
+
+from controller.runtime.clock import Chance, Clock
+from stores.base import (
+    Closed,
+    Conflict,
+    MetadataStore,
+    Op,
+    OutcomeUnknown,
+    SessionExpired,
+    StoreError,
+    TooLarge,
+    Version,
+)
+from stores.recipes import FENCE_OPS, Attempt, Fence, Outcome, is_fence_conflict, resolve
+
+
+class End(enum.Enum):
+    """How a commit ended, or that it has not."""
+
+    APPLIED = "applied"
+    IN_FLIGHT = "in flight"
+    CONFLICT = "conflict"
+    TOO_LARGE = "too large"
+    DEPOSED = "deposed"
+
+
+@attrs.frozen
+class Result:
+    """`versions`: aligned with the ops of the caller, None where the reply was lost (the keys must be read again).
+    `index`: the op that a Conflict names. `why`: for people."""
+
+    end: End
+    versions: tuple[Version | None, ...] | None = None
+    index: int | None = None
+    why: str = ""
+
+
+class Committer:
+    """The only way by which a term writes."""
+
+    def __init__(self, store: MetadataStore, fence: Fence, clock: Clock, chance: Chance) -> None:
+        self._store = store
+        self._fence = fence
+        self._clock = clock
+        self._chance = chance
+        self._attempt: Attempt | None = None
+        self._deadline_s = 0.0
+        self._ask = False  # the outcome is unknown: read the token before sending again
+        self._sent_twice = False
+        self._conflict: Result | None = None  # what an answer said that is not believed before the token was read
+
+    @property
+    def is_in_flight(self) -> bool:
+        return self._attempt is not None
+
+    @property
+    def next_seq(self) -> int:
+        """The number of the next commit, or of the one in flight."""
+        return self._fence.next_seq
+
+    def begin(self, ops: Sequence[Op]) -> None:
+        """Take `ops` as the next commit; `try_once` sends it."""
+        assert self._attempt is None, "commits are serial"
+        self._attempt = self._fence.attempt(ops, self._chance.nonce())
+        self._deadline_s = self._clock.monotonic_s() + self._store.session_timeout_s / 2
+        self._ask = self._sent_twice = False
+        self._conflict = None
+
+    def try_once(self) -> Result:
+        """Send the commit in flight, or find out what became of it. Anything but IN_FLIGHT ends it."""
+        assert self._attempt is not None
+        try:
+            result = self._look_up(self._attempt) if self._ask else self._send(self._attempt)
+        except (SessionExpired, Closed) as error:
+            result = Result(End.DEPOSED, why=str(error))
+        except OutcomeUnknown as error:
+            self._ask = True
+            result = Result(End.IN_FLIGHT, why=str(error))
+        except TooLarge as error:
+            result = Result(End.TOO_LARGE, why=str(error))
+        except StoreError as error:
+            result = self._again(error)
+        if result.end is End.IN_FLIGHT and self._clock.monotonic_s() >= self._deadline_s:
+            result = Result(End.DEPOSED, why=f"no outcome within half of the session time: {result.why}")
+        if result.end is not End.IN_FLIGHT:
+            self._attempt = None
+        return result
+
+    def _again(self, error: StoreError) -> Result:
+        if not error.retryable and error.applied == "no" and not self._ask:
+            return Result(End.DEPOSED, why=str(error))
+        return Result(End.IN_FLIGHT, why=str(error))
+
+    def _send(self, attempt: Attempt) -> Result:
+        left_s = max(0.001, self._deadline_s - self._clock.monotonic_s())
+        try:
+            commit = self._store.commit(attempt.ops, timeout_s=left_s)
+        except Conflict as conflict:
+            named = None if is_fence_conflict(conflict) else conflict.index - FENCE_OPS
+            result = Result(End.DEPOSED if named is None else End.CONFLICT, index=named, why=str(conflict))
+            if named is not None and not self._sent_twice:
+                return result
+            self._ask, self._conflict = True, result
+            return Result(End.IN_FLIGHT, why=str(conflict))
+        self._fence.done(attempt, commit)
+        return Result(End.APPLIED, commit.versions[FENCE_OPS:])
+
+    def _look_up(self, attempt: Attempt) -> Result:
+        left_s = max(0.001, self._deadline_s - self._clock.monotonic_s())
+        found = resolve(self._store.another_session, attempt, left_s)
+        if found.outcome is Outcome.APPLIED:
+            self._fence.resolved(attempt, found)
+            return Result(End.APPLIED)
+        if found.outcome is Outcome.DEPOSED:
+            return Result(End.DEPOSED, why="another controller has committed since")
+        if self._conflict is not None:
+            return self._conflict  # an earlier sending that is still under way fails at the token of the next commit
+        self._ask = False
+        self._sent_twice = True
+        return self._send(attempt)

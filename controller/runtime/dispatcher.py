@@ -1,0 +1,289 @@
+"""Level-triggered sends: per broker what is dirty, never what is to be sent.
+
+A round to a broker is up to three requests, LeaderAndIsr, then UpdateMetadata, then StopReplica, built when it goes out
+from what is committed then. What was in a round that did not arrive is dirty again; what got dirty meanwhile goes with the
+next. A broker that comes, and every broker after a takeover, is dirty as a whole (`full`). Metadata is the same for all
+brokers, so what changed stands in one log, in which each broker has its place; one that falls behind by more than the
+cluster is told everything.
+"""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from collections.abc import Iterable
+from functools import partial
+
+import attrs
+
+from controller.model.errors import ErrorCode
+from controller.model.events import DeletionAcknowledged, DiskReported, Event
+from controller.model.host import (
+    Host,
+    HostResponse,
+    LeaderAndIsrRequest,
+    LivePeer,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from controller.model.values import Broker, DeleteIntent, TopicPartition
+from controller.runtime import requests
+from controller.runtime.clock import Clock
+from controller.runtime.executors import Executor
+from controller.runtime.inbox import Inbox, Sent
+from controller.state import ClusterState
+
+_log = logging.getLogger(__name__)
+
+RETRY_MS_FIRST = 100
+RETRY_MS_MAX = 10_000
+
+
+@attrs.define(eq=False)
+class Round:
+    """What goes out to a broker in one go, and what came of it. `error`: why it was not delivered."""
+
+    broker: Broker
+    started_ms: int
+    full: bool
+    numbers: tuple[int, ...]
+    metadata_full: bool
+    metadata_from: int
+    peers: bool
+    intents: tuple[DeleteIntent, ...]
+    leader_and_isr: LeaderAndIsrRequest | None = None
+    update_metadata: UpdateMetadataRequest | None = None
+    stop_replica: StopReplicaRequest | None = None
+    errors: dict[TopicPartition, ErrorCode] = attrs.field(factory=dict)  # of leader_and_isr
+    undeleted: dict[TopicPartition, ErrorCode] = attrs.field(factory=dict)  # of stop_replica
+    error: str | None = None
+
+
+@attrs.define(eq=False)
+class _Lane:
+    """A live broker: what of it is dirty. It begins as one that has to be told everything."""
+
+    broker: Broker
+    full: bool = True
+    dirty: dict[int, None] = attrs.field(factory=dict)
+    metadata_full: bool = True
+    metadata_at: int = 0
+    peers: bool = True
+    intents: bool = True
+    retry_at_ms: int = 0
+    retry_ms: int = RETRY_MS_FIRST
+    disks_gone: set[TopicPartition] = attrs.field(factory=set)
+
+
+class Dispatcher:
+    """The sends of one term. Driven by the loop; only the calls themselves run elsewhere."""
+
+    def __init__(self, state: ClusterState, host: Host, executor: Executor, inbox: Inbox, clock: Clock) -> None:
+        self._state = state
+        self._host = host
+        self._executor = executor
+        self._inbox = inbox
+        self._clock = clock
+        self._lanes: dict[int, _Lane] = {}
+        self._busy: dict[int, Round] = {}  # calls that have not returned yet, also of brokers that left since
+        self._log = array("Q")  # numbers whose metadata changed, in order
+        self._log_from = 0  # position of its first entry
+        self.findings: dict[str, str] = {}
+
+    # --- what gets dirty
+
+    def registered(self, broker: Broker) -> None:
+        """A broker came, or describes itself otherwise: the others are told; one that came is told everything."""
+        lane = self._lanes.get(broker.broker_id)
+        if lane is None or lane.broker.epoch != broker.epoch:
+            self._lanes[broker.broker_id] = _Lane(broker)
+        else:
+            lane.broker = broker
+        self._peers_changed()
+
+    def left(self, broker_id: int) -> None:
+        """A broker died: nothing is sent to it any more, the others are told."""
+        self._lanes.pop(broker_id, None)
+        self.findings.pop(_finding(broker_id), None)
+        self._peers_changed()
+
+    def _peers_changed(self) -> None:
+        for lane in self._lanes.values():
+            lane.peers = True
+
+    def partition_changed(self, number: int, *, to_members: bool) -> None:
+        """The committed state of a partition is another; `to_members`: its replicas have to act on it."""
+        self._log.append(number)
+        partition = self._state.rows[number]
+        if to_members and partition is not None:
+            for broker in partition.members:
+                lane = self._lanes.get(broker)
+                if lane is not None:
+                    lane.dirty[number] = None
+
+    def intents_changed(self, broker_id: int) -> None:
+        """There is something new for a broker to delete."""
+        lane = self._lanes.get(broker_id)
+        if lane is not None:
+            lane.intents = True
+
+    def everything_readable(self) -> None:
+        """Nothing is unreadable any more: the `full` requests that were withheld go out."""
+        for lane in self._lanes.values():
+            lane.full = lane.metadata_full = True
+
+    # --- sending
+
+    def send(self) -> int:
+        """Start a round to every broker that is dirty and has none under way; returns how many."""
+        now_ms = self._clock.now_ms()
+        started = 0
+        for broker_id in sorted(self._lanes):
+            lane = self._lanes[broker_id]
+            if broker_id in self._busy or lane.retry_at_ms > now_ms or not self._is_dirty(lane):
+                continue
+            sending = self._build(lane, now_ms)
+            self._busy[broker_id] = sending
+            started += 1
+            self._executor.submit(broker_id, partial(_deliver, self._host, sending, self._inbox))
+        self._trim()
+        return started
+
+    def _is_dirty(self, lane: _Lane) -> bool:
+        behind = lane.metadata_full or lane.metadata_at < self._log_from + len(self._log)
+        return bool(lane.dirty) or behind or lane.full or lane.peers or lane.intents
+
+    def next_due_ms(self) -> int | None:
+        """When the next broker may be tried again, None if nobody waits for that."""
+        waiting = (
+            lane.retry_at_ms for broker, lane in self._lanes.items() if broker not in self._busy and self._is_dirty(lane)
+        )
+        return min(waiting, default=None)
+
+    def _build(self, lane: _Lane, now_ms: int) -> Round:
+        state, broker = self._state, lane.broker
+        live = requests.peers(state)
+        numbers = tuple(state.numbers_on(broker.broker_id)) if lane.full else tuple(lane.dirty)
+        intents = tuple(state.open_intents(broker.broker_id)) if lane.intents else ()
+        sending = Round(
+            broker, now_ms, lane.full, numbers, lane.metadata_full, lane.metadata_at, lane.peers, intents
+        )
+        if lane.full or numbers:
+            sending.leader_and_isr = requests.leader_and_isr(state, broker, numbers, live, full=lane.full)
+        sending.update_metadata = self._metadata(lane, live)
+        if intents:
+            sending.stop_replica = requests.stop_replica(state, broker, intents)
+        lane.full = lane.metadata_full = lane.peers = lane.intents = False
+        lane.dirty = {}
+        lane.metadata_at = self._log_from + len(self._log)
+        return sending
+
+    def _metadata(self, lane: _Lane, live: tuple[LivePeer, ...]) -> UpdateMetadataRequest | None:
+        if lane.metadata_full:
+            numbers: Iterable[int] = range(len(self._state.rows))
+            return requests.update_metadata(self._state, lane.broker, numbers, live, full=True)
+        changed = dict.fromkeys(self._log[lane.metadata_at - self._log_from :])
+        if not changed and not lane.peers:
+            return None
+        return requests.update_metadata(self._state, lane.broker, changed, live, full=False)
+
+    def _trim(self) -> None:
+        """Forget what everyone was told. Who is behind by more than the cluster is told everything instead."""
+        if len(self._log) > 1024 + 2 * len(self._state.rows):
+            for broker_id, lane in self._lanes.items():
+                if broker_id in self._busy or lane.metadata_at < self._log_from + len(self._log):
+                    lane.metadata_full = True
+            self._log_from += len(self._log)
+            self._log = array("Q")
+        places = [lane.metadata_at for lane in self._lanes.values()]
+        places += [sending.metadata_from for sending in self._busy.values()]
+        done = min(places, default=self._log_from + len(self._log)) - self._log_from
+        if done > 0:
+            self._log = self._log[done:]
+            self._log_from += done
+
+    # --- what came of it
+
+    def returned(self, sending: object, now_ms: int) -> list[Event]:
+        """A round came back: what was not delivered is dirty again; what the broker said is for the machine."""
+        assert isinstance(sending, Round)
+        broker_id = sending.broker.broker_id
+        if self._busy.get(broker_id) is not sending:
+            return []  # of a former term
+        del self._busy[broker_id]
+        lane = self._lanes.get(broker_id)
+        if lane is None or lane.broker.epoch != sending.broker.epoch:
+            return []
+        if sending.error is not None:
+            self._not_delivered(lane, sending, now_ms)
+            return []
+        self.findings.pop(_finding(broker_id), None)
+        lane.retry_ms = RETRY_MS_FIRST
+        if sending.undeleted:
+            lane.intents = True
+            self._back_off(lane, now_ms)
+        return self._said(lane, sending, now_ms)
+
+    def _not_delivered(self, lane: _Lane, sending: Round, now_ms: int) -> None:
+        lane.full |= sending.full
+        lane.dirty = dict.fromkeys((*sending.numbers, *lane.dirty)) if not sending.full else lane.dirty
+        lane.metadata_full |= sending.metadata_full or sending.metadata_from < self._log_from
+        lane.metadata_at = min(lane.metadata_at, max(sending.metadata_from, self._log_from))
+        lane.peers |= sending.peers
+        lane.intents |= bool(sending.intents)
+        self.findings[_finding(lane.broker.broker_id)] = f"not delivered: {sending.error}"
+        self._back_off(lane, now_ms)
+
+    def _back_off(self, lane: _Lane, now_ms: int) -> None:
+        lane.retry_at_ms = now_ms + lane.retry_ms
+        lane.retry_ms = min(lane.retry_ms * 2, RETRY_MS_MAX)
+
+    def _said(self, lane: _Lane, sending: Round, now_ms: int) -> list[Event]:
+        broker_id = lane.broker.broker_id
+        events: list[Event] = []
+        if sending.leader_and_isr is not None and (lane.disks_gone or sending.errors):
+            for told in sending.leader_and_isr.partitions:
+                tp = TopicPartition(told.topic, told.partition)
+                gone = sending.errors.get(tp) == ErrorCode.KAFKA_STORAGE_ERROR
+                if gone != (tp in lane.disks_gone):
+                    (lane.disks_gone.add if gone else lane.disks_gone.discard)(tp)
+                    events.append(DiskReported(now_ms, tp.topic, tp.partition, broker_id, gone))
+        deleted = tuple(i for i in sending.intents if TopicPartition(i.topic, i.partition) not in sending.undeleted)
+        if deleted:
+            events.append(DeletionAcknowledged(now_ms, deleted))
+        return events
+
+    def check_deadlines(self, now_ms: int, deadline_ms: int) -> None:
+        """Report the calls that overrun; the next call to that broker waits for them all the same."""
+        for broker_id, sending in self._busy.items():
+            if now_ms - sending.started_ms >= deadline_ms:
+                late_s = (now_ms - sending.started_ms) / 1000
+                self.findings[_finding(broker_id)] = f"a callback has not returned for {late_s:.0f} s"
+
+
+def _finding(broker_id: int) -> str:
+    return f"callbacks of broker {broker_id}"
+
+
+def _deliver(host: Host, sending: Round, inbox: Inbox) -> None:
+    """The three calls of a round, in their order. Never raises: what the host raises is a round that did not arrive."""
+    try:
+        if sending.leader_and_isr is not None:
+            sending.errors = _checked(host.leader_and_isr(sending.leader_and_isr))
+        if sending.update_metadata is not None:
+            _checked(host.update_metadata(sending.update_metadata))
+        if sending.stop_replica is not None:
+            sending.undeleted = _checked(host.stop_replica(sending.stop_replica))
+    except Exception as error:  # noqa: BLE001 - whatever a host raises must not hurt anybody else
+        sending.error = f"{type(error).__name__}: {error}"
+        _log.debug("broker %d: a round was not delivered", sending.broker.broker_id, exc_info=True)
+    inbox.put(Sent(sending.broker.broker_id, sending))
+
+
+def _checked(response: HostResponse) -> dict[TopicPartition, ErrorCode]:
+    """The partitions that did not go well; raises for a request that did not as a whole."""
+    if not isinstance(response, HostResponse):
+        raise TypeError(f"a host answers with a HostResponse, not with {response!r:.200}")
+    if response.error is not ErrorCode.NONE:
+        raise RuntimeError(f"the broker answers {response.error.name}")
+    return {tp: code for tp, code in response.errors.items() if code is not ErrorCode.NONE}

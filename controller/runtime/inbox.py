@@ -1,0 +1,157 @@
+"""The one inbox of a controller, and the work queue beside it.
+
+Requests, hints of the store, acknowledged sends: everything comes in here, from any thread, and is taken out by whoever
+drives the loop. What a request or a death expands into waits in the work queue; batches take from both in turn, so that
+new requests are not held up by a large one, nor a large one by new requests.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from typing import TypeAlias
+
+import attrs
+
+from controller.model.events import Event
+from controller.model.view import ClusterView
+from stores.base import StoreEvent
+
+Answer: TypeAlias = Callable[[object], object]
+"""Makes the result for the caller out of a Decision's reply, once it is committed."""
+
+
+@attrs.define(eq=False)
+class Job:
+    """An event to decide. `deadline_ms`: until when a request may be committed (None: no end). `cause`, `request`: for
+    the journal. `delay_ms`: how long it waits when it touches a key that others keep writing; doubles."""
+
+    event: Event
+    future: Future[object] | None = None
+    deadline_ms: int | None = None
+    cause: str | None = None
+    request: str | None = None
+    answer: Answer | None = None
+    due_ms: int = 0
+    delay_ms: int = 100
+
+
+@attrs.frozen(eq=False)
+class Request:
+    """What expands into jobs on the loop, where the state can be seen."""
+
+    expand: Callable[[ClusterView], Iterable[Job]]
+
+
+@attrs.frozen(eq=False)
+class Query:
+    """Answered between batches from committed state."""
+
+    ask: Callable[[ClusterView], object]
+    future: Future[object]
+    deadline_ms: int | None = None
+
+
+@attrs.frozen(eq=False)
+class Hint:
+    """What a subscription gave."""
+
+    event: StoreEvent
+
+
+@attrs.frozen(eq=False)
+class Sent:
+    """What became of a round of callbacks to one broker; `outcome` belongs to the dispatcher."""
+
+    broker: int
+    outcome: object
+
+
+Item: TypeAlias = Job | Request | Query | Hint | Sent
+
+
+class Inbox:
+    """Thread-safe, in the order of arrival, bounded for requests: `offer` says no when it is full."""
+
+    def __init__(self, items_max: int) -> None:
+        self._items: deque[Item] = deque()
+        self._items_max = items_max
+        self._ready = threading.Condition()
+        self._woken = False
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, *items: Item) -> None:
+        """Items that may not be lost: hints, outcomes."""
+        with self._ready:
+            self._items.extend(items)
+            self._ready.notify()
+
+    def offer(self, *items: Item) -> bool:
+        """Requests: False, and nothing is taken in, when the inbox is full."""
+        with self._ready:
+            if len(self._items) + len(items) > self._items_max:
+                return False
+            self._items.extend(items)
+            self._ready.notify()
+            return True
+
+    def wake(self) -> None:
+        """Whoever waits in `take` returns."""
+        with self._ready:
+            self._woken = True
+            self._ready.notify()
+
+    def take(self, items_max: int, timeout_s: float) -> list[Item]:
+        """Up to `items_max` items; waits up to `timeout_s` for the first."""
+        with self._ready:
+            if not self._items and not self._woken and timeout_s > 0:
+                self._ready.wait(timeout_s)
+            self._woken = False
+            return [self._items.popleft() for _ in range(min(items_max, len(self._items)))]
+
+
+class WorkQueue:
+    """Jobs that wait to be decided: fresh ones and expanded ones in turn; delayed ones when they are due. Used by the
+    loop alone."""
+
+    def __init__(self) -> None:
+        self.fresh: deque[Job] = deque()
+        self.expanded: deque[Job] = deque()
+        self.delayed: list[Job] = []
+        self._turn = False
+
+    def __len__(self) -> int:
+        return len(self.fresh) + len(self.expanded) + len(self.delayed)
+
+    def is_ready(self) -> bool:
+        return bool(self.fresh or self.expanded)
+
+    def next(self) -> Job | None:
+        """The next job to decide, None if there is none ready."""
+        self._turn = not self._turn
+        first, second = (self.fresh, self.expanded) if self._turn else (self.expanded, self.fresh)
+        return first.popleft() if first else second.popleft() if second else None
+
+    def put_back(self, jobs: Iterable[Job]) -> None:
+        """Jobs that are decided anew, before all others and in their order."""
+        self.fresh.extendleft(reversed(list(jobs)))
+
+    def delay(self, job: Job, now_ms: int) -> None:
+        """Decide `job` again later: after 100 ms, then 200, ..."""
+        job.due_ms = now_ms + job.delay_ms
+        job.delay_ms = min(job.delay_ms * 2, 10_000)
+        self.delayed.append(job)
+
+    def wake_delayed(self, now_ms: int) -> None:
+        """Delayed jobs that are due become fresh."""
+        due = [job for job in self.delayed if job.due_ms <= now_ms]
+        if due:
+            self.delayed = [job for job in self.delayed if job.due_ms > now_ms]
+            self.fresh.extend(due)
+
+    def next_due_ms(self) -> int | None:
+        return min((job.due_ms for job in self.delayed), default=None)

@@ -1,0 +1,62 @@
+"""Listings of running moves. What a query takes is a copy of a dict of immutable rows, in one go; each entry is described
+when it is looked at, so that a listing of 100,000 moves costs the loop only the copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import cast
+
+from controller.model.requests import PartitionReassignment
+from controller.model.values import Partition, TopicPartition
+from controller.model.view import ClusterView
+from controller.rules.reassignment import describe_move
+from controller.state import ClusterState
+
+
+class _Alive:
+    """Who was alive when the listing was taken: all that `describe_move` asks of a view."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self.brokers = dict(state.brokers)
+        self._gone = state.gone_copy()
+
+    def disk_gone(self, partition: Partition, broker: int) -> bool:
+        return (partition.topic, partition.partition, broker) in self._gone
+
+
+class Listing(Mapping[TopicPartition, PartitionReassignment]):
+    """The running moves of one moment, in the order in which they were accepted."""
+
+    def __init__(self, rows: Mapping[TopicPartition, Partition], alive: _Alive) -> None:
+        self._rows = rows
+        self._alive = alive
+
+    def __getitem__(self, tp: TopicPartition) -> PartitionReassignment:
+        described = describe_move(cast(ClusterView, self._alive), self._rows[tp])
+        assert described is not None
+        return described
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"Listing({dict(self)!r})"
+
+
+def take_listing(
+    view: ClusterView, partitions: Iterable[TopicPartition] | None, topics: frozenset[str] | None
+) -> Listing:
+    """The moves of `partitions`, or of `topics`, or all. Idle and unknown partitions are absent."""
+    state = cast(ClusterState, view)
+    rows: Mapping[TopicPartition, Partition]
+    if partitions is not None:
+        rows = {tp: state.listing[tp] for tp in partitions if tp in state.listing}
+    elif topics is not None:
+        rows = {tp: row for tp, row in state.listing.items() if tp.topic in topics}
+    else:
+        rows = state.listing.copy()
+    return Listing(rows, _Alive(state))

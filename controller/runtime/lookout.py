@@ -1,0 +1,190 @@
+"""Hints -> reads -> events. A hint says "look again at this key"; what is found there is a new event for the machine.
+
+Brokers are level-triggered: what is registered is compared with what is live, and the difference is a death or a birth. A
+birth waits until nothing of the death before it is left to do. A topic's key is looked at by version first: our own
+writes are hinted, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from controller.codec import BadValue, keys, partition_state, small
+from controller.codec import topic as topic_codec
+from controller.codec.text import parse
+from controller.model.events import (
+    BrokerCame,
+    BrokerGone,
+    BrokerRedescribed,
+    Event,
+    StateKeyRead,
+    TopicKeyRead,
+)
+from controller.model.records import KeyVersion, KeyVersions
+from controller.model.values import Broker, Partition, Topic
+from controller.runtime.loader import kafka_moves, new_partition, read_registrations
+from controller.runtime.services import Services
+from controller.state import ClusterState
+from controller.state.rows import ABSENT
+from stores.base import Changed, Entry, Resync, StoreEvent
+
+RECHECK_MS: Final = 5_000  # how often a key that cannot be read is read again
+
+
+class Lookout:
+    """What a term has to look at again in the store. Reads between batches; a read that fails is made again."""
+
+    def __init__(self, services: Services, state: ClusterState, registered: dict[int, Broker]) -> None:
+        self._services = services
+        self._state = state
+        self._registered = registered
+        self._brokers_hinted = False
+        self.brokers_due = True  # compare what is registered with what is live
+        self._topics_hinted: dict[str, None] = {}
+        self._all_topics = False
+        self._recheck_ms = services.clock.now_ms() + RECHECK_MS
+        self.findings: dict[str, str] = {}
+
+    def hint(self, event: StoreEvent) -> None:
+        """Remember what to look at."""
+        where = event.key if isinstance(event, Changed) else event.prefix if isinstance(event, Resync) else ""
+        if where.startswith(keys.BROKER_IDS):
+            self._brokers_hinted = True
+        elif where == keys.TOPICS:
+            self._all_topics = True
+        elif where.startswith(keys.TOPICS + "/"):
+            topic = keys.topic_of(where)
+            if topic is not None:
+                self._topics_hinted[topic] = None
+
+    def look(self) -> list[Event]:
+        """Read what was hinted at; what was found. Raises what the store raises, having forgotten nothing."""
+        now_ms = self._services.clock.now_ms()
+        if self._brokers_hinted:
+            self._registered, problems = read_registrations(self._services.store, self._services.read_timeout_s)
+            self.findings = problems
+            self._brokers_hinted, self.brokers_due = False, True
+        events = self._brokers(now_ms) if self.brokers_due else []
+        self.brokers_due = False
+        if self._all_topics:
+            names = self._services.store.children(keys.TOPICS, timeout_s=self._services.read_timeout_s)
+            self._topics_hinted |= dict.fromkeys((*names, *self._state.topic_names()))
+            self._all_topics = False
+        if self._topics_hinted:
+            events += self._topics(now_ms)
+            self._topics_hinted = {}
+        if self._state.problems and now_ms >= self._recheck_ms:
+            events += self._recheck(now_ms)
+            self._recheck_ms = now_ms + RECHECK_MS
+        return events
+
+    # --- brokers
+
+    def _brokers(self, now_ms: int) -> list[Event]:
+        state, events = self._state, list[Event]()
+        for broker_id in sorted({*state.brokers, *self._registered}):
+            live, registered = state.brokers.get(broker_id), self._registered.get(broker_id)
+            if live is not None and (registered is None or registered.epoch != live.epoch):
+                events.append(BrokerGone(now_ms, broker_id, live.epoch))
+            elif live is None and registered is not None and broker_id not in state.dying:
+                events.append(BrokerCame(now_ms, registered))
+            elif live is not None and registered is not None and live != registered:
+                events.append(BrokerRedescribed(now_ms, registered))
+        return events
+
+    # --- topics and partitions
+
+    def _topics(self, now_ms: int) -> list[Event]:
+        names = list(self._topics_hinted)
+        columns = self._services.store.get_columns(
+            [keys.topic(name) for name in names], timeout_s=self._services.read_timeout_s
+        )
+        changed = [
+            name
+            for name, version, value in zip(names, columns.versions, columns.values, strict=True)
+            if self._is_news(name, version if value is not None else 0)
+        ]
+        return [self.read_topic(name, now_ms) for name in changed]
+
+    def _is_news(self, name: str, version: int) -> bool:
+        return self._state.key_version(name, None).version != version
+
+    def _recheck(self, now_ms: int) -> list[Event]:
+        return [
+            self.read_topic(topic, now_ms) if partition is None else self.read_state(topic, partition, now_ms)
+            for topic, partition in list(self._state.problems)
+        ]
+
+    def _get(self, key: str) -> Entry | None:
+        return self._services.store.get(key, sync=True, timeout_s=self._services.read_timeout_s)
+
+    def read_state(self, topic: str, partition: int, now_ms: int) -> StateKeyRead:
+        """What the state key of a partition holds now."""
+        key = keys.state(topic, partition)
+        entry = self._get(key)
+        if entry is None:
+            return StateKeyRead(now_ms, topic, partition, None, None, ABSENT)
+        at = KeyVersion(entry.version, entry.generation)
+        known = self._state.partition(topic, partition)
+        replicas = () if known is None else known.replicas
+        try:
+            found = partition_state.decode(parse(entry.value), topic, partition, replicas, now_ms)
+        except BadValue as error:
+            return StateKeyRead(now_ms, topic, partition, None, f"{key}: {error}", at)
+        return StateKeyRead(now_ms, topic, partition, found, None, at)
+
+    def read_topic(self, name: str, now_ms: int) -> TopicKeyRead:
+        """What the key of a topic holds now, and all that stands below it."""
+        key = keys.topic(name)
+        entry = self._get(key)
+        at = ABSENT if entry is None else KeyVersion(entry.version, entry.generation)
+        nothing = KeyVersions(at, (), 0)
+        if entry is None:
+            return TopicKeyRead(now_ms, name, None, (), {}, nothing, (), None, {})
+        try:
+            found = topic_codec.decode(entry.value, name)
+        except BadValue as error:
+            return TopicKeyRead(now_ms, name, None, (), {}, nothing, (), f"{key}: {error}", {})
+        read = [self._partition(name, i, replicas, now_ms) for i, replicas in enumerate(found.assignments)]
+        config, config_version = self._config(name)
+        topic = found.topic
+        if not topic.topic_id:
+            topic = Topic(name, self._services.chance.topic_id(), topic.retired_epochs, topic.extra)
+        return TopicKeyRead(
+            now_ms,
+            name,
+            topic,
+            tuple(partition for partition, _, _ in read),
+            config,
+            KeyVersions(at, tuple(version for _, version, _ in read), config_version),
+            kafka_moves(found, now_ms),
+            None,
+            {i: problem for i, (_, _, problem) in enumerate(read) if problem},
+        )
+
+    def _partition(
+        self, topic: str, partition: int, replicas: tuple[int, ...], now_ms: int
+    ) -> tuple[Partition, KeyVersion, str | None]:
+        key = keys.state(topic, partition)
+        entry = self._get(key)
+        if entry is None:
+            return new_partition(topic, partition, replicas), ABSENT, None
+        at = KeyVersion(entry.version, entry.generation)
+        try:
+            return partition_state.decode(parse(entry.value), topic, partition, replicas, now_ms), at, None
+        except BadValue as error:
+            return new_partition(topic, partition, replicas), at, f"{key}: {error}"
+
+    def _config(self, name: str) -> tuple[dict[str, str], int]:
+        entry = self._get(keys.topic_config(name))
+        if entry is None:
+            return {}, 0
+        try:
+            return small.decode_config(entry.value), entry.version
+        except BadValue:
+            return {}, entry.version
+
+    def read_versions(self, paths: Iterable[str]) -> list[Entry | None]:
+        """Where keys stand now, after a commit whose reply was lost."""
+        return self._services.store.get_many(list(paths), timeout_s=self._services.read_timeout_s)

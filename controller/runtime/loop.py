@@ -1,0 +1,252 @@
+"""The loop of a controller: stand by, be elected, lead, be demoted, stand by again.
+
+`step` is the one body, driven by `poll_once` on the caller's thread or by a thread of the runtime's own. Sessions are watched
+beside it (`session_event`, `check_session`), so that whoever waits is answered even while the loop is inside the store.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Final
+
+from controller.codec import keys
+from controller.codec.small import decode_controller, encode_controller
+from controller.model.errors import NotController
+from controller.runtime.committer import Committer, End
+from controller.runtime.inbox import Hint, Item
+from controller.runtime.loader import load
+from controller.runtime.registrar import Registrar
+from controller.runtime.services import Deposed, Services
+from controller.runtime.term import Term
+from stores.base import Changed, Delete, Depth, Resync, SessionChanged, SessionState, StoreError, StoreEvent
+from stores.recipes import LEADER_KEY, Fence, elect
+
+_log = logging.getLogger(__name__)
+
+ITEMS_MAX: Final = 10_000  # taken in at once
+STORE_RETRY_S: Final = 0.05
+
+
+class Loop:
+    """One controller. `term` is its leadership, None while it stands by."""
+
+    def __init__(self, services: Services, registrar: Registrar) -> None:
+        self.services = services
+        self.term: Term | None = None
+        self.active_id: int | None = None
+        self.controller_epoch: int | None = None
+        self.driver: int | None = None
+        self.findings: dict[str, str] = {}
+        self._registrar = registrar
+        self._stand_at_ms = 0
+        self._lost: str | None = None
+        self._suspended_at_s: float | None = None
+        self._check_leader = False
+        self.subscription = services.store.subscribe(LEADER_KEY, Depth.SELF)
+        self.subscription.add(keys.BROKER_IDS, Depth.VALUES)
+        self.subscription.add(keys.TOPICS, Depth.VALUES)
+
+    @property
+    def is_active(self) -> bool:
+        return self.term is not None and self._lost is None
+
+    def not_controller(self) -> NotController:
+        """The error for whoever asks a controller that does not lead."""
+        other = None if self.active_id == self.services.controller_id else self.active_id
+        known = "none is known" if other is None else f"{other} is"
+        return NotController(f"controller {self.services.controller_id} is not the active one, {known}", other)
+
+    # --- sessions: any thread of the runtime
+
+    def hear(self, event: StoreEvent) -> None:
+        """An event of the subscription."""
+        if isinstance(event, SessionChanged):
+            self.session_event(event)
+        else:
+            self.services.inbox.put(Hint(event))
+
+    def session_event(self, event: SessionChanged) -> None:
+        """A lost session ends the term at once; a suspended one when it has lasted for the session time."""
+        if event.state is SessionState.SUSPENDED:
+            self._suspended_at_s = self.services.clock.monotonic_s()
+        elif event.state is SessionState.LOST:
+            self.lose("the session of the store was lost")
+        else:
+            self._suspended_at_s = None
+            self._stand_at_ms = 0
+            self.services.inbox.wake()
+
+    def check_session(self) -> None:
+        """By the own clock, since a client may hear of its loss only after it reconnected."""
+        since_s = self._suspended_at_s
+        if since_s is not None and self.services.clock.monotonic_s() - since_s >= self.services.store.session_timeout_s:
+            self._suspended_at_s = None
+            self.lose("no contact with the store for as long as a session lives")
+
+    def lose(self, why: str) -> None:
+        """The term is over: whoever waits hears NOT_CONTROLLER now, the loop follows when it returns from where it
+        is."""
+        if self.term is not None and self._lost is None:
+            self._lost = why
+            self.services.outstanding.fail_all(self.not_controller)
+            self.services.inbox.wake()
+
+    # --- the body
+
+    def drain(self) -> None:
+        """Take in what the subscription has, without waiting: `poll_once` mode."""
+        while (event := self.subscription.poll(0)) is not None:
+            self.hear(event)
+        self.check_session()
+        self.watch_registrations()
+
+    def watch_registrations(self) -> None:
+        """Own brokers whose session was lost are registered again."""
+        self._registrar.watch()
+
+    def resign(self) -> None:
+        """Hand over: the next controller is elected at once. Nothing drives the loop any more."""
+        if self.term is not None:
+            in_flight = self.term.is_waiting_for_store
+            self._drop("closed")
+            if not in_flight:
+                self._give_up_leadership()
+        self.services.outstanding.fail_all(self.not_controller)
+        self.subscription.close()
+
+    def _give_up_leadership(self) -> None:
+        store = self.services.store
+        try:
+            entry = store.get(LEADER_KEY, timeout_s=self.services.read_timeout_s)
+            if entry is not None and entry.owner == store.session.session_id:
+                store.commit([Delete(LEADER_KEY, entry.version)], timeout_s=self.services.read_timeout_s)
+        except StoreError:
+            _log.info("controller %d: /controller was not given up, its session ends later", self.services.controller_id)
+
+    def step(self, timeout_s: float) -> bool:
+        """One pass: take in, decide, commit, publish, send. Waits up to `timeout_s` if there is nothing to do; whether
+        anything was done."""
+        self.driver = threading.get_ident()
+        try:
+            items = self.services.inbox.take(ITEMS_MAX, self._wait_s(timeout_s))
+            self._leader_hints(items)
+            if self._lost is not None:
+                self._drop(self._lost)
+            if self.term is None:
+                return self._stand_by(items)
+            return self._lead(self.term, items)
+        finally:
+            self.driver = None
+
+    def _wait_s(self, timeout_s: float) -> float:
+        term = self.term
+        if self._lost is not None or (term is not None and term.work.is_ready() and not term.is_waiting_for_store):
+            return 0.0
+        if term is not None and term.is_waiting_for_store:
+            return min(timeout_s, STORE_RETRY_S)
+        due_ms = self._stand_at_ms if term is None else term.next_due_ms()
+        if due_ms is None:
+            return timeout_s
+        return min(timeout_s, max(0.0, (due_ms - self.services.clock.now_ms()) / 1000))
+
+    def _leader_hints(self, items: list[Item]) -> None:
+        for item in items:
+            if isinstance(item, Hint) and _where(item.event) == LEADER_KEY:
+                self._stand_at_ms = 0
+                self._check_leader = True
+
+    def _lead(self, term: Term, items: list[Item]) -> bool:
+        try:
+            if self._check_leader:
+                self._still_leader()
+            return term.step(items)
+        except Deposed as deposed:
+            self._drop(str(deposed))
+            return True
+
+    def _still_leader(self) -> None:
+        try:
+            entry = self.services.store.get(LEADER_KEY, sync=True, timeout_s=self.services.read_timeout_s)
+        except StoreError:
+            return  # asked again with the next pass
+        self._check_leader = False
+        if entry is None or entry.owner != self.services.store.session.session_id:
+            raise Deposed("/controller is not ours any more")
+
+    def _drop(self, why: str) -> None:
+        """The term ends here. Nothing of it was left half done: the next one loads what was committed."""
+        _log.info("controller %d: demoted: %s", self.services.controller_id, why)
+        self.services.journal.resigned(self.services.clock.now_ms(), why)
+        self.term, self._lost, self.controller_epoch = None, None, None
+        self.active_id = None
+        self.findings["demoted"] = why
+        self.services.outstanding.fail_all(self.not_controller)
+        self._stand_at_ms = 0
+
+    # --- stand by, be elected
+
+    def _stand_by(self, items: list[Item]) -> bool:
+        if len(self.services.outstanding):
+            self.services.outstanding.fail_all(self.not_controller)
+        now_ms = self.services.clock.now_ms()
+        if now_ms < self._stand_at_ms or not self.services.store.session.connected:
+            return bool(items)
+        try:
+            return self._stand(now_ms) or bool(items)
+        except (StoreError, Deposed) as error:
+            self.findings["election"] = f"{type(error).__name__}: {error}"
+            self._stand_at_ms = now_ms + 100
+            return bool(items)
+
+    def _stand(self, now_ms: int) -> bool:
+        """Stand for election; whether it was won and the cluster is loaded."""
+        services, timeout_s = self.services, self.services.read_timeout_s
+        entry = services.store.get(LEADER_KEY, sync=True, timeout_s=timeout_s)
+        if entry is not None and entry.owner != services.store.session.session_id:
+            self.active_id = decode_controller(entry.value)
+            self._stand_at_ms = now_ms + int(services.store.session_timeout_s * 1000 / 3)
+            return False
+        value = encode_controller(services.controller_id, now_ms)
+        won = elect(services.store, value, services.chance.nonce(), timeout_s)
+        if won is None:
+            self._stand_at_ms = now_ms + 100
+            return False
+        fence = Fence(won)
+        committer = Committer(services.store, fence, services.clock, services.chance)
+        self._claim(committer)
+        self._take_over(committer, won.controller_epoch, now_ms)
+        return True
+
+    def _claim(self, committer: Committer) -> None:
+        """The token is ours before anything is loaded: nothing of an older term is applied after this."""
+        committer.begin(())
+        for _ in range(3):
+            result = committer.try_once()
+            if result.end is End.APPLIED:
+                return
+        raise Deposed(f"the token could not be claimed: {result.why}")
+
+    def _take_over(self, committer: Committer, epoch: int, now_ms: int) -> None:
+        services = self.services
+        loaded = load(
+            services.store,
+            services.controller_id,
+            epoch,
+            services.settings,
+            now_ms,
+            services.chance,
+            services.read_timeout_s,
+        )
+        seq = committer.next_seq - 1
+        offset = loaded.intents_seq_max if loaded.intents_seq_max > seq else 0
+        services.journal.takeover(loaded.state, seq, now_ms)
+        self._check_leader = False
+        self.findings = {}
+        self.term = Term(services, committer, loaded, offset)
+        self.active_id, self.controller_epoch = services.controller_id, epoch
+        _log.info("controller %d: active under epoch %d", services.controller_id, epoch)
+
+
+def _where(event: StoreEvent) -> str:
+    return event.key if isinstance(event, Changed) else event.prefix if isinstance(event, Resync) else ""

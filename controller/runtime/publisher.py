@@ -1,0 +1,132 @@
+"""After the store has said yes, and only then: the journal gets its lines, brokers become dirty, callers their answers,
+timers their times."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from controller.model import records as r
+from controller.model.events import Decision, Event, MoveDeadline, TopicKeyDue
+from controller.model.values import Partition
+from controller.runtime.dispatcher import Dispatcher
+from controller.runtime.inbox import Job
+from controller.runtime.journal import Decided
+from controller.runtime.lookout import Lookout
+from controller.runtime.services import Services
+from controller.state import Batch, ClusterState, Mark
+
+_TELLS_MEMBERS: Final = (r.StateFound,)
+
+
+class Timers:
+    """When to look at a move's deadline, and at a topic's key that is behind."""
+
+    def __init__(self, rewrite_after_ms: int) -> None:
+        self._rewrite_after_ms = rewrite_after_ms
+        self._deadlines: list[tuple[int, str, int]] = []
+        self._late_topics: dict[str, int] = {}  # topic -> when its key is due
+
+    def move(self, partition: Partition) -> None:
+        """The partition moves; if it has a deadline, that is remembered."""
+        if partition.move is not None and partition.move.deadline_ms is not None:
+            heapq.heappush(self._deadlines, (partition.move.deadline_ms, partition.topic, partition.partition))
+
+    def topics_late(self, topics: Iterable[str], now_ms: int) -> None:
+        for topic in topics:
+            self._late_topics.setdefault(topic, now_ms + self._rewrite_after_ms)
+
+    def topic_written(self, topic: str) -> None:
+        self._late_topics.pop(topic, None)
+
+    def due(self, now_ms: int) -> list[Event]:
+        """What time has come for. A deadline that was replaced meanwhile changes nothing when it is decided."""
+        events: list[Event] = []
+        while self._deadlines and self._deadlines[0][0] <= now_ms:
+            _, topic, partition = heapq.heappop(self._deadlines)
+            events.append(MoveDeadline(now_ms, topic, partition))
+        if self._late_topics:
+            late = [topic for topic, due_ms in self._late_topics.items() if due_ms <= now_ms]
+            for topic in late:
+                del self._late_topics[topic]
+                events.append(TopicKeyDue(now_ms, topic))
+        return events
+
+    def next_due_ms(self) -> int | None:
+        times = [*self._late_topics.values(), *(deadline for deadline, _, _ in self._deadlines[:1])]
+        return min(times, default=None)
+
+
+class Publisher:
+    """Makes a commit known."""
+
+    def __init__(
+        self, services: Services, state: ClusterState, dispatcher: Dispatcher, lookout: Lookout, timers: Timers
+    ) -> None:
+        self._services = services
+        self._state = state
+        self._dispatcher = dispatcher
+        self._lookout = lookout
+        self._timers = timers
+
+    def publish(self, batch: Batch, marks: Iterable[Mark], decided: Sequence[tuple[Job, Decision]], seq: int) -> None:
+        """Everybody hears of a commit; `marks`: the keys that it wrote."""
+        now_ms = self._services.clock.now_ms()
+        if batch.log:
+            rows = [Decided(decision.records, job.cause, job.request) for job, decision in decided if decision.records]
+            self._services.journal.commit(seq, now_ms, rows, self._state.partition_epoch)
+            for mark in marks:
+                if mark[0] == "topic":
+                    self._timers.topic_written(str(mark[1]))
+            self._timers.topics_late((t for t in batch.late_topics if ("topic", t) not in batch.marks), now_ms)
+            self._tell_brokers(batch.records())
+        self.answer(decided)
+
+    def answer(self, decided: Sequence[tuple[Job, Decision]]) -> None:
+        """The callers' futures are completed."""
+        for job, decision in decided:
+            if job.future is not None:
+                reply = decision.reply
+                if job.answer is not None and not isinstance(reply, BaseException):
+                    reply = job.answer(reply)
+                self._services.outstanding.complete(job.future, reply)
+
+    def _tell_brokers(self, records: Sequence[r.Record]) -> None:
+        touched: dict[int, bool] = {}
+        for record in records:
+            if isinstance(record, r.PartitionRecord):
+                number = self._state.number(record.after.topic, record.after.partition)
+                if number is not None:
+                    touched[number] = touched.get(number, False) or _concerns_members(record)
+                if isinstance(record, r.TargetSet | r.TargetReplaced):
+                    self._timers.move(record.after)
+            else:
+                self._tell_other(record, touched)
+        for number, to_members in touched.items():
+            self._dispatcher.partition_changed(number, to_members=to_members)
+
+    def _tell_other(self, record: r.Record, touched: dict[int, bool]) -> None:
+        if isinstance(record, r.BrokerRegistered):
+            self._dispatcher.registered(record.broker)
+        elif isinstance(record, r.BrokerLeft):
+            self._dispatcher.left(record.broker.broker_id)
+            self._lookout.brokers_due = True
+        elif isinstance(record, r.DeathWorkedOff):
+            self._lookout.brokers_due = True
+        elif isinstance(record, r.DeleteIntended):
+            self._dispatcher.intents_changed(record.intent.broker)
+        elif isinstance(record, r.DiskGone):
+            number = self._state.number(record.topic, record.partition)
+            if number is not None:
+                touched.setdefault(number, False)
+        elif isinstance(record, r.TopicFound):
+            touched |= {self._state.topics[record.topic.name].numbers[i]: True for i in range(len(record.partitions))}
+        elif isinstance(record, r.BadKey) and not self._state.problems:
+            self._dispatcher.everything_readable()
+
+
+def _concerns_members(record: r.PartitionRecord) -> bool:
+    """Whether the replicas have to act: whatever they must obey raises the leader epoch. Growth of R and I that the
+    leader itself told are metadata only."""
+    return record.before.leader_epoch != record.after.leader_epoch or isinstance(record, _TELLS_MEMBERS)

@@ -1,0 +1,135 @@
+"""The registrations of this host's own brokers: each an ephemeral key, in a store session of that broker's own, so that the
+end of a controller is not the end of its brokers. Written by the host's call, unfenced, also while this controller stands
+by. A broker whose session was lost is registered again by itself, under a new broker epoch.
+"""
+
+from __future__ import annotations
+
+import threading
+
+import attrs
+
+from controller.codec import BadValue, keys
+from controller.codec import broker as codec
+from controller.model.errors import DuplicateBrokerRegistration, StaleBrokerEpoch
+from controller.model.values import BrokerRegistration
+from controller.runtime.clock import Clock
+from stores.base import ABSENT, Conflict, Entry, MetadataStore, Put, StoreError
+from stores.recipes import reap_own_leftover
+
+
+@attrs.define(eq=False)
+class _Own:
+    """A broker that this host registered."""
+
+    registration: BrokerRegistration
+    store: MetadataStore
+    session_id: int
+    epoch: int
+
+
+class Registrar:
+    """Thread-safe: brokers register from the host's threads, sessions are watched by the runtime's."""
+
+    def __init__(self, store: MetadataStore, clock: Clock, version: int, timeout_s: float) -> None:
+        self._store = store
+        self._clock = clock
+        self._version = version
+        self._timeout_s = timeout_s
+        self._lock = threading.RLock()
+        self._own: dict[int, _Own] = {}
+
+    def register(self, registration: BrokerRegistration) -> int:
+        """The broker is registered; its epoch. Registering again with other endpoints or another rack keeps the epoch.
+
+        Raises DuplicateBrokerRegistration where the id is alive with another session that is not a leftover of the
+        same host's, StoreError where the store cannot be reached (nothing is registered then, or the call may be
+        repeated).
+        """
+        with self._lock:
+            own = self._own.get(registration.broker_id)
+            if own is None:
+                store = self._store.another_session()
+                own = _Own(registration, store, store.session.session_id, 0)
+            own.registration = registration
+            try:
+                self._write(own)
+            except Exception:
+                if registration.broker_id not in self._own:
+                    own.store.close()
+                raise
+            self._own[registration.broker_id] = own
+            return own.epoch
+
+    def unregister(self, broker_id: int, epoch: int) -> None:
+        """The broker's registration is gone, and with it its session. StaleBrokerEpoch for another epoch than the one
+        that was given last; a broker that this host did not register is left alone (the same error)."""
+        with self._lock:
+            own = self._own.get(broker_id)
+            if own is None or own.epoch != epoch:
+                known = "not registered here" if own is None else f"registered under epoch {own.epoch}"
+                raise StaleBrokerEpoch(f"broker {broker_id} with epoch {epoch} is {known}")
+            del self._own[broker_id]
+            own.store.close()
+
+    def epoch_of(self, broker_id: int) -> int | None:
+        """The epoch under which this host registered the broker last."""
+        own = self._own.get(broker_id)
+        return None if own is None else own.epoch
+
+    def watch(self) -> None:
+        """Register those again whose session was lost. Never raises: what fails is tried with the next call."""
+        if not any(own.store.session.session_id != own.session_id for own in list(self._own.values())):
+            return
+        with self._lock:
+            for own in self._own.values():
+                if own.store.session.session_id != own.session_id and own.store.session.connected:
+                    try:
+                        self._write(own)
+                    except (StoreError, DuplicateBrokerRegistration):
+                        continue
+
+    def close(self) -> None:
+        """Every own broker is unregistered: its session ends."""
+        with self._lock:
+            for own in self._own.values():
+                own.store.close()
+            self._own = {}
+
+    def _write(self, own: _Own) -> None:
+        registration, store = own.registration, own.store
+        key = keys.broker(registration.broker_id)
+        value = codec.encode(registration, self._version, self._clock.now_ms())
+        session_id = store.session.session_id
+        for _ in range(3):
+            entry = store.get(key, sync=True, timeout_s=self._timeout_s)
+            if entry is not None and entry.owner != session_id:
+                self._make_way(own, key, entry)
+                entry = None
+            try:
+                store.commit(
+                    [Put(key, value, ABSENT if entry is None else entry.version, ephemeral=True)],
+                    timeout_s=self._timeout_s,
+                )
+            except Conflict:
+                continue  # somebody was faster: look who
+            written = store.get(key, sync=True, timeout_s=self._timeout_s)
+            if written is not None and written.owner == session_id:
+                own.epoch, own.session_id = written.created, session_id
+                return
+        raise DuplicateBrokerRegistration(f"broker {registration.broker_id}: its key is written by others all the time")
+
+    def _make_way(self, own: _Own, key: str, entry: Entry) -> None:
+        """A registration of the same host's earlier session goes; anybody else's stays."""
+        if not reap_own_leftover(own.store, key, lambda found: _is_same_host(found, own.registration), self._timeout_s):
+            raise DuplicateBrokerRegistration(
+                f"broker {own.registration.broker_id} is registered by another session ({entry.owner}) as {entry.value!r:.200}"
+            )
+
+
+def _is_same_host(entry: Entry, registration: BrokerRegistration) -> bool:
+    try:
+        found = codec.decode(entry.value, registration.broker_id)
+    except (BadValue, ValueError, TypeError):
+        return False
+    return (found.host, found.port) == (registration.host, registration.port)

@@ -1,0 +1,41 @@
+"""What every part of a running controller is handed: where it reads, writes, calls, and takes time and chance from."""
+
+from __future__ import annotations
+
+import attrs
+
+from controller.model.host import Host
+from controller.model.values import Settings
+from controller.runtime.clock import Chance, Clock
+from controller.runtime.executors import Executor
+from controller.runtime.inbox import Inbox
+from controller.runtime.journal import Journal
+from controller.runtime.progress import Progress
+from controller.runtime.replies import Outstanding
+from stores.base import MetadataStore
+
+
+@attrs.frozen(eq=False)
+class Services:
+    """One controller's. `read_timeout_s` is for each read of the store."""
+
+    controller_id: int
+    store: MetadataStore
+    host: Host
+    settings: Settings
+    clock: Clock
+    chance: Chance
+    executor: Executor
+    inbox: Inbox
+    outstanding: Outstanding
+    journal: Journal
+    progress: Progress
+
+    @property
+    def read_timeout_s(self) -> float:
+        """A third of the session time: a read that takes longer says nothing any more."""
+        return self.store.session_timeout_s / 3
+
+
+class Deposed(Exception):  # noqa: N818 - not an error: the term is over
+    """This controller does not lead any more, or cannot know that it does."""

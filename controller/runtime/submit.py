@@ -1,0 +1,130 @@
+"""How a call becomes a future and an item of the inbox. Thread-safe; the answer comes from the loop, or at once where this
+controller does not lead or its inbox is full."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from controller.model.errors import ApiError
+from controller.model.events import Event
+from controller.model.view import ClusterView
+from controller.runtime.inbox import Answer, Item, Job, Query, Request
+from controller.runtime.loop import Loop
+from controller.runtime.replies import ReplyFuture
+
+
+K = TypeVar("K")
+
+
+class Overloaded(ApiError):
+    """The inbox is full: too many requests wait already. Nothing was taken in; try again later."""
+
+
+class Submitter:
+    """Hands requests to a loop."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop: Final = loop
+        self._services: Final = loop.services
+        self._is_driver = lambda: threading.get_ident() == loop.driver
+
+    def future(self) -> Future[Any]:
+        """A future that this controller completes, whatever happens."""
+        return ReplyFuture(self._is_driver)
+
+    def failed(self, error: Exception) -> Future[Any]:
+        """A future that has failed."""
+        future = self.future()
+        future.set_exception(error)
+        return future
+
+    def now_ms(self) -> int:
+        return self._services.clock.now_ms()
+
+    def job(
+        self,
+        event: Event,
+        timeout_ms: int | None,
+        cause: str,
+        request: str | None = None,
+        answer: Answer | None = None,
+    ) -> Job:
+        """An event with a future of its own."""
+        deadline_ms = None if timeout_ms is None else event.now_ms + timeout_ms
+        return Job(event, self.future(), deadline_ms, cause, request, answer)
+
+    def submit(self, jobs: list[Job]) -> None:
+        """The jobs are in the inbox, a large number of them as one request; or their futures have failed."""
+        futures = [job.future for job in jobs if job.future is not None]
+        items: list[Item] = list(jobs) if len(jobs) <= _ONE_BY_ONE_MAX else [Request(lambda _: jobs)]
+        self._offer(items, futures)
+
+    def expand_all(
+        self,
+        make: Callable[[ClusterView], Mapping[K, Job]],
+        leave_out: tuple[type[Exception], ...] = (),
+    ) -> Future[dict[K, Any]]:
+        """A request that becomes jobs where the state can be seen. Its future is done when all of them are: with what
+        each was answered, value or error, but for errors of the kinds to leave out. NotController is the answer to the
+        whole."""
+        whole = self.future()
+
+        def expanded(view: ClusterView) -> Iterable[Job]:
+            jobs = make(view)
+            answers: dict[K, Any] = {}
+            waiting = set(jobs)
+
+            def one_done(key: K, future: Future[Any]) -> None:
+                error = future.exception()
+                if not isinstance(error, leave_out):
+                    answers[key] = future.result() if error is None else error
+                waiting.discard(key)
+                if not waiting:
+                    self.complete(whole, answers)
+
+            if not jobs:
+                self.complete(whole, {})
+            self.track(job.future for job in jobs.values() if job.future is not None)
+            for key, job in jobs.items():
+                assert job.future is not None
+                job.future.add_done_callback(partial(one_done, key))
+            return jobs.values()
+
+        self._offer([Request(expanded)], [whole])
+        return whole
+
+    def query(self, ask: Callable[[ClusterView], object], timeout_ms: int | None = None) -> Future[Any]:
+        """What `ask` makes of the committed state."""
+        deadline_ms = None if timeout_ms is None else self.now_ms() + timeout_ms
+        future = self.future()
+        self._offer([Query(ask, future, deadline_ms)], [future])
+        return future
+
+    def complete(self, future: Future[Any], outcome: object) -> None:
+        self._services.outstanding.complete(future, outcome)
+
+    def track(self, futures: Iterable[Future[Any]]) -> None:
+        """The futures fail if this controller is demoted."""
+        for future in futures:
+            self._services.outstanding.add(future)
+
+    def _offer(self, items: list[Item], futures: list[Future[Any]]) -> None:
+        loop = self._loop
+        self.track(futures)
+        if not loop.is_active:
+            self._fail(futures, loop.not_controller)
+        elif not self._services.inbox.offer(*items):
+            self._fail(futures, lambda: Overloaded("the inbox is full, try again later"))
+        elif not loop.is_active:  # demoted just now: nobody may look into the inbox any more
+            self._fail(futures, loop.not_controller)
+
+    def _fail(self, futures: list[Future[Any]], error: Callable[[], ApiError]) -> None:
+        for future in futures:
+            self.complete(future, error())
+
+
+_ONE_BY_ONE_MAX: Final = 16  # jobs of one call that stand in the inbox by themselves

@@ -1,0 +1,62 @@
+"""The threads of a started controller: one drives the loop, one listens to the store and watches sessions. Callbacks have
+threads of their own (`executors`)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Final
+
+from controller.runtime.loop import Loop
+from stores.base import StoreError
+
+_log = logging.getLogger(__name__)
+
+LISTEN_S: Final = 0.1  # how often sessions are watched where the store says nothing
+IDLE_S: Final = 1.0
+FAILED_S: Final = 0.2  # a pass that failed is not repeated at once
+
+
+class Threads:
+    """Started once, stopped once."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._loop = loop
+        self._stop = threading.Event()
+        name = f"kedge-{loop.services.controller_id}"
+        self._threads = [
+            threading.Thread(target=self._drive, name=f"{name}-loop", daemon=True),
+            threading.Thread(target=self._listen, name=f"{name}-listen", daemon=True),
+        ]
+
+    def start(self) -> None:
+        for thread in self._threads:
+            thread.start()
+
+    def stop(self, timeout_s: float) -> None:
+        """Both have ended, or `timeout_s` is over (the loop may be inside the store)."""
+        self._stop.set()
+        self._loop.services.inbox.wake()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(timeout_s)
+
+    def _drive(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._loop.step(IDLE_S)
+            except Exception:
+                _log.exception("a pass of the loop failed; the term ends")
+                self._loop.lose("a pass of the loop failed")
+                self._stop.wait(FAILED_S)
+
+    def _listen(self) -> None:
+        while not self._stop.is_set():
+            try:
+                event = self._loop.subscription.poll(LISTEN_S)
+                if event is not None:
+                    self._loop.hear(event)
+                self._loop.check_session()
+                self._loop.watch_registrations()
+            except StoreError:
+                self._stop.wait(FAILED_S)

@@ -1,0 +1,41 @@
+"""The conformance suite: what every backend of a metadata store must do, as plain functions that take a harness.
+
+    from stores.suite import CASES, Backend, Hook
+
+    @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+    def test_my_store(case):
+        backend = MyBackend()                   # a server, and clients below a fresh root
+        if case.lacks(backend):
+            pytest.skip(...)                    # only for a hook that the harness does not declare
+        try:
+            case.run(backend)
+        finally:
+            backend.close()
+
+Each case says in one sentence what it holds. It fails by AssertionError or by the store's own error. No test runner is
+needed, and none is imported.
+"""
+
+from stores.suite import commits, elections, kv, outcomes, registers, sessions, snapshots, watches
+from stores.suite.backend import CASES, Backend, Case, Hook
+from stores.suite.checker import Operation, unlinearizable
+
+GROUPS = ("kv", "commit", "snapshot", "watch", "session", "faults", "election", "linearizability")
+
+__all__ = [
+    "CASES",
+    "GROUPS",
+    "Backend",
+    "Case",
+    "Hook",
+    "Operation",
+    "commits",
+    "elections",
+    "kv",
+    "outcomes",
+    "registers",
+    "sessions",
+    "snapshots",
+    "unlinearizable",
+    "watches",
+]

@@ -1,0 +1,275 @@
+"""What a backend brings to the suite, and the small words that its cases are written in.
+
+Rules
+* A case is a function of a `Backend`, under a fresh and empty root; it opens what clients it needs and the backend
+  closes them all afterwards.
+* A case that needs a hook which the backend does not declare is skipped, and counted as skipped; nothing else skips.
+* Cases never sleep: they wait for something, with a deadline, and fail when it passes.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import enum
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Final, Generic, TypeVar
+
+import attrs
+import tenacity
+
+from stores.base import (
+    ABSENT,
+    Changed,
+    Delete,
+    Depth,
+    Entry,
+    Expect,
+    MetadataStore,
+    Op,
+    Put,
+    Resync,
+    SessionChanged,
+    SessionState,
+    StoreError,
+    StoreEvent,
+    Subscription,
+    Version,
+    op_bytes,
+)
+
+CALL_S: Final = 10.0  # the deadline of an ordinary call
+QUIET_S: Final = 0.05  # how long a stream must be silent to be called silent
+
+
+class Hook(enum.Enum):
+    """What a harness can do to its backend; without one, the cases that need it are skipped and counted."""
+
+    EXPIRE = "expire"  # end the session of a client on the server
+    DISCONNECT = "disconnect"  # cut a client off and mend it
+    BLACKOUT = "blackout"  # let the replies of commits get lost
+    RESTART = "restart"  # stop the server and start it again, its data kept
+    COMPACT = "compact"  # make the server forget its history
+
+
+class Backend(abc.ABC):
+    """A harness: a server, and clients of it below one root. One object serves one case."""
+
+    name: str = "unnamed"
+    hooks: frozenset[Hook] = frozenset()
+    wait_s: float = 20.0  # the deadline of all waiting; must be above the session timeout of the clients
+
+    @abc.abstractmethod
+    def open(self) -> MetadataStore:
+        """One more client. The first call finds an empty root."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Close every client that was opened, and what else there is."""
+
+    def expire(self, store: MetadataStore) -> None:
+        """Hook.EXPIRE: the server ends the session of `store`, at once or soon."""
+        raise NotImplementedError
+
+    def disconnect(self, store: MetadataStore) -> None:
+        """Hook.DISCONNECT: cut `store` off, noticed at once or soon."""
+        raise NotImplementedError
+
+    def reconnect(self, store: MetadataStore) -> None:
+        """Hook.DISCONNECT: mend it, within the session time."""
+        raise NotImplementedError
+
+    def outlive(self, store: MetadataStore) -> None:
+        """Hook.DISCONNECT: return once the server has ended the session of `store`, which is cut off."""
+        raise NotImplementedError
+
+    def blackout(self, store: MetadataStore) -> AbstractContextManager[None]:
+        """Hook.BLACKOUT: inside, commits of `store` raise OutcomeUnknown, applied or not; afterwards all is well."""
+        raise NotImplementedError
+
+    def restart(self) -> None:
+        """Hook.RESTART: stop the server and start it again; clients come back by themselves."""
+        raise NotImplementedError
+
+    def compact(self) -> None:
+        """Hook.COMPACT: the history up to now is forgotten."""
+        raise NotImplementedError
+
+
+@attrs.frozen
+class Case:
+    """One function of the suite."""
+
+    group: str
+    run: Callable[[Backend], None]
+    needs: frozenset[Hook]
+
+    @property
+    def name(self) -> str:
+        """As `group.function`."""
+        return f"{self.group}.{self.run.__name__}"
+
+    def lacks(self, backend: Backend) -> frozenset[Hook]:
+        """The hooks for whose lack this case is skipped; empty = it runs."""
+        return self.needs - backend.hooks
+
+
+CASES: Final[list[Case]] = []
+_Run = TypeVar("_Run", bound=Callable[[Backend], None])
+
+
+def case(group: str, *needs: Hook) -> Callable[[_Run], _Run]:
+    """Enter a function into the suite."""
+
+    def enter(run: _Run) -> _Run:
+        CASES.append(Case(group, run, frozenset(needs)))
+        return run
+
+    return enter
+
+
+# Words
+
+_Error = TypeVar("_Error", bound=StoreError)
+
+
+@attrs.define
+class Caught(Generic[_Error]):
+    """What a block raised, to be looked at after it."""
+
+    _error: _Error | None = None
+
+    @property
+    def error(self) -> _Error:
+        """The error; fail if there was none."""
+        assert self._error is not None
+        return self._error
+
+
+@contextlib.contextmanager
+def raises(kind: type[_Error]) -> Iterator[Caught[_Error]]:
+    """Fail unless the block raises `kind`."""
+    caught = Caught[_Error]()
+    try:
+        yield caught
+    except kind as error:
+        caught._error = error  # noqa: SLF001 - same module
+    else:
+        raise AssertionError(f"{kind.__name__} should have been raised")
+
+
+def put(
+    store: MetadataStore, key: str, value: bytes = b"", expect: Expect = ABSENT, *, ephemeral: bool = False
+) -> Version:
+    """Put one key; its version."""
+    version = store.commit([Put(key, value, expect, ephemeral)], timeout_s=CALL_S).versions[0]
+    assert version is not None
+    return version
+
+
+def delete(store: MetadataStore, key: str, expect: Expect) -> None:
+    """Delete one key."""
+    store.commit([Delete(key, expect)], timeout_s=CALL_S)
+
+
+def get(store: MetadataStore, key: str) -> Entry | None:
+    """The entry, linearizable."""
+    return store.get(key, sync=True, timeout_s=CALL_S)
+
+
+def found(store: MetadataStore, key: str) -> Entry:
+    """The entry of a key that must exist, linearizable."""
+    entry = get(store, key)
+    assert entry is not None, f"{key} should exist"
+    return entry
+
+
+def fill(store: MetadataStore, keys: Iterable[str], value: bytes = b"x") -> None:
+    """Create all `keys`, in commits as large as the store takes."""
+    limits = store.capabilities
+    batch: list[Op] = []
+    size = 0
+    for key in keys:
+        op = Put(key, value, ABSENT)
+        if len(batch) >= min(limits.commit_ops_max, 1000) or size + op_bytes(op) > limits.commit_bytes_max:
+            store.commit(batch, timeout_s=CALL_S)
+            batch, size = [], 0
+        batch.append(op)
+        size += op_bytes(op)
+    store.commit(batch, timeout_s=CALL_S)
+
+
+def eventually(backend: Backend, what: str, holds: Callable[[], bool]) -> None:
+    """Wait until `holds()`; fail at the deadline, saying `what` was waited for."""
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_result(lambda held: not held),
+        stop=tenacity.stop_after_delay(backend.wait_s),
+        wait=tenacity.wait_fixed(0.01),
+    )
+    try:
+        retrying(holds)
+    except tenacity.RetryError as error:
+        raise AssertionError(f"{backend.name}: not within {backend.wait_s} s: {what}") from error
+
+
+def events_until(
+    backend: Backend, stream: Subscription, what: str, stop: Callable[[StoreEvent], bool]
+) -> list[StoreEvent]:
+    """All events up to the first for which `stop` holds; fail at the deadline."""
+    deadline_s = time.monotonic() + backend.wait_s
+    events: list[StoreEvent] = []
+    while (left_s := deadline_s - time.monotonic()) > 0:
+        event = stream.poll(left_s)
+        if event is not None:
+            events.append(event)
+            if stop(event):
+                return events
+    raise AssertionError(f"{backend.name}: not within {backend.wait_s} s: {what}; came: {events[-20:]}")
+
+
+def hints(event: StoreEvent, key: str) -> bool:
+    """Whether the event makes its reader look at `key` again."""
+    return event == Changed(key) or (isinstance(event, Resync) and event.prefix in (key, *_above(key)))
+
+
+def await_hint(backend: Backend, stream: Subscription, key: str) -> list[StoreEvent]:
+    """Wait until the stream makes its reader look at `key`."""
+    return events_until(backend, stream, f"a hint at {key}", lambda event: hints(event, key))
+
+
+def await_state(backend: Backend, stream: Subscription, state: SessionState) -> SessionChanged:
+    """Wait until the stream says that the session is in `state`."""
+    events = events_until(
+        backend, stream, f"the session {state.value}", lambda e: isinstance(e, SessionChanged) and e.state is state
+    )
+    last = events[-1]
+    assert isinstance(last, SessionChanged)
+    return last
+
+
+def quiet(stream: Subscription) -> list[StoreEvent]:
+    """Take events until none came for QUIET_S."""
+    events: list[StoreEvent] = []
+    while (event := stream.poll(QUIET_S)) is not None:
+        events.append(event)
+    return events
+
+
+def watch(backend: Backend, store: MetadataStore, prefix: str, depth: Depth) -> Subscription:
+    """A stream whose first Resync was taken."""
+    stream = store.subscribe(prefix, depth)
+    first = stream.poll(backend.wait_s)
+    assert first == Resync(prefix, "initial"), first
+    return stream
+
+
+def values(entries: Sequence[Entry]) -> dict[str, bytes]:
+    """Key and value of each entry."""
+    return {entry.key: entry.value for entry in entries}
+
+
+def _above(key: str) -> list[str]:
+    segments = key.split("/")
+    return ["/", *("/".join(segments[:length]) for length in range(2, len(segments)))]

@@ -1,0 +1,104 @@
+"""Is a history of register operations linearizable? A search after Wing and Gong, with Lowe's memory of what was tried.
+
+Rules
+* An operation takes effect at one instant between its start and its end. One whose outcome is not known has no end: it
+  may take effect at any time after its start, or never.
+* Registers are independent, so each is checked alone (linearizability is local).
+* The search extends a prefix of the history by any operation that had started before all others had ended. A state is
+  the set of operations done and the register's value; none is looked at twice (Lowe, "Testing for linearizability").
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Final, Literal
+
+import attrs
+
+UNKNOWN_END: Final = math.inf
+
+
+@attrs.frozen
+class Operation:
+    """One call on a register, with ticks of one clock that all clients share.
+
+    "read" found `value`; "write" wrote `value`; "cas" found `expected` and wrote `value`; "miss" was a compare-and-set
+    that was refused since the value was not `expected`. Values are unique per write, so that a value names its write.
+    """
+
+    register: str
+    kind: Literal["read", "write", "cas", "miss"]
+    value: bytes | None
+    start: float
+    end: float = UNKNOWN_END
+    expected: bytes | None = None
+
+
+def unlinearizable(history: Iterable[Operation], initial: bytes | None = None) -> str | None:
+    """The name of a register whose history no order explains, or None if all are linearizable."""
+    registers: dict[str, list[Operation]] = {}
+    for operation in history:
+        registers.setdefault(operation.register, []).append(operation)
+    for name, operations in sorted(registers.items()):
+        if not _explained(sorted(operations, key=lambda op: (op.start, op.end)), initial):
+            return name
+    return None
+
+
+def _explained(operations: list[Operation], initial: bytes | None) -> bool:
+    must = sum(1 << index for index, op in enumerate(operations) if op.end != UNKNOWN_END)
+    tried: set[tuple[int, bytes | None]] = set()
+    stack: list[tuple[int, bytes | None]] = [(0, initial)]
+    while stack:
+        done, value = stack.pop()
+        if done & must == must:
+            return True
+        if (done, value) in tried:
+            continue
+        tried.add((done, value))
+        for index in _next(operations, done):
+            after = _effect(operations[index], value)
+            if not isinstance(after, _Refused):
+                stack.append((done | 1 << index, after))
+    return False
+
+
+def _next(operations: list[Operation], done: int) -> list[int]:
+    """Which operations may come next: those that started before every operation that is still to come had ended. The
+    one that ended first comes last, so that it is tried first."""
+    first = _lowest_unset(done)
+    bound = UNKNOWN_END
+    candidates: list[int] = []
+    for index in range(first, len(operations)):
+        operation = operations[index]
+        if operation.start > bound:
+            break
+        if not done >> index & 1:
+            candidates.append(index)
+            bound = min(bound, operation.end)
+    return sorted((i for i in candidates if operations[i].start <= bound), key=lambda i: -operations[i].end)
+
+
+class _Refused:
+    """No such operation could have taken effect here."""
+
+
+_REFUSED: Final = _Refused()
+
+
+def _effect(operation: Operation, value: bytes | None) -> bytes | _Refused | None:
+    """The register after `operation` on `value`, or _REFUSED if it could not have gone as it did."""
+    match operation.kind:
+        case "read":
+            return value if operation.value == value else _REFUSED
+        case "write":
+            return operation.value
+        case "cas":
+            return operation.value if operation.expected == value else _REFUSED
+        case "miss":
+            return value if operation.expected != value else _REFUSED
+
+
+def _lowest_unset(bits: int) -> int:
+    return (~bits & (bits + 1)).bit_length() - 1

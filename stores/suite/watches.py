@@ -1,0 +1,407 @@
+"""Watch: nothing that was acknowledged stays unknown to a subscriber that looks where it is told to."""
+
+from __future__ import annotations
+
+import random
+import threading
+
+from stores.base import (
+    ABSENT,
+    PRESENT,
+    Changed,
+    Conflict,
+    Delete,
+    Depth,
+    MetadataStore,
+    Op,
+    Put,
+    Resync,
+    StoreError,
+    Subscription,
+)
+from stores.suite.backend import (
+    CALL_S,
+    Backend,
+    Hook,
+    await_hint,
+    case,
+    delete,
+    events_until,
+    eventually,
+    found,
+    get,
+    hints,
+    put,
+    quiet,
+    values,
+    watch,
+)
+
+
+@case("watch")
+def initial_resync_comes_first(backend: Backend) -> None:
+    """The first event of a stream is Resync(prefix, "initial"), whether anything is there or not."""
+    store = backend.open()
+    put(store, "/w/a")
+    for depth in Depth:
+        for prefix in ("/w", "/none"):
+            stream = store.subscribe(prefix, depth)
+            assert stream.poll(backend.wait_s) == Resync(prefix, "initial")
+            stream.close()
+
+
+@case("watch")
+def self_sees_create_update_delete(backend: Backend) -> None:
+    """A stream on a key hints at its creation, its updates and its deletion, for other clients' writes as for own."""
+    store, other = backend.open(), backend.open()
+    stream = watch(backend, store, "/w/key", Depth.SELF)
+    for writer in (other, store):
+        put(writer, "/w/key", b"1")
+        await_hint(backend, stream, "/w/key")
+        put(writer, "/w/key", b"2", PRESENT)
+        await_hint(backend, stream, "/w/key")
+        delete(writer, "/w/key", PRESENT)
+        await_hint(backend, stream, "/w/key")
+
+
+@case("watch")
+def values_sees_create_update_delete(backend: Backend) -> None:
+    """A stream on the values below a prefix hints at every write of a key directly below it."""
+    store, other = backend.open(), backend.open()
+    stream = watch(backend, store, "/w", Depth.VALUES)
+    for key in ("/w/a", "/w/b"):
+        put(other, key, b"1")
+        await_hint(backend, stream, key)
+        put(other, key, b"2", PRESENT)
+        await_hint(backend, stream, key)
+        delete(other, key, PRESENT)
+        await_hint(backend, stream, key)
+
+
+@case("watch")
+def children_sees_names_come_and_go(backend: Backend) -> None:
+    """A stream on the names below a prefix hints at what appears and vanishes, a name that only leads to keys too."""
+    store, other = backend.open(), backend.open()
+    stream = watch(backend, store, "/w", Depth.CHILDREN)
+    put(other, "/w/a")
+    await_hint(backend, stream, "/w/a")
+    put(other, "/w/b/deep")
+    await_hint(backend, stream, "/w/b")
+    delete(other, "/w/a", PRESENT)
+    await_hint(backend, stream, "/w/a")
+
+
+@case("watch")
+def write_between_snapshot_and_subscribe_is_not_missed(backend: Backend) -> None:
+    """What is written after a snapshot is hinted at to a stream that was opened with its cursor later."""
+    store, other = backend.open(), backend.open()
+    put(other, "/w/before")
+    cursor = store.snapshot("/w", timeout_s=CALL_S).cursor
+    put(other, "/w/between")
+    stream = store.subscribe("/w", Depth.VALUES, cursor)
+    await_hint(backend, stream, "/w/between")
+    put(other, "/w/after")
+    await_hint(backend, stream, "/w/after")
+
+
+@case("watch")
+def burst_of_a_hundred(backend: Backend) -> None:
+    """A hundred keys that are written at once are all hinted at; writes of one key may merge."""
+    store, other = backend.open(), backend.open()
+    stream = watch(backend, store, "/w", Depth.VALUES)
+    keys = [f"/w/{index:03}" for index in range(100)]
+    other.commit([Put(key, b"", ABSENT) for key in keys], timeout_s=CALL_S)
+    missing = set(keys)
+    events_until(backend, stream, "hints at 100 keys", lambda event: _strike(missing, event))
+    for step in range(100):
+        put(other, "/w/000", b"%d" % step, PRESENT)
+    await_hint(backend, stream, "/w/000")
+
+
+def _strike(missing: set[str], event: object) -> bool:
+    """Take out of `missing` what `event` hints at; whether nothing is missing any more."""
+    if isinstance(event, Changed):
+        missing.discard(event.key)
+    elif isinstance(event, Resync):
+        missing.clear()
+    return not missing
+
+
+@case("watch")
+def two_subscribers(backend: Backend) -> None:
+    """Two streams of one client, and one of another, are each told."""
+    store, other = backend.open(), backend.open()
+    streams = [watch(backend, client, "/w", Depth.VALUES) for client in (store, store, other)]
+    put(other, "/w/a")
+    for stream in streams:
+        await_hint(backend, stream, "/w/a")
+
+
+@case("watch")
+def nothing_outside_the_prefix(backend: Backend) -> None:
+    """No hint names a key that is not watched: siblings, deeper keys, the prefix itself under VALUES."""
+    store, other = backend.open(), backend.open()
+    put(other, "/w/deep/er")
+    stream = watch(backend, store, "/w", Depth.VALUES)
+    own = watch(backend, store, "/w/key", Depth.SELF)
+    for key in ("/w2", "/w2/x", "/v"):
+        put(other, key)
+    put(other, "/w/deep/er", b"2", PRESENT)
+    put(other, "/w/key/below")
+    put(other, "/w/seen")
+    seen = await_hint(backend, stream, "/w/seen") + quiet(stream)
+    allowed = {"/w/seen", "/w/key"}  # "/w/key" appeared as a name
+    assert {event.key for event in seen if isinstance(event, Changed)} <= allowed
+    assert {event.key for event in quiet(own) if isinstance(event, Changed)} <= {"/w/key"}
+
+
+@case("watch")
+def one_stream_over_several_prefixes(backend: Backend) -> None:
+    """A prefix that is added later gets its own initial Resync in the same stream; one that is removed falls silent."""
+    store = backend.open()
+    stream = watch(backend, store, "/w", Depth.VALUES)
+    stream.add("/v", Depth.SELF)
+    events_until(backend, stream, "the second Resync", lambda event: event == Resync("/v", "initial"))
+    put(store, "/w/a")
+    await_hint(backend, stream, "/w/a")
+    put(store, "/v")
+    await_hint(backend, stream, "/v")
+    stream.remove("/w")
+    quiet(stream)
+    put(store, "/w/b")
+    put(store, "/v", b"2", PRESENT)
+    seen = await_hint(backend, stream, "/v") + quiet(stream)
+    assert Changed("/w/b") not in seen
+
+
+@case("watch")
+def several_depths_on_one_prefix(backend: Backend) -> None:
+    """The same prefix may be watched at two depths in one stream."""
+    store = backend.open()
+    stream = watch(backend, store, "/w", Depth.SELF)
+    stream.add("/w", Depth.CHILDREN)
+    events_until(backend, stream, "the second Resync", lambda event: event == Resync("/w", "initial"))
+    put(store, "/w")
+    await_hint(backend, stream, "/w")
+    put(store, "/w/a")
+    await_hint(backend, stream, "/w/a")
+
+
+@case("watch")
+def poll_without_waiting(backend: Backend) -> None:
+    """poll(0) gives None when there is nothing, and never waits."""
+    store = backend.open()
+    stream = watch(backend, store, "/w", Depth.VALUES)
+    quiet(stream)
+    assert stream.poll(0) is None
+    put(store, "/w/a")
+    eventually(backend, "poll(0) gives the hint", lambda: stream.poll(0) == Changed("/w/a"))
+
+
+@case("watch")
+def a_waiting_poll_is_woken(backend: Backend) -> None:
+    """A poll that waits in one thread returns when another commits, long before its timeout."""
+    store, other = backend.open(), backend.open()
+    stream = watch(backend, store, "/w", Depth.VALUES)
+    woken = threading.Event()
+
+    def wait() -> None:
+        await_hint(backend, stream, "/w/a")
+        woken.set()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    put(other, "/w/a")
+    assert woken.wait(backend.wait_s)
+    thread.join()
+
+
+@case("watch")
+def close_twice_and_while_polling(backend: Backend) -> None:
+    """Closing a stream ends a poll under way with None, may be done twice, and later polls say None."""
+    store = backend.open()
+    stream = watch(backend, store, "/w", Depth.VALUES)
+    quiet(stream)
+    given: list[object] = []
+    thread = threading.Thread(target=lambda: given.append(stream.poll(backend.wait_s * 10)))
+    thread.start()
+    stream.close()
+    thread.join(backend.wait_s)
+    assert not thread.is_alive()
+    assert given == [None]
+    stream.close()
+    assert stream.poll(0) is None
+    put(store, "/w/a")
+    assert stream.poll(0) is None
+
+
+@case("watch")
+def no_thread_is_left(backend: Backend) -> None:
+    """After a client with streams was closed, no thread of it lives on."""
+    first = backend.open()
+    put(first, "/v")
+    before = set(threading.enumerate())
+    store = first.another_session()
+    streams = [watch(backend, store, f"/w{index}", Depth.VALUES) for index in range(3)]
+    put(store, "/w0/a")
+    await_hint(backend, streams[0], "/w0/a")
+    store.close()
+    eventually(backend, "threads end", lambda: set(threading.enumerate()) <= before)
+
+
+@case("watch")
+def slow_consumer_is_told_to_look_again(backend: Backend) -> None:
+    """A stream that nobody reads stays bounded, and in the end every key was hinted at or a Resync came."""
+    store, other = backend.open(), backend.open()
+    stream = watch(backend, store, "/w", Depth.VALUES)
+    keys = [f"/w/{index:05}" for index in range(5000)]
+    for start in range(0, len(keys), 100):
+        other.commit([Put(key, b"", ABSENT) for key in keys[start : start + 100]], timeout_s=CALL_S)
+    put(other, "/w/last")
+    seen = await_hint(backend, stream, "/w/last") + quiet(stream)
+    missing = set(keys)
+    assert any(_strike(missing, event) for event in seen)
+    assert len(seen) <= len(keys) + 100
+
+
+@case("watch")
+def recreated_key_is_hinted_at(backend: Backend) -> None:
+    """Deleting and creating a key again is hinted at, in one commit order or the other."""
+    store, other = backend.open(), backend.open()
+    put(other, "/w/a", b"1")
+    stream = watch(backend, store, "/w/a", Depth.SELF)
+    for step in range(5):
+        delete(other, "/w/a", PRESENT)
+        put(other, "/w/a", b"life %d" % step)
+        _look_until(backend, store, stream, b"life %d" % step)
+
+
+def _look_until(backend: Backend, store: MetadataStore, stream: Subscription, value: bytes) -> None:
+    """Follow hints at /w/a until a look finds `value`."""
+    entry = get(store, "/w/a")
+    while entry is None or entry.value != value:
+        await_hint(backend, stream, "/w/a")
+        entry = get(store, "/w/a")
+
+
+@case("watch")
+def store_calls_right_after_an_event(backend: Backend) -> None:
+    """The reader of a stream may call the store after each event, from the same thread."""
+    store, other = backend.open(), backend.open()
+    stream = watch(backend, store, "/w", Depth.VALUES)
+    for step in range(20):
+        put(other, f"/w/{step}", b"%d" % step)
+        await_hint(backend, stream, f"/w/{step}")
+        assert found(store, f"/w/{step}").value == b"%d" % step
+        put(store, f"/answer/{step}")
+
+
+@case("watch")
+def a_follower_converges_under_random_writers(backend: Backend) -> None:
+    """A follower that looks where it is told ends with what the store holds, whatever three writers did."""
+    store = backend.open()
+    keys = [f"/w/{index}" for index in range(8)]
+    stream = watch(backend, store, "/w", Depth.VALUES)
+    writers = [threading.Thread(target=_scribble, args=(backend.open(), keys, seed)) for seed in range(3)]
+    for thread in writers:
+        thread.start()
+    view: dict[str, bytes] = {}
+    while any(thread.is_alive() for thread in writers):
+        _follow(store, stream, view, 0.01)
+    for thread in writers:
+        thread.join()
+
+    def converged() -> bool:
+        _follow(store, stream, view, 0.01)
+        return view == values(store.snapshot("/w", timeout_s=CALL_S).entries)
+
+    eventually(backend, "the follower converges", converged)
+
+
+def _scribble(store: MetadataStore, keys: list[str], seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311 - seeded randomness is the aim
+    for step in range(100):
+        key = chance.choice(keys)
+        op: Op
+        op = Delete(key, PRESENT) if chance.random() < 0.3 else Put(key, b"%d-%d" % (seed, step), PRESENT)
+        try:
+            store.commit([op], timeout_s=CALL_S)
+        except Conflict:
+            try:
+                store.commit([Put(key, b"%d-%d" % (seed, step), ABSENT)], timeout_s=CALL_S)
+            except Conflict:
+                continue
+
+
+def _follow(store: MetadataStore, stream: Subscription, view: dict[str, bytes], wait_s: float) -> None:
+    """Take one event and look where it says."""
+    event = stream.poll(wait_s)
+    if isinstance(event, Changed):
+        entry = get(store, event.key)
+        if entry is None:
+            view.pop(event.key, None)
+        else:
+            view[event.key] = entry.value
+    elif isinstance(event, Resync):
+        view.clear()
+        view.update(values(store.snapshot("/w", timeout_s=CALL_S).entries))
+
+
+@case("watch", Hook.DISCONNECT)
+def what_was_missed_while_cut_off_is_told(backend: Backend) -> None:
+    """After a client was cut off, a Resync (or the hints) tells of what was written meanwhile."""
+    store, other = backend.open(), backend.open()
+    put(other, "/w/a", b"1")
+    stream = watch(backend, store, "/w", Depth.VALUES)
+    backend.disconnect(store)
+    put(other, "/w/a", b"2", PRESENT)
+    put(other, "/w/b")
+    backend.reconnect(store)
+    await_hint(backend, stream, "/w/b")
+    assert found(store, "/w/a").value == b"2"
+    put(other, "/w/c")
+    await_hint(backend, stream, "/w/c")
+
+
+@case("watch", Hook.EXPIRE)
+def streams_survive_the_session(backend: Backend) -> None:
+    """After the session was lost, a stream says Resync and goes on to hint under the new session."""
+    store, other = backend.open(), backend.open()
+    stream = watch(backend, store, "/w", Depth.VALUES)
+    backend.expire(store)
+    events_until(backend, stream, "a Resync", lambda event: isinstance(event, Resync))
+    put(other, "/w/a")
+    await_hint(backend, stream, "/w/a")
+
+
+@case("watch", Hook.RESTART)
+def streams_survive_a_restart_of_the_server(backend: Backend) -> None:
+    """After the server was started again, what is written is hinted at."""
+    store, other = backend.open(), backend.open()
+    stream = watch(backend, store, "/w", Depth.VALUES)
+    backend.restart()
+    eventually(backend, "a write is taken", lambda: _written(other, "/w/a"))
+    events_until(backend, stream, "a hint", lambda event: hints(event, "/w/a"))
+
+
+def _written(store: MetadataStore, key: str) -> bool:
+    try:
+        if get(store, key) is None:
+            put(store, key)
+    except StoreError:
+        return False
+    return True
+
+
+@case("watch", Hook.COMPACT)
+def a_compacted_history_is_a_resync(backend: Backend) -> None:
+    """A cursor that the server has forgotten gives no error, only a Resync."""
+    store, other = backend.open(), backend.open()
+    cursor = store.snapshot("/w", timeout_s=CALL_S).cursor
+    for step in range(10):
+        put(other, f"/w/{step}")
+    backend.compact()
+    stream = store.subscribe("/w", Depth.VALUES, cursor)
+    await_hint(backend, stream, "/w/9")
+    put(other, "/w/after")
+    await_hint(backend, stream, "/w/after")

@@ -1,0 +1,80 @@
+"""The invariants of the design that can be seen in the state and in the records of one Decision.
+
+`check_records` holds each record against the row as it stands when the record is applied; `check_state` holds the state as
+it stands between Decisions. Both raise AssertionError with the record or row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from controller.model import records as r
+from controller.model.values import NO_EPOCH, NO_LEADER, Partition
+from controller.state import ClusterState
+from tests.state.snapshot import members_by_hand
+
+ENDS_A_MOVE = (r.TargetCleared,)
+SETS_A_TARGET = (r.TargetSet, r.TargetReplaced, *ENDS_A_MOVE)
+
+
+def check_records(state: ClusterState, records: Iterable[r.Record]) -> None:
+    """Before `records` are applied to `state`: each begins where the one before it ended, and breaks no promise."""
+    rows: dict[tuple[str, int], Partition] = {}
+    for record in records:
+        if not isinstance(record, r.PartitionRecord):
+            continue
+        before, after = record.before, record.after
+        name = (after.topic, after.partition)
+        held = rows.get(name, state.partition(*name))
+        assert held == before, f"{record} does not begin with {held}"
+        rows[name] = after
+        _check_epoch(record)
+        _check_replicas(record)
+        if not isinstance(record, (*SETS_A_TARGET, r.StateFound)):
+            assert before.target_replicas == after.target_replicas, f"T was touched: {record}"
+
+
+def _check_epoch(record: r.PartitionRecord) -> None:
+    before, after = record.before, record.after
+    assert after.leader_epoch >= before.leader_epoch, f"the leader epoch went back: {record}"
+    if before.leader != after.leader and not isinstance(record, r.StateFound):
+        assert after.leader_epoch > before.leader_epoch, f"another leader under the same epoch: {record}"
+
+
+def _check_replicas(record: r.PartitionRecord) -> None:
+    before, after = record.before, record.after
+    lost = set(before.replicas) - set(after.replicas)
+    if not lost or isinstance(record, (r.TargetSet, r.StateFound)):  # Kafka's own move: R was listed with its T
+        return
+    assert isinstance(record, r.ReplicasChanged) and before.move is not None, f"R lost {lost}: {record}"
+    assert set(before.move.target) <= set(before.isr), f"R lost {lost} before T was in sync: {record}"
+
+
+def check_state(state: ClusterState) -> None:
+    """Between two Decisions: every row is legal, indexes agree with the rows, no member is told to delete."""
+    for row in state.rows:
+        assert row is not None
+        _check_row(row)
+        for broker in row.members if not row.is_offline else ():
+            topic = state.topic(row.topic)
+            assert topic is not None
+            intent = state.open_intent(broker, topic.topic_id, row.partition)
+            assert intent is None, f"{broker} is a member and told to delete: {intent}"
+    assert {state.rows[n] for n in state.moves} == {row for row in state.rows if row is not None and row.move}
+    by_hand = members_by_hand(state)
+    for broker in {*by_hand, *state.brokers_named()}:
+        numbers = state.numbers_on(broker)
+        assert len(numbers) == len(set(numbers)) and set(numbers) == by_hand.get(broker, set())
+
+
+def _check_row(row: Partition) -> None:
+    assert len(set(row.replicas)) == len(row.replicas) >= 1, row
+    if not row.isr:
+        assert row.leader == NO_LEADER and row.leader_epoch == NO_EPOCH and row.move is None, row
+        return
+    assert row.leader_epoch >= 0, row
+    assert len(set(row.isr)) == len(row.isr), row
+    assert row.leader == NO_LEADER or row.leader in row.isr, f"the leader is not in I: {row}"
+    assert set(row.isr) <= set(row.members), f"I is not within R and T: {row}"
+    if row.move is not None:
+        assert {b for b in row.move.target if b in row.isr} <= set(row.replicas), f"R did not grow: {row}"

@@ -1,0 +1,67 @@
+"""What a state holds, as plain values that can be compared: all that rules, the writer or a query could read of it.
+
+Orders that nobody may rely on (of intents, of moves, of a broker's partitions) are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from controller.model.values import Partition
+from controller.state import ClusterState
+
+
+def snapshot(state: ClusterState) -> dict[str, object]:
+    """Everything, deep and independent of what happens to the state later."""
+    return {
+        "rows": list(state.rows),
+        "versions": list(state.versions),
+        "generations": list(state.generations),
+        "topics": {name: _topic(state, name) for name in state.topics},
+        "moves": {state.rows[number] for number in state.moves},
+        "brokers": dict(state.brokers),
+        "dying": dict(state.dying),
+        "admitted": dict(state.admitted),
+        "problems": dict(state.problems),
+        "disks": state.gone_copy(),
+        "intents": _intents(state),
+        "marks": list(state.batch.marks),
+        "late": list(state.batch.late_topics),
+        "records": state.batch.records(),
+        "on": {broker: found for broker in _ids(state) if (found := set(state.numbers_on(broker)))},
+    }
+
+
+def _topic(state: ClusterState, name: str) -> tuple[object, ...]:
+    row = state.topics[name]
+    twin = state.colliding_topic(name.replace(".", "_"))
+    keys = (row.version, row.generation, row.config_version)
+    return (row.topic, dict(row.configs), list(row.numbers), keys, twin)
+
+
+def _intents(state: ClusterState) -> dict[str, object]:
+    intents = state.intents
+    brokers = intents.brokers()
+    return {
+        "open": {broker: frozenset(intents.of(broker)) for broker in brokers},
+        "keys": {key: (held.version, held.open_count) for key, held in intents.keys.items()},
+        "undurable": {broker: frozenset(found) for broker in brokers if (found := intents.undurable(broker))},
+        "count": len(intents),
+    }
+
+
+def _ids(state: ClusterState) -> Iterator[int]:
+    yield from sorted({*state.brokers_named(), *state.brokers})
+
+
+def members_by_hand(state: ClusterState) -> dict[int, set[int]]:
+    """Broker -> numbers of the partitions that have it in R, I or T, computed the slow way."""
+    found: dict[int, set[int]] = {}
+    for number, row in enumerate(state.rows):
+        for broker in _named(row):
+            found.setdefault(broker, set()).add(number)
+    return found
+
+
+def _named(row: Partition | None) -> set[int]:
+    return set() if row is None else {*row.members, *row.isr}
