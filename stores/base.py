@@ -16,7 +16,8 @@ Rules
 * `commit` is the only write: all or nothing, and it never retries by itself. What cannot be known is said
   (`OutcomeUnknown`), never guessed.
 * Watches are hints: "look again at this key". They may repeat and merge, they carry no payload, and after a commit that
-  anyone saw acknowledged every subscriber gets a `Changed` or a `Resync`.
+  anyone saw acknowledged every subscriber gets a `Changed` or a `Resync`. A hint does not promise that the look
+  succeeds: a Resync after trouble may come before the connection for reads is back.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Iterable
 from functools import partial
 
 import attrs
@@ -22,7 +21,6 @@ from controller.model.host import (
     Host,
     HostResponse,
     LeaderAndIsrRequest,
-    LivePeer,
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
@@ -69,7 +67,7 @@ class _Lane:
     metadata_full: bool = True
     metadata_at: int = 0
     peers: bool = True
-    intents: bool = True
+    intents: dict[DeleteIntent, None] = attrs.field(factory=dict)  # to be told; what was told waits for its answer
     retry_at_ms: int = 0
     retry_ms: int = RETRY_MS_FIRST
     disks_gone: set[TopicPartition] = attrs.field(factory=set)
@@ -96,7 +94,8 @@ class Dispatcher:
         """A broker came, or describes itself otherwise: the others are told; one that came is told everything."""
         lane = self._lanes.get(broker.broker_id)
         if lane is None or lane.broker.epoch != broker.epoch:
-            self._lanes[broker.broker_id] = _Lane(broker)
+            open_intents = self._state.open_intents(broker.broker_id)
+            self._lanes[broker.broker_id] = _Lane(broker, intents=dict.fromkeys(open_intents))
         else:
             lane.broker = broker
         self._peers_changed()
@@ -121,11 +120,11 @@ class Dispatcher:
                 if lane is not None:
                     lane.dirty[number] = None
 
-    def intents_changed(self, broker_id: int) -> None:
+    def intended(self, intent: DeleteIntent) -> None:
         """There is something new for a broker to delete."""
-        lane = self._lanes.get(broker_id)
+        lane = self._lanes.get(intent.broker)
         if lane is not None:
-            lane.intents = True
+            lane.intents[intent] = None
 
     def everything_readable(self) -> None:
         """Nothing is unreadable any more: the `full` requests that were withheld go out."""
@@ -137,21 +136,26 @@ class Dispatcher:
     def send(self) -> int:
         """Start a round to every broker that is dirty and has none under way; returns how many."""
         now_ms = self._clock.now_ms()
-        started = 0
-        for broker_id in sorted(self._lanes):
-            lane = self._lanes[broker_id]
-            if broker_id in self._busy or lane.retry_at_ms > now_ms or not self._is_dirty(lane):
-                continue
-            sending = self._build(lane, now_ms)
+        due = [
+            broker_id
+            for broker_id in sorted(self._lanes)
+            if broker_id not in self._busy
+            and self._lanes[broker_id].retry_at_ms <= now_ms
+            and self._is_dirty(self._lanes[broker_id])
+        ]
+        builder = requests.Builder(self._state) if due else None
+        for broker_id in due:
+            assert builder is not None
+            sending = self._build(builder, self._lanes[broker_id], now_ms)
             self._busy[broker_id] = sending
-            started += 1
             self._executor.submit(broker_id, partial(_deliver, self._host, sending, self._inbox))
-        self._trim()
-        return started
+        if due:
+            self._trim()
+        return len(due)
 
     def _is_dirty(self, lane: _Lane) -> bool:
         behind = lane.metadata_full or lane.metadata_at < self._log_from + len(self._log)
-        return bool(lane.dirty) or behind or lane.full or lane.peers or lane.intents
+        return bool(lane.dirty or lane.intents) or behind or lane.full or lane.peers
 
     def next_due_ms(self) -> int | None:
         """When the next broker may be tried again, None if nobody waits for that."""
@@ -160,32 +164,28 @@ class Dispatcher:
         )
         return min(waiting, default=None)
 
-    def _build(self, lane: _Lane, now_ms: int) -> Round:
+    def _build(self, builder: requests.Builder, lane: _Lane, now_ms: int) -> Round:
         state, broker = self._state, lane.broker
-        live = requests.peers(state)
         numbers = tuple(state.numbers_on(broker.broker_id)) if lane.full else tuple(lane.dirty)
-        intents = tuple(state.open_intents(broker.broker_id)) if lane.intents else ()
-        sending = Round(
-            broker, now_ms, lane.full, numbers, lane.metadata_full, lane.metadata_at, lane.peers, intents
-        )
+        intents = tuple([i for i in lane.intents if state.open_intent(i.broker, i.topic_id, i.partition) == i])
+        sending = Round(broker, now_ms, lane.full, numbers, lane.metadata_full, lane.metadata_at, lane.peers, intents)
         if lane.full or numbers:
-            sending.leader_and_isr = requests.leader_and_isr(state, broker, numbers, live, full=lane.full)
-        sending.update_metadata = self._metadata(lane, live)
+            sending.leader_and_isr = builder.leader_and_isr(broker, numbers, full=lane.full)
+        sending.update_metadata = self._metadata(builder, lane)
         if intents:
-            sending.stop_replica = requests.stop_replica(state, broker, intents)
-        lane.full = lane.metadata_full = lane.peers = lane.intents = False
-        lane.dirty = {}
+            sending.stop_replica = builder.stop_replica(broker, intents)
+        lane.full = lane.metadata_full = lane.peers = False
+        lane.dirty, lane.intents = {}, {}
         lane.metadata_at = self._log_from + len(self._log)
         return sending
 
-    def _metadata(self, lane: _Lane, live: tuple[LivePeer, ...]) -> UpdateMetadataRequest | None:
+    def _metadata(self, builder: requests.Builder, lane: _Lane) -> UpdateMetadataRequest | None:
         if lane.metadata_full:
-            numbers: Iterable[int] = range(len(self._state.rows))
-            return requests.update_metadata(self._state, lane.broker, numbers, live, full=True)
+            return builder.update_metadata(lane.broker, range(len(self._state.rows)), full=True)
         changed = dict.fromkeys(self._log[lane.metadata_at - self._log_from :])
         if not changed and not lane.peers:
             return None
-        return requests.update_metadata(self._state, lane.broker, changed, live, full=False)
+        return builder.update_metadata(lane.broker, changed, full=False)
 
     def _trim(self) -> None:
         """Forget what everyone was told. Who is behind by more than the cluster is told everything instead."""
@@ -220,7 +220,7 @@ class Dispatcher:
         self.findings.pop(_finding(broker_id), None)
         lane.retry_ms = RETRY_MS_FIRST
         if sending.undeleted:
-            lane.intents = True
+            lane.intents |= dict.fromkeys(i for i in sending.intents if _tp(i) in sending.undeleted)
             self._back_off(lane, now_ms)
         return self._said(lane, sending, now_ms)
 
@@ -230,7 +230,7 @@ class Dispatcher:
         lane.metadata_full |= sending.metadata_full or sending.metadata_from < self._log_from
         lane.metadata_at = min(lane.metadata_at, max(sending.metadata_from, self._log_from))
         lane.peers |= sending.peers
-        lane.intents |= bool(sending.intents)
+        lane.intents |= dict.fromkeys(sending.intents)
         self.findings[_finding(lane.broker.broker_id)] = f"not delivered: {sending.error}"
         self._back_off(lane, now_ms)
 
@@ -248,7 +248,9 @@ class Dispatcher:
                 if gone != (tp in lane.disks_gone):
                     (lane.disks_gone.add if gone else lane.disks_gone.discard)(tp)
                     events.append(DiskReported(now_ms, tp.topic, tp.partition, broker_id, gone))
-        deleted = tuple(i for i in sending.intents if TopicPartition(i.topic, i.partition) not in sending.undeleted)
+        deleted = sending.intents
+        if sending.undeleted:
+            deleted = tuple([i for i in deleted if _tp(i) not in sending.undeleted])
         if deleted:
             events.append(DeletionAcknowledged(now_ms, deleted))
         return events
@@ -259,6 +261,10 @@ class Dispatcher:
             if now_ms - sending.started_ms >= deadline_ms:
                 late_s = (now_ms - sending.started_ms) / 1000
                 self.findings[_finding(broker_id)] = f"a callback has not returned for {late_s:.0f} s"
+
+
+def _tp(intent: DeleteIntent) -> TopicPartition:
+    return TopicPartition(intent.topic, intent.partition)
 
 
 def _finding(broker_id: int) -> str:

@@ -115,7 +115,7 @@ class Publisher:
         elif isinstance(record, r.DeathWorkedOff):
             self._lookout.brokers_due = True
         elif isinstance(record, r.DeleteIntended):
-            self._dispatcher.intents_changed(record.intent.broker)
+            self._dispatcher.intended(record.intent)
         elif isinstance(record, r.DiskGone):
             number = self._state.number(record.topic, record.partition)
             if number is not None:

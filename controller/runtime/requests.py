@@ -4,6 +4,7 @@ dirty."""
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from controller.model.host import (
     LeaderAndIsrPartition,
@@ -18,103 +19,117 @@ from controller.model.values import Broker, DeleteIntent, Partition
 from controller.model.view import is_alive
 from controller.state import ClusterState
 
-_TARGETS_SINCE = 3  # LeaderAndIsr version that carries target_replicas
+_TARGETS_SINCE: Final = 3  # LeaderAndIsr version that carries target_replicas
 
 
-def peers(state: ClusterState) -> tuple[LivePeer, ...]:
-    """The live brokers, by id."""
-    return tuple(_peer(state.brokers[broker_id]) for broker_id in sorted(state.brokers))
+class Builder:
+    """Builds the requests of one moment. What several brokers are told alike is made once: metadata is the same for
+    all, and of LeaderAndIsr only `is_new` and the targets differ. Thrown away when the state moves on."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._peers = tuple(_peer(state.brokers[broker_id]) for broker_id in sorted(state.brokers))
+        self._metadata: dict[int, PartitionMetadata] = {}
+        self._members: dict[tuple[int, bool, bool], LeaderAndIsrPartition] = {}
+
+    def leader_and_isr(self, broker: Broker, numbers: Iterable[int], *, full: bool) -> LeaderAndIsrRequest:
+        """The partitions of `numbers` that the broker is a member of and that have a state."""
+        state, broker_id = self._state, broker.broker_id
+        knows_targets = broker.registration.leader_and_isr_version >= _TARGETS_SINCE
+        partitions = []
+        for number in numbers:
+            partition = state.rows[number]
+            if partition is None or not partition.isr:
+                continue
+            move = partition.move
+            if move is None:
+                if broker_id not in partition.replicas:
+                    continue
+                joining = False
+            else:
+                if broker_id not in partition.replicas and broker_id not in move.target:
+                    continue
+                joining = broker_id in move.target and broker_id not in partition.isr
+            key = (number, joining, knows_targets)
+            told = self._members.get(key)
+            if told is None:
+                told = self._members[key] = self._member(number, partition, joining=joining, targets=knows_targets)
+            partitions.append(told)
+        return LeaderAndIsrRequest(
+            broker_id,
+            broker.epoch,
+            state.controller_id,
+            state.controller_epoch,
+            full and not state.problems,
+            tuple(partitions),
+            self._peers,
+        )
+
+    def _member(self, number: int, partition: Partition, *, joining: bool, targets: bool) -> LeaderAndIsrPartition:
+        topic = self._state.topics[partition.topic].topic
+        return LeaderAndIsrPartition(
+            partition.topic,
+            topic.topic_id,
+            partition.partition,
+            partition.leader,
+            partition.leader_epoch,
+            partition.isr,
+            self._state.generations[number],
+            partition.replicas,
+            partition.target_replicas if targets else None,
+            joining or partition.leader_epoch == topic.created_epoch(partition.partition),
+            partition.status_code,
+            partition.leader_recovery_state,
+        )
+
+    def update_metadata(self, broker: Broker, numbers: Iterable[int], *, full: bool) -> UpdateMetadataRequest:
+        """The partitions of `numbers` that have a state."""
+        state, made = self._state, self._metadata
+        partitions = []
+        for number in numbers:
+            told = made.get(number)
+            if told is None:
+                partition = state.rows[number]
+                if partition is None or not partition.isr:
+                    continue
+                told = made[number] = self._describe(number, partition)
+            partitions.append(told)
+        return UpdateMetadataRequest(
+            broker.broker_id,
+            broker.epoch,
+            state.controller_id,
+            state.controller_epoch,
+            full and not state.problems,
+            self._peers,
+            tuple(partitions),
+        )
+
+    def _describe(self, number: int, partition: Partition) -> PartitionMetadata:
+        state = self._state
+        return PartitionMetadata(
+            partition.topic,
+            state.topics[partition.topic].topic.topic_id,
+            partition.partition,
+            partition.leader,
+            partition.leader_epoch,
+            partition.isr,
+            state.generations[number],
+            partition.replicas,
+            tuple([b for b in partition.replicas if not is_alive(state, partition, b)]),
+            partition.status_code,
+        )
+
+    def stop_replica(self, broker: Broker, intents: Iterable[DeleteIntent]) -> StopReplicaRequest:
+        """Deletions that are open."""
+        state = self._state
+        partitions = tuple(
+            [StopReplicaPartition(i.topic, i.topic_id, i.partition, i.leader_epoch, delete=True) for i in intents]
+        )
+        return StopReplicaRequest(
+            broker.broker_id, broker.epoch, state.controller_id, state.controller_epoch, partitions
+        )
 
 
 def _peer(broker: Broker) -> LivePeer:
     said = broker.registration
     return LivePeer(said.broker_id, said.host, said.port, said.rack, said.endpoints)
-
-
-def leader_and_isr(
-    state: ClusterState, broker: Broker, numbers: Iterable[int], live: tuple[LivePeer, ...], *, full: bool
-) -> LeaderAndIsrRequest:
-    """The partitions of `numbers` that the broker is a member of and that have a state."""
-    knows_targets = broker.registration.leader_and_isr_version >= _TARGETS_SINCE
-    partitions = []
-    for number in numbers:
-        partition = state.rows[number]
-        if partition is not None and partition.has_state and broker.broker_id in partition.members:
-            epoch = state.generations[number]
-            partitions.append(_member(state, partition, epoch, broker.broker_id, knows_targets=knows_targets))
-    return LeaderAndIsrRequest(
-        broker.broker_id,
-        broker.epoch,
-        state.controller_id,
-        state.controller_epoch,
-        full and not state.problems,
-        tuple(partitions),
-        live,
-    )
-
-
-def _member(
-    state: ClusterState, partition: Partition, epoch: int, broker: int, *, knows_targets: bool
-) -> LeaderAndIsrPartition:
-    topic = state.topics[partition.topic].topic
-    joining = partition.move is not None and broker in partition.move.target and broker not in partition.isr
-    return LeaderAndIsrPartition(
-        partition.topic,
-        topic.topic_id,
-        partition.partition,
-        partition.leader,
-        partition.leader_epoch,
-        partition.isr,
-        epoch,
-        partition.replicas,
-        partition.target_replicas if knows_targets else None,
-        joining or partition.leader_epoch == topic.created_epoch(partition.partition),
-        partition.status_code,
-        partition.leader_recovery_state,
-    )
-
-
-def update_metadata(
-    state: ClusterState, broker: Broker, numbers: Iterable[int], live: tuple[LivePeer, ...], *, full: bool
-) -> UpdateMetadataRequest:
-    """The partitions of `numbers` that have a state."""
-    found = ((number, state.rows[number]) for number in numbers)
-    partitions = tuple(
-        _metadata(state, partition, state.generations[number])
-        for number, partition in found
-        if partition is not None and partition.has_state
-    )
-    return UpdateMetadataRequest(
-        broker.broker_id,
-        broker.epoch,
-        state.controller_id,
-        state.controller_epoch,
-        full and not state.problems,
-        live,
-        partitions,
-    )
-
-
-def _metadata(state: ClusterState, partition: Partition, epoch: int) -> PartitionMetadata:
-    return PartitionMetadata(
-        partition.topic,
-        state.topics[partition.topic].topic.topic_id,
-        partition.partition,
-        partition.leader,
-        partition.leader_epoch,
-        partition.isr,
-        epoch,
-        partition.replicas,
-        tuple(b for b in partition.replicas if not is_alive(state, partition, b)),
-        partition.status_code,
-    )
-
-
-def stop_replica(state: ClusterState, broker: Broker, intents: Iterable[DeleteIntent]) -> StopReplicaRequest:
-    """Deletions that are open."""
-    partitions = tuple(
-        StopReplicaPartition(i.topic, i.topic_id, i.partition, i.leader_epoch, delete=True) for i in intents
-    )
-    return StopReplicaRequest(
-        broker.broker_id, broker.epoch, state.controller_id, state.controller_epoch, partitions
-    )

@@ -29,6 +29,7 @@ from stores.base import (
     Expect,
     MetadataStore,
     Op,
+    OutcomeUnknown,
     Put,
     Resync,
     SessionChanged,
@@ -36,6 +37,7 @@ from stores.base import (
     StoreError,
     StoreEvent,
     Subscription,
+    Unavailable,
     Version,
     op_bytes,
 )
@@ -78,7 +80,7 @@ class Backend(abc.ABC):
         raise NotImplementedError
 
     def reconnect(self, store: MetadataStore) -> None:
-        """Hook.DISCONNECT: mend it, within the session time."""
+        """Hook.DISCONNECT: mend it, within the session time; the client may take a while to come back."""
         raise NotImplementedError
 
     def outlive(self, store: MetadataStore) -> None:
@@ -86,7 +88,7 @@ class Backend(abc.ABC):
         raise NotImplementedError
 
     def blackout(self, store: MetadataStore) -> AbstractContextManager[None]:
-        """Hook.BLACKOUT: inside, commits of `store` raise OutcomeUnknown, applied or not; afterwards all is well."""
+        """Hook.BLACKOUT: inside, commits of `store` raise OutcomeUnknown, applied or not; afterwards it is mended."""
         raise NotImplementedError
 
     def restart(self) -> None:
@@ -212,6 +214,19 @@ def eventually(backend: Backend, what: str, holds: Callable[[], bool]) -> None:
         retrying(holds)
     except tenacity.RetryError as error:
         raise AssertionError(f"{backend.name}: not within {backend.wait_s} s: {what}") from error
+
+
+def await_contact(backend: Backend, store: MetadataStore) -> None:
+    """Wait until the client can talk to its server again, after a hook has mended what it broke."""
+
+    def answered() -> bool:
+        try:
+            get(store, "/suite/contact")
+        except (Unavailable, OutcomeUnknown):
+            return False
+        return store.session.connected
+
+    eventually(backend, "the client is in contact again", answered)
 
 
 def events_until(

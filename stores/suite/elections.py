@@ -23,6 +23,7 @@ from stores.suite.backend import (
     CALL_S,
     Backend,
     Hook,
+    await_contact,
     await_hint,
     case,
     delete,
@@ -200,7 +201,7 @@ def loss_is_learned_by_the_next_commit(backend: Backend) -> None:
     backend.expire(leader)
     eventually(backend, "the leader key is gone", lambda: get(other, LEADER_KEY) is None)
     won(other, "other")
-    eventually(backend, "the old leader is back", lambda: leader.session.connected)
+    await_contact(backend, leader)
     with raises(Conflict) as caught:
         leader.commit(fence.attempt((), "b").ops, timeout_s=CALL_S)
     assert caught.error.index == 0

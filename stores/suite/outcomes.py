@@ -22,7 +22,20 @@ from stores.base import (
     Unavailable,
 )
 from stores.recipes import Attempt, Fence, Outcome, Resolution, elect, resolve
-from stores.suite.backend import CALL_S, Backend, Hook, case, eventually, found, get, put, quiet, raises, watch
+from stores.suite.backend import (
+    CALL_S,
+    Backend,
+    Hook,
+    await_contact,
+    case,
+    eventually,
+    found,
+    get,
+    put,
+    quiet,
+    raises,
+    watch,
+)
 
 
 def elected(store: MetadataStore) -> Fence:
@@ -37,7 +50,7 @@ def settle(backend: Backend, store: MetadataStore, fence: Fence, attempt: Attemp
     deadline_s = time.monotonic() + backend.wait_s
     for sent in itertools.count(1):
         assert time.monotonic() < deadline_s, "the attempt was never settled"
-        with contextlib.suppress(OutcomeUnknown, Conflict):
+        with contextlib.suppress(OutcomeUnknown, Unavailable, Conflict):
             fence.done(attempt, store.commit(attempt.ops, timeout_s=1.0))
             return sent
         resolution = _resolved(backend, store, attempt)
@@ -74,6 +87,7 @@ def a_lost_reply_is_unknown_and_resolve_tells_the_truth(backend: Backend) -> Non
                 store.commit(attempt.ops, timeout_s=1.0)
             assert caught.error.applied == "unknown"
         resolution = _resolved(backend, store, attempt)
+        await_contact(backend, store)
         if resolution.outcome is Outcome.APPLIED:
             assert found(store, f"/suite/{step}").generation == 0
             fence.resolved(attempt, resolution)
@@ -97,6 +111,7 @@ def sending_again_applies_once(backend: Backend) -> None:
         with backend.blackout(store), contextlib.suppress(OutcomeUnknown):
             store.commit(attempt.ops, timeout_s=1.0)
         resolution = _resolved(backend, store, attempt)
+        await_contact(backend, store)
         if resolution.outcome is Outcome.APPLIED:
             fence.resolved(attempt, resolution)
         else:
@@ -124,7 +139,7 @@ def a_blackout_does_not_end_the_session(backend: Backend) -> None:
     session_id = store.session.session_id
     with backend.blackout(store), contextlib.suppress(StoreError):
         store.commit([Put("/suite/a", b"", ABSENT)], timeout_s=0.5)
-    eventually(backend, "the client is back", lambda: store.session.connected)
+    await_contact(backend, store)
     assert store.session.session_id == session_id
     assert found(store, "/suite/mine").owner == session_id
 
@@ -150,7 +165,7 @@ def a_cut_client_fails_in_time(backend: Backend) -> None:
         assert caught.error.retryable or caught.error.applied == "unknown", repr(caught.error)
         assert time.monotonic() - start_s < 2.0
     backend.reconnect(store)
-    eventually(backend, "the client is back", lambda: store.session.connected)
+    await_contact(backend, store)
     assert get(store, "/suite/a") is not None
 
 

@@ -20,6 +20,7 @@ from stores.suite.backend import (
     CALL_S,
     Backend,
     Hook,
+    await_contact,
     await_hint,
     await_state,
     case,
@@ -134,7 +135,7 @@ def expiry_takes_the_keys_and_tells(backend: Backend) -> None:
     assert await_state(backend, stream, SessionState.LOST).session_id == old
     started = await_state(backend, stream, SessionState.STARTED).session_id
     assert started != old
-    eventually(backend, "a new session", lambda: store.session.connected)
+    await_contact(backend, store)
     assert store.session.session_id == started
     assert get(other, KEY) is None
     assert get(store, "/suite/plain") is not None
@@ -155,6 +156,7 @@ def short_disconnect_keeps_the_session(backend: Backend) -> None:
     assert get(other, KEY) is not None
     backend.reconnect(store)
     await_state(backend, stream, SessionState.RESUMED)
+    await_contact(backend, store)
     assert store.session == session
     assert found(store, KEY).owner == session.session_id
 
@@ -172,7 +174,7 @@ def a_zombies_commit_fails(backend: Backend) -> None:
     put(other, "/suite/fence", b"2", PRESENT)
     _fails(zombie, Put("/suite/data", b"zombie", ABSENT))
     backend.reconnect(zombie)
-    eventually(backend, "the zombie is back", lambda: zombie.session.connected)
+    await_contact(backend, zombie)
     with raises(Conflict) as caught:
         zombie.commit([Check("/suite/fence", fence), Put("/suite/data", b"zombie", ABSENT)], timeout_s=CALL_S)
     assert caught.error.index == 0

@@ -23,6 +23,7 @@ from stores.suite.backend import (
     CALL_S,
     Backend,
     Hook,
+    await_contact,
     await_hint,
     case,
     delete,
@@ -358,6 +359,7 @@ def what_was_missed_while_cut_off_is_told(backend: Backend) -> None:
     put(other, "/w/b")
     backend.reconnect(store)
     await_hint(backend, stream, "/w/b")
+    await_contact(backend, store)
     assert found(store, "/w/a").value == b"2"
     put(other, "/w/c")
     await_hint(backend, stream, "/w/c")

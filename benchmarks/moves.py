@@ -1,0 +1,102 @@
+"""10,000 of 20,000 partitions moved in one request, RF 3, 10 brokers that answer and join at once: until accepted, until all
+complete, lists while they run, and store writes per move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+
+from benchmarks.cluster import QuietHost, plant, register, settle
+from benchmarks.figures import figure, percentile
+from controller import Controller, TopicPartition
+from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, HostResponse
+from stores import Commit, Delete, MemoryServer, MemoryStore, Op, Put
+
+TOPICS, PARTITIONS, BROKERS, MOVES = 2_000, 10, 10, 10_000
+
+
+class CountingStore(MemoryStore):
+    """Counts the keys that are written."""
+
+    written = 0
+    commits = 0
+
+    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
+        self.commits += 1
+        self.written += sum(1 for op in ops if isinstance(op, Put | Delete))
+        return super().commit(ops, timeout_s=timeout_s)
+
+
+class JoiningHost(QuietHost):
+    """Leaders that report every target in sync as soon as they are told of it."""
+
+    def __init__(self) -> None:
+        self.controller: Controller
+        self.epochs: dict[int, int] = {}
+        self.joining = True
+
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        for told in request.partitions:
+            if self.joining and told.leader == request.broker_id and told.target_replicas is not None:
+                self._join(told, request.broker_epoch)
+        return HostResponse()
+
+    def _join(self, told: LeaderAndIsrPartition, broker_epoch: int) -> None:
+        missing = [b for b in told.target_replicas or () if b not in told.isr]
+        if missing:
+            self.controller.alter_isr(
+                TopicPartition(told.topic, told.partition),
+                told.leader,
+                told.leader_epoch,
+                told.partition_epoch,
+                [*told.isr, *missing],
+                broker_epoch,
+            )
+
+
+def run() -> None:
+    server = MemoryServer()
+    plant(server, TOPICS, PARTITIONS, BROKERS)
+    store, host = CountingStore(server), JoiningHost()
+    controller = host.controller = Controller(store, 1, host)
+    register(controller, BROKERS)
+    settle(controller)
+    store.written = store.commits = 0
+    began = perf_counter()
+    result = controller.admin.alter_partition_reassignments(_targets())
+    futures = list(result.values.values())
+    accepted_s = None
+    lists_s: list[float] = []
+    asked = controller.admin.list_partition_reassignments()
+    asked_at = perf_counter()
+    while controller.poll_once():
+        if asked.done():
+            lists_s.append(perf_counter() - asked_at)
+            asked, asked_at = controller.admin.list_partition_reassignments(), perf_counter()
+        if accepted_s is None and futures[-1].done() and all(future.done() for future in futures):
+            accepted_s = perf_counter() - began
+        if accepted_s is not None and not controller.describe().reassigning_partitions:
+            break
+    seconds = perf_counter() - began
+    assert not controller.describe().reassigning_partitions
+    assert all(future.exception() is None for future in futures)
+    settle(controller)
+    figure("moves, accepted", MOVES, accepted_s or 0.0)
+    figure(
+        "moves, submit to all complete",
+        MOVES,
+        seconds,
+        store_writes_per_move=round(store.written / MOVES, 3),
+        commits=store.commits,
+    )
+    figure("list while moves run, p99", len(lists_s), percentile(lists_s, 0.99), longest_s=round(max(lists_s), 6))
+    controller.close()
+
+
+def _targets() -> dict[TopicPartition, list[int]]:
+    """Every second partition gets three brokers that it is not on."""
+    targets = {}
+    for number in range(0, 2 * MOVES, 2):
+        tp = TopicPartition(f"topic-{number // PARTITIONS:06d}", number % PARTITIONS)
+        targets[tp] = [1 + (number + 3 + i) % BROKERS for i in range(3)]
+    return targets

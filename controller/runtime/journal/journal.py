@@ -1,0 +1,167 @@
+"""The writer: rows become lines, numbered and chained, and go to a sink commit by commit.
+
+* Lines of one commit go out together: all are there or none. The last of them carries `rows`, their number, so that a
+  file alone tells where its last whole commit ends.
+* `prev` is the sha256 of the line before it (its bytes, without the line end). The first line of a term, its Takeover,
+  has none: there the chain begins anew.
+* Whatever a sink raises ends here. The journal then stands still: the commits that it missed are counted, the log says
+  it once, every further commit tries again, and the first that gets through begins with a Gap row.
+* No locks: one thread calls, the one that drives the loop.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from typing import Final
+
+import attrs
+
+from controller.model.values import Partition
+from controller.runtime.journal import unrecorded
+from controller.runtime.journal.lines import Commit, Decided
+from controller.runtime.journal.sinks import Sink
+from controller.state import ClusterState
+
+_log = logging.getLogger(__name__)
+
+CONFLICTS_MAX: Final = 1000  # keys in conflict that are remembered until the next commit
+
+
+@attrs.define
+class _Gap:
+    """What the sink did not take since it first refused."""
+
+    controller_epoch: int
+    seq: int
+    why: str
+    commits: int = 0
+    rows: int = 0
+
+    def row(self) -> str:
+        first = {"controller_epoch": self.controller_epoch, "seq": self.seq}
+        return unrecorded.gap({"first": first, "commits": self.commits, "rows": self.rows, "why": self.why})
+
+
+class Journal:
+    """The journal of one controller, over all its terms. `sink` None: nothing is written, and nothing is built.
+
+    `lines_written`, `commits_lost` and `rows_lost` only grow; `is_stopped`: the sink refused what it was given last.
+    """
+
+    def __init__(self, sink: Sink | None = None) -> None:
+        self.lines_written = 0
+        self.commits_lost = 0
+        self.rows_lost = 0
+        self._sink = sink
+        self._state: ClusterState | None = None  # of the term that runs
+        self._epoch = 0
+        self._seq = 0
+        self._next_row = 0  # within the seq
+        self._prev: str | None = None
+        self._conflicts: dict[str, int] = {}
+        self._gap: _Gap | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._gap is not None
+
+    def takeover(self, state: ClusterState, seq: int, ts_ms: int) -> None:
+        """A term begins; `seq` is that of the commit that claimed the token. `state`, as loaded, gives the topics' ids
+        until the term ends."""
+        if self._sink is None:
+            return
+        self._state, self._epoch, self._prev = state, state.controller_epoch, None
+        self._conflicts = {}
+        self._sink.begin(self._epoch)
+        missed = [] if self._gap is None else [self._gap.row()]
+        self._number(seq)
+        self._write(ts_ms, [unrecorded.takeover(state), *missed])
+
+    def commit(
+        self, seq: int, ts_ms: int, decided: Iterable[Decided], partition_epoch: Callable[[Partition], int]
+    ) -> None:
+        """The rows of a commit that the store has taken, in the order of the decisions. `partition_epoch`: what a
+        partition has after the commit. Conflicts that were met on the way stand before them."""
+        if self._sink is None or self._state is None:
+            return
+        rows = rows_of(decided, Commit(ts_ms, partition_epoch, self._topic_id))
+        if not rows:
+            return
+        if self._conflicts:
+            rows[:0] = [unrecorded.conflict(key, count) for key, count in self._conflicts.items()]
+            self._conflicts = {}
+        self._number(seq)
+        self._append(ts_ms, rows)
+
+    def conflict(self, key: str, count: int) -> None:
+        """Somebody else was faster at `key`, for the `count`th time: a row of the next commit, or of the term's end."""
+        if self._state is not None and (key in self._conflicts or len(self._conflicts) < CONFLICTS_MAX):
+            self._conflicts[key] = count
+
+    def resigned(self, ts_ms: int, why: str) -> None:
+        """The term is over. Without a term nothing is written."""
+        if self._sink is None or self._state is None:
+            return
+        rows = [unrecorded.conflict(key, count) for key, count in self._conflicts.items()]
+        self._append(ts_ms, [*rows, unrecorded.resigned(why)])
+        self._state, self._conflicts = None, {}
+        self._sink.close()
+
+    def close(self) -> None:
+        """What was written is as safe as the sink makes it, and the sink holds nothing open. May be repeated."""
+        self._state = None
+        if self._sink is not None:
+            self._sink.close()
+
+    def _topic_id(self, name: str) -> str | None:
+        topic = None if self._state is None else self._state.topic(name)
+        return None if topic is None else topic.topic_id
+
+    def _number(self, seq: int) -> None:
+        self._seq, self._next_row = seq, 0
+
+    def _append(self, ts_ms: int, rows: list[str]) -> None:
+        """Write in a term that has begun: what was missed stands before what goes on."""
+        self._write(ts_ms, rows if self._gap is None else [self._gap.row(), *rows])
+
+    def _write(self, ts_ms: int, rows: list[str]) -> None:
+        """Chain the rows and hand them to the sink; the chain moves only if it took them."""
+        assert self._sink is not None
+        prev, built = self._prev, []
+        head = f'{{"epoch":{self._epoch},"seq":{self._seq},"row":'
+        last = self._next_row + len(rows) - 1
+        for row, text in enumerate(rows, self._next_row):
+            link = "" if prev is None else f',"prev":"{prev}"'
+            whole = f',"rows":{len(rows)}' if row == last else ""
+            line = f'{head}{row},"ts":{ts_ms},{text}{whole}{link}}}'.encode("ascii")
+            prev = sha256(line).hexdigest()
+            built.append(line)
+        try:
+            self._sink.write(built)
+        except Exception as error:  # noqa: BLE001 - a full disk, or a callable of the host's: never the controller's end
+            self._missed(error, len(rows))
+        else:
+            self._prev = prev
+            self._next_row = last + 1
+            self._goes_on(len(rows))
+
+    def _missed(self, error: Exception, rows: int) -> None:
+        why = f"{type(error).__name__}: {error}"
+        gap = self._gap
+        if gap is None:
+            gap = self._gap = _Gap(self._epoch, self._seq, why[:500])
+            _log.error("the journal stands still at epoch %d, seq %d: %s", self._epoch, self._seq, why)
+        else:
+            rows -= 1  # the Gap row that was to mark the place is no loss
+        gap.commits += 1
+        gap.rows += rows
+        self.commits_lost += 1
+        self.rows_lost += rows
+
+    def _goes_on(self, rows: int) -> None:
+        self.lines_written += rows
+        if self._gap is not None:
+            _log.warning("the journal goes on; %d commits are missing", self._gap.commits)
+            self._gap = None

@@ -1,0 +1,196 @@
+"""A table keyed by record type: how a record is journalled, as the text of a line from `"event"` on.
+
+* Values are those after the record; a field that does not apply is left out. Ids of brokers are lists of ints.
+* `cause` is the record's own where it has one, else the decision's. `detail` is an object; its members depend on the
+  event.
+* Every record type stands either in the table or among those that are not journalled (a test holds it to that). One that
+  stands in neither is passed over: a journal must not stop the controller.
+"""
+
+# ruff: noqa: ARG001 - functions that stand in one table take the same arguments
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+from controller.model import records as r
+from controller.model.values import Partition
+from controller.runtime.journal.pieces import dump, ids, lists, moves, replica, topic, values, why
+
+
+@attrs.frozen(weakref_slot=False)
+class Decided:
+    """The records of one Decision, and what they do not say themselves: why it was decided, whose request it was, and
+    how many bytes the move that ends here copied (None: nobody knows)."""
+
+    records: Sequence[r.Record]
+    cause: str | None = None
+    request: str | None = None
+    bytes_copied: int | None = None
+
+
+@attrs.frozen(weakref_slot=False)
+class Commit:
+    """What rows need to know of the commit that they belong to. `topic_id`: of a topic by its name, None where there is
+    none such any more."""
+
+    ts_ms: int
+    partition_epoch: Callable[[Partition], int]
+    topic_id: Callable[[str], str | None]
+
+
+Row: TypeAlias = Callable[[str, Any, Decided, Commit], str]
+
+
+# --- partitions
+
+
+def _partition(event: str, record: r.PartitionRecord, decided: Decided, commit: Commit) -> str:
+    after = record.after
+    # A row without a move after it may be the one that ends it: it carries where the move came from.
+    move = after.move or record.before.move
+    values = values(
+        after, commit.topic_id(after.topic), commit.partition_epoch(after), None if move is None else move.origin
+    )
+    cause = decided.cause if record.cause is None else record.cause
+    return f'"event":"{event}",{values}{why(cause, decided.request)}'
+
+
+def _target(event: str, record: r.PartitionRecord, decided: Decided, commit: Commit) -> str:
+    row = _partition(event, record, decided, commit)
+    move = record.after.move
+    return row if move is None or move.deadline_ms is None else f'{row},"detail":{{"deadline_ms":{move.deadline_ms}}}'
+
+
+def _cleared(event: str, record: r.TargetCleared, decided: Decided, commit: Commit) -> str:
+    move = record.before.move
+    started_ms = commit.ts_ms if move is None else move.started_ms
+    copied = "" if decided.bytes_copied is None else f'"bytes_copied":{decided.bytes_copied},'
+    # The move may have been started by another controller, whose clock was ahead of this one's.
+    detail = f'{{{copied}"duration_ms":{max(0, commit.ts_ms - started_ms)}}}'
+    return f'{_partition(event, record, decided, commit)},"detail":{detail}'
+
+
+# --- topics and keys
+
+
+def _topic_row(event: str, topic: str, topic_id: str | None, decided: Decided, detail: str = "") -> str:
+    said = f',"detail":{{{detail}}}' if detail else ""
+    return f'"event":"{event}",{topic(topic, topic_id)}{why(decided.cause, decided.request)}{said}'
+
+
+def _created(event: str, record: r.TopicCreated, decided: Decided, commit: Commit) -> str:
+    detail = f'"assignments":{lists(record.assignments)},"configs":{dump(dict(record.configs))}'
+    return _topic_row(event, record.topic.name, record.topic.topic_id, decided, detail)
+
+
+def _added(event: str, record: r.PartitionsAdded, decided: Decided, commit: Commit) -> str:
+    detail = f'"first":{record.first},"assignments":{lists(record.assignments)}'
+    return _topic_row(event, record.topic.name, record.topic.topic_id, decided, detail)
+
+
+def _found(event: str, record: r.TopicFound, decided: Decided, commit: Commit) -> str:
+    """A foreign topic: what each partition has as R, and the moves that it brought along."""
+    replicas = lists(p.replicas for p in record.partitions)
+    moving = [p for p in record.partitions if p.move is not None]
+    epochs = {p.partition: at.generation for p, at in zip(record.partitions, record.versions.states, strict=True)}
+    moves = moves(moving, lambda _: record.topic.topic_id, lambda p: epochs[p.partition])
+    detail = f'"what":"topic found","assignments":{replicas},"configs":{dump(dict(record.configs))},"moves":{moves}'
+    return _topic_row(event, record.topic.name, record.topic.topic_id, decided, detail)
+
+
+def _changed(event: str, record: r.TopicChanged, decided: Decided, commit: Commit) -> str:
+    """Only an id is given by ourselves: then the key is written again, and nobody else's change is adopted."""
+    event = event if record.before.topic_id == record.after.topic_id else "KeysRewritten"
+    return _topic_row(event, record.after.name, record.after.topic_id, attrs.evolve(decided, cause=record.cause))
+
+
+def _rewritten(event: str, record: r.KeysRewritten, decided: Decided, commit: Commit) -> str:
+    return _topic_row(event, record.topic, commit.topic_id(record.topic), decided)
+
+
+def _key(event: str, topic: str, partition: int | None, detail: str, decided: Decided, commit: Commit) -> str:
+    """A row about the key of a partition, or of a topic."""
+    of = "" if partition is None else f',"partition":{partition}'
+    named = topic(topic, commit.topic_id(topic))
+    return f'"event":"{event}",{named}{of}{why(decided.cause, decided.request)},"detail":{detail}'
+
+
+def _foreign(event: str, record: r.ForeignChange, decided: Decided, commit: Commit) -> str:
+    return _key(event, record.topic, record.partition, dump({"what": record.detail}), decided, commit)
+
+
+def _bad(event: str, record: r.BadKey, decided: Decided, commit: Commit) -> str:
+    said = {"problem": record.problem} if record.problem is not None else {"mended": record.before}
+    return _key(event, record.topic, record.partition, dump(said), decided, commit)
+
+
+# --- brokers and intents
+
+
+def _registered(event: str, record: r.BrokerRegistered, decided: Decided, commit: Commit) -> str:
+    said = record.broker.registration
+    facts = {"broker_epoch": record.broker.epoch, "host": said.host, "port": said.port}
+    detail = dump(facts if said.rack is None else {**facts, "rack": said.rack})
+    return f'"event":"{event}","broker":{said.broker_id}{why(decided.cause, decided.request)},"detail":{detail}'
+
+
+def _left(event: str, record: r.BrokerLeft, decided: Decided, commit: Commit) -> str:
+    why = why(decided.cause, decided.request)
+    detail = f'{{"broker_epoch":{record.broker.epoch}}}'
+    return f'"event":"{event}","broker":{record.broker.broker_id}{why},"detail":{detail}'
+
+
+def _intent(event: str, record: r.DeleteIntended | r.ReplicaDeleted, decided: Decided, commit: Commit) -> str:
+    return f'"event":"{event}",{replica(record.intent)}{why(decided.cause, decided.request)}'
+
+
+def _dropped(event: str, record: r.IntentDropped, decided: Decided, commit: Commit) -> str:
+    return f'"event":"{event}",{replica(record.intent)}{why(record.cause, decided.request)}'
+
+
+TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
+    r.LeaderElected: ("LeaderElected", _partition),
+    r.IsrChanged: ("IsrChanged", _partition),
+    r.TargetSet: ("TargetSet", _target),
+    r.TargetReplaced: ("TargetReplaced", _target),
+    r.ReplicasGrown: ("ReplicasGrown", _partition),
+    r.ReplicasChanged: ("ReplicasChanged", _partition),
+    r.TargetCleared: ("TargetCleared", _cleared),
+    r.IsrShrunk: ("IsrShrunk", _partition),
+    r.StateFound: ("ForeignChange", _partition),
+    r.TopicCreated: ("TopicCreated", _created),
+    r.PartitionsAdded: ("PartitionsAdded", _added),
+    r.TopicFound: ("ForeignChange", _found),
+    r.TopicChanged: ("ForeignChange", _changed),
+    r.KeysRewritten: ("KeysRewritten", _rewritten),
+    r.BrokerRegistered: ("BrokerRegistered", _registered),
+    r.BrokerLeft: ("BrokerLeft", _left),
+    r.DeleteIntended: ("DeleteIntended", _intent),
+    r.ReplicaDeleted: ("ReplicaDeleted", _intent),
+    r.IntentDropped: ("IntentDropped", _dropped),
+    r.ForeignChange: ("ForeignChange", _foreign),
+    r.BadKey: ("BadKey", _bad),
+}
+
+NOT_JOURNALLED: Final = frozenset({r.DeathWorkedOff, r.DiskGone, r.KeyVersionFound})
+"""Bookkeeping of the loop: what follows from it has rows of its own. DiskGone is a broker's word, kept in memory only."""
+
+
+def rows(decided: Iterable[Decided], commit: Commit) -> list[str]:
+    """A text per row of a commit, in the order of the records. Records without any row give one KeysRewritten, so that
+    a seq is missing only where nothing happened or lines were lost."""
+    texts: list[str] = []
+    first: Decided | None = None
+    for one in decided:
+        first = one if first is None and one.records else first
+        for record in one.records:
+            entry = TABLE.get(type(record))
+            if entry is not None:
+                texts.append(entry[1](entry[0], record, one, commit))
+    if not texts and first is not None:
+        texts.append(f'"event":"KeysRewritten"{why(first.cause, first.request)}')
+    return texts

@@ -1,0 +1,37 @@
+"""Rows without a record: a term begins and ends, somebody else was faster, lines are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller.runtime.journal.pieces import dump, moves, replica, why
+from controller.state import ClusterState
+
+
+def takeover(state: ClusterState) -> str:
+    """The first line of a term: who, counts, and the present state of everything in flight."""
+    in_flight = moves(state.moving(), lambda name: topic_id(state, name), state.partition_epoch)
+    intents = ",".join(f"{{{replica(i)}}}" for broker in state.intents.brokers() for i in state.intents.of(broker))
+    counts = (
+        f'"controller_id":{state.controller_id},"brokers":{len(state.brokers)},"topics":{len(state.topics)},'
+        f'"partitions":{len(state.rows)},"unreadable_keys":{len(state.problems)}'
+    )
+    return f'"event":"Takeover","detail":{{{counts},"moves":{in_flight},"intents":[{intents}]}}'
+
+
+def topic_id(state: ClusterState, name: str) -> str | None:
+    topic = state.topic(name)
+    return None if topic is None else topic.topic_id
+
+
+def resigned(cause: str) -> str:
+    return f'"event":"Resigned"{why(cause, None)}'
+
+
+def conflict(key: str, count: int) -> str:
+    """`count`: how often in a row somebody else was faster at this key."""
+    return f'"event":"Conflict","detail":{dump({"key": key, "count": count})}'
+
+
+def gap(detail: Mapping[str, object]) -> str:
+    return f'"event":"Gap","detail":{dump(detail)}'

@@ -1,0 +1,95 @@
+"""Records, marks and replies as the lines of a transcript."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from controller.model import records as r
+from controller.model.errors import ApiError
+from controller.model.requests import ReassignmentAnswer, TopicDescription
+from controller.model.values import DeleteIntent, Partition
+from controller.state import ClusterState
+from tests.rules.world import Ran
+
+_LEFT_OUT = ("before", "configs", "versions", "found")
+
+
+def lines(state: ClusterState, ran: Ran) -> Iterator[str]:
+    """What one command left, line by line; `nothing` where it left nothing."""
+    told = [_record(record) for record in ran.records]
+    if ran.batch.marks:
+        told.append("dirty: " + ", ".join(_mark(state, kind, of) for kind, of in ran.batch.marks))
+    if late := [topic for topic in ran.batch.late_topics if ("topic", topic) not in ran.batch.marks]:
+        told.append("late: " + ", ".join(f"topic {topic}" for topic in late))
+    if ran.reply is not None:
+        told.append("-> " + _reply(ran.reply))
+    return iter(told or ["nothing"])
+
+
+def describe(p: Partition) -> str:
+    """`R [1,2] I [1,2] T [3] leader 1 epoch 4`, and what is not as usual."""
+    words = [f"R {_ids(p.replicas)} I {_ids(p.isr)} T {_ids(p.target_replicas) if p.move else '-'}"]
+    words.append(f"leader {p.leader} epoch {p.leader_epoch}")
+    if p.move and p.move.deadline_ms is not None:
+        words.append(f"deadline {p.move.deadline_ms}")
+    if p.status_code:
+        words.append(f"status {p.status_code}")
+    if p.leader_recovery_state:
+        words.append("recovering")
+    if p.extra:
+        words.append(f"extra {dict(p.extra)}")
+    return " ".join(words)
+
+
+def _ids(ids: tuple[int, ...] | None) -> str:
+    return "[" + ",".join(map(str, ids or ())) + "]"
+
+
+def _record(record: r.Record) -> str:
+    name = type(record).__name__
+    if isinstance(record, r.PartitionRecord):
+        cause = f" ({record.cause})" if record.cause else ""
+        return f"{name} {record.after.tp} {describe(record.after)}{cause}"
+    if isinstance(record, (r.DeleteIntended, r.ReplicaDeleted, r.IntentDropped)):
+        cause = f" ({record.cause})" if isinstance(record, r.IntentDropped) else ""
+        return f"{name} {_intent(record.intent)}{cause}"
+    if isinstance(record, (r.BrokerRegistered, r.BrokerLeft)):
+        rack = f" rack {record.broker.rack}" if record.broker.rack else ""
+        return f"{name} {record.broker.broker_id} epoch {record.broker.epoch}{rack}"
+    if isinstance(record, r.KeyVersionFound):
+        return f"{name} {record.topic} {record.partition} version {record.found.version}"
+    values = attrs.asdict(record, recurse=False)
+    return " ".join([name, *(_value(value) for field, value in values.items() if field not in _LEFT_OUT)])
+
+
+def _value(value: object) -> str:
+    if isinstance(value, r.Topic):
+        extra = f" extra {dict(value.extra)}" if value.extra else ""
+        return f"{value.name} {value.topic_id or 'without id'}{extra}"
+    if isinstance(value, tuple):
+        return " ".join(describe(one) if isinstance(one, Partition) else _ids(one) for one in value)
+    return str(value)
+
+
+def _intent(intent: DeleteIntent) -> str:
+    return f"{intent.topic}-{intent.partition} on {intent.broker} epoch {intent.leader_epoch}"
+
+
+def _mark(state: ClusterState, kind: str, of: object) -> str:
+    if kind == "state" and isinstance(of, int):
+        row = state.rows[of]
+        return f"state {row.tp if row else of}"
+    return f"{kind} {'/'.join(map(str, of)) if isinstance(of, tuple) else of}"
+
+
+def _reply(reply: object) -> str:
+    if isinstance(reply, ApiError):
+        return f"{reply.code.name} {reply.code.value}: {reply.message}"
+    if isinstance(reply, ReassignmentAnswer):
+        target = "-" if reply.target_replicas is None else _ids(reply.target_replicas)
+        return f"R {_ids(reply.replicas)} T {target} origin {_ids(reply.origin)}"
+    if isinstance(reply, TopicDescription):
+        return f"{reply.name} {reply.topic_id} " + " ".join(_ids(replicas) for replicas in reply.assignments)
+    return repr(reply)

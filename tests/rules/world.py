@@ -1,0 +1,130 @@
+"""A controller without store or threads: the real state and the real machine, committed after every command.
+
+`World.run` decides an event and everything that follows from it, each held against the invariants and undone and done
+again, so that every test that uses a World tests `undo_to` as well.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+
+import attrs
+
+from controller.machine import decide, step
+from controller.model.events import BrokerCame, BrokerGone, Decision, Event
+from controller.model.records import KeyVersion, Record
+from controller.model.values import Broker, BrokerRegistration, Move, Partition, Replicas, Settings, Topic
+from controller.state import Batch, ClusterState, start_batch, undo_to
+from controller.state.rows import Admitted
+from tests.rules.invariants import check_records, check_state
+from tests.state.snapshot import snapshot
+
+EXPANDED_MAX = 10_000
+
+
+@attrs.define
+class Ran:
+    """What became of one event: the answer to it, and every record of it and of what followed."""
+
+    reply: object
+    records: list[Record]
+    batch: Batch
+
+
+class World:
+    """A cluster under one controller. Commits never fail; time stands still until `now_ms` is set."""
+
+    def __init__(self, settings: Settings | None = None, *, is_checked: bool = True) -> None:
+        self.state = ClusterState(1, 7, settings or Settings())
+        self.now_ms = 1000
+        self._seq = 0
+        self._is_checked = is_checked
+
+    # --- what stands in the store
+
+    def plant_broker(self, broker_id: int, rack: str | None = None, epoch: int = 1) -> None:
+        """A live broker that was admitted by an earlier term."""
+        self.state.brokers[broker_id] = Broker(BrokerRegistration(broker_id, rack=rack), epoch)
+        self.state.admitted[broker_id] = Admitted(1, epoch)
+
+    def plant_topic(self, name: str, topic_id: str | None = None, configs: Mapping[str, str] | None = None) -> None:
+        row = self.state.add_topic(Topic(name, f"id-of-{name}" if topic_id is None else topic_id), dict(configs or {}))
+        row.version, row.generation, row.config_version = 1, 0, int(bool(configs))
+
+    def plant(self, partition: Partition) -> Partition:
+        """The next partition of a topic; the topic comes with its first one."""
+        if self.state.topic(partition.topic) is None:
+            self.plant_topic(partition.topic)
+        assert partition.partition == self.state.partition_count(partition.topic)
+        written = (1, 0) if partition.has_state else (0, -1)
+        self.state.add_partition(self.state.topics[partition.topic], partition, *written)
+        return partition
+
+    def plant_move(self, topic: str, replicas: Replicas, isr: Replicas, target: Replicas) -> Partition:
+        """Partition 0 of a topic, on the move from `replicas`, led by the first of `isr`."""
+        grown = replicas + tuple(b for b in target if b in isr and b not in replicas)
+        return self.plant(Partition(topic, 0, grown, isr, isr[0], 3, Move(target, replicas, 500)))
+
+    # --- what happens
+
+    def run(self, event: Event) -> Ran:
+        """Decide `event` and all that follows, commit it. AssertionError where an invariant is broken."""
+        first: Decision | None = None
+        waiting = deque([event])
+        for _ in range(EXPANDED_MAX):
+            if not waiting:
+                break
+            decision = self.decide(waiting.popleft())
+            first = first or decision
+            waiting.extend(decision.expand)
+        assert first is not None and not waiting, "events that follow never end"
+        records = self.state.batch.records()
+        if self._is_checked:
+            check_state(self.state)
+        return Ran(first.reply, records, self.commit())
+
+    def decide(self, event: Event) -> Decision:
+        """One Decision, applied, undone and applied again."""
+        if not self._is_checked:
+            return step(self.state, event)
+        check_records(self.state, decide(self.state, event).records)
+        before, length = snapshot(self.state), len(self.state.batch)
+        decision = step(self.state, event)
+        after = snapshot(self.state)
+        undo_to(self.state, length)
+        assert snapshot(self.state) == before, f"undone, {event} leaves a trace"
+        again = step(self.state, event)
+        same = (again.records, again.expand) == (decision.records, decision.expand) and snapshot(self.state) == after
+        assert same, f"{event} is decided otherwise the second time"
+        return decision
+
+    def commit(self) -> Batch:
+        """The batch is in the store: keys have new versions, intents have a key."""
+        self._seq += 1
+        state, done = self.state, start_batch(self.state)
+        for kind, of in done.marks:
+            if kind == "state" and isinstance(of, int):
+                at = KeyVersion(state.versions[of], state.generations[of])
+                state.versions[of], state.generations[of] = at.version + 1, at.generation + 1
+            elif kind == "topic" and isinstance(of, str):
+                state.topics[of].version += 1
+                state.topics[of].generation += 1
+            elif kind == "admitted" and isinstance(of, int) and of in state.brokers:
+                state.admitted[of] = Admitted(self._seq, state.brokers[of].epoch)
+            elif kind == "intents" and isinstance(of, int):
+                state.intents.durable(of, self._seq, 1)
+            elif kind == "intents done" and isinstance(of, tuple):
+                state.intents.keys.pop((of[0], of[1]))
+        return done
+
+    def die(self, broker: int) -> Ran:
+        return self.run(BrokerGone(self.now_ms, broker, self.state.brokers[broker].epoch))
+
+    def come(self, broker: int, rack: str | None = None, epoch: int = 2) -> Ran:
+        return self.run(BrokerCame(self.now_ms, Broker(BrokerRegistration(broker, rack=rack), epoch)))
+
+    def partition(self, topic: str, partition: int = 0) -> Partition:
+        found = self.state.partition(topic, partition)
+        assert found is not None, f"no partition {topic}-{partition}"
+        return found
