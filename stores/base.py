@@ -264,8 +264,8 @@ class Corrupt(StoreError, ValueError):
 
 
 class Subscription(abc.ABC):
-    """An ordered stream of hints and session events. Bounded: an overflow drops what is queued and gives one Resync
-    per prefix. Use from one thread at a time."""
+    """An ordered stream of hints and session events. Bounded: an overflow drops the hints that are queued (session
+    events stay) and gives one Resync per prefix. Use from one thread at a time, `close` from any."""
 
     @abc.abstractmethod
     def add(self, prefix: str, depth: Depth, cursor: int | None = None) -> None:
@@ -277,7 +277,8 @@ class Subscription(abc.ABC):
 
     @abc.abstractmethod
     def poll(self, timeout_s: float) -> StoreEvent | None:
-        """The next event, or None after `timeout_s` (0: at once) or once closed. Raises nothing but Closed."""
+        """The next event, or None after `timeout_s` (0: at once) or once this stream was closed. Raises nothing but
+        Closed, once the store was closed."""
 
     @abc.abstractmethod
     def close(self) -> None:
@@ -335,15 +336,19 @@ class MetadataStore(abc.ABC):
     @abc.abstractmethod
     def subscribe(self, prefix: str, depth: Depth, cursor: int | None = None) -> Subscription:
         """Open a stream. Its first event is Resync(prefix, "initial"); what is written after the call, or after the
-        snapshot that gave `cursor`, is hinted."""
+        snapshot that gave `cursor`, is hinted. Never waits for the server: it may be called while the session is
+        suspended, and the first event comes when watching has begun. Raises Closed."""
 
     @abc.abstractmethod
     def another_session(self) -> MetadataStore:
-        """A second client of the same server and root, over a connection and with a session of its own."""
+        """A second client of the same server and root, over a connection and with a session of its own. Raises
+        Unavailable if the server does not answer, Closed."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """End the session: its ephemeral keys go. Idempotent. Calls under way and later ones raise Closed."""
+        """End the session: its ephemeral keys go, at once if the server can be reached, else when the session times
+        out. Idempotent, never waits long. Later calls raise Closed; calls under way end with their answer, with Closed
+        or with OutcomeUnknown."""
 
 
 _SEGMENTS: Final = re.compile(r"(?:/[A-Za-z0-9._<>-]+)+")

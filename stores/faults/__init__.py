@@ -17,7 +17,8 @@ from stores.faults.plan import (
     Rule,
     at_commit,
 )
-from stores.faults.store import Breakable, FaultStore, FaultSubscription
+from stores.faults.store import Breakable, FaultStore
+from stores.faults.stream import FaultSubscription
 
 __all__ = [
     "Breakable",

@@ -169,15 +169,15 @@ class MemoryServer:
             write_image(target, image)
 
     def close(self) -> None:
-        """Save if there is a `file`, and close every client. Idempotent."""
+        """Close every client, and save if there is a `file`. Idempotent."""
         with self.lock:
             if self._closed:
                 return
             self._closed = True
-            if self.file is not None:
-                self.save()
             for link in list(self._links.values()):
                 self.end(link)
+        if self.file is not None:
+            self.save()  # not under the lock: `save` takes its own first, and a file may be slow
 
     # What clients call
 
@@ -246,8 +246,9 @@ class MemoryServer:
             if link.connected:
                 self._links.pop(link.session_id, None)
                 self.watches.hint(self.table.drop_owner(link.session_id))
-            if self.file is not None and not self._closed and all(other.closed for other in self._links.values()):
-                self.save()
+            last = not self._closed and all(other.closed for other in self._links.values())
+        if last and self.file is not None:
+            self.save()
 
     def next_expiry_s(self) -> float:
         """In how many seconds by the clock the next session of a cut client ends."""

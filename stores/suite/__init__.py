@@ -16,7 +16,7 @@ Each case says in one sentence what it holds. It fails by AssertionError or by t
 needed, and none is imported.
 """
 
-from stores.suite import commits, elections, kv, outcomes, registers, sessions, snapshots, watches
+from stores.suite import commits, elections, kv, outcomes, registers, sessions, snapshots, streams, watches
 from stores.suite.backend import CASES, Backend, Case, Hook
 from stores.suite.checker import Operation, unlinearizable
 
@@ -36,6 +36,7 @@ __all__ = [
     "registers",
     "sessions",
     "snapshots",
+    "streams",
     "unlinearizable",
     "watches",
 ]

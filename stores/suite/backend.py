@@ -249,6 +249,15 @@ def hints(event: StoreEvent, key: str) -> bool:
     return event == Changed(key) or (isinstance(event, Resync) and event.prefix in (key, *_above(key)))
 
 
+def strike(missing: set[str], event: StoreEvent) -> bool:
+    """Take out of `missing` what `event` hints at; whether nothing is missing any more."""
+    if isinstance(event, Changed):
+        missing.discard(event.key)
+    elif isinstance(event, Resync):
+        missing.clear()
+    return not missing
+
+
 def await_hint(backend: Backend, stream: Subscription, key: str) -> list[StoreEvent]:
     """Wait until the stream makes its reader look at `key`."""
     return events_until(backend, stream, f"a hint at {key}", lambda event: hints(event, key))

@@ -21,6 +21,7 @@ EXPECTED = {
 
 _counts: dict[str, Counter[str]] = {binding.name: Counter() for binding in BINDINGS}
 
+
 @pytest.fixture(autouse=True)
 def eager_switching() -> Iterator[None]:
     """Threads change every 50 us instead of every 5 ms, so that the clients of a case really run into each other."""

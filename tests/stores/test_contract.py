@@ -12,6 +12,7 @@ from stores import (
     Invalid,
     InvalidKey,
     MemoryStore,
+    Op,
     OutcomeUnknown,
     Put,
     SessionExpired,
@@ -36,7 +37,7 @@ def test_good_keys(key: str) -> None:
     check_key(key)
 
 
-@pytest.mark.parametrize("key", ["", "/", "a", "/a/", "//a", "/a//b", "/.", "/..", "/a/./b", "/a/../b", "/a b", "/é", 7])
+@pytest.mark.parametrize("key", ["", "/", "a", "/a/", "//a", "/a//b", "/.", "/..", "/a/./b", "/a/../b", "/a b", 7])
 def test_bad_keys(key: object) -> None:
     """What is no key is refused with the key in the error, where it is a text."""
     with pytest.raises(InvalidKey) as caught:
@@ -56,7 +57,7 @@ def test_bytes_of_a_commit_are_counted_by_key_and_value() -> None:
     put = Put("/abc", b"12345", ABSENT)
     assert op_bytes(put) == OP_BYTES_FIXED + 9
     assert op_bytes(Check("/abc", PRESENT)) == op_bytes(Delete("/abc", PRESENT)) == OP_BYTES_FIXED + 4
-    ops = [put, Check("/d", PRESENT)]
+    ops: list[Op] = [put, Check("/d", PRESENT)]
     size = sum(op_bytes(op) for op in ops)
     check_ops(ops, MemoryStore(commit_bytes_max=size).capabilities)
     with pytest.raises(TooLarge, match=f"{size} bytes"):
@@ -66,9 +67,7 @@ def test_bytes_of_a_commit_are_counted_by_key_and_value() -> None:
 def test_duplicates_name_the_key() -> None:
     """Of duplicate keys the error names the one that stands there twice."""
     with pytest.raises(Invalid) as caught:
-        check_ops(
-            [Check("/a", PRESENT), Check("/b", Version(1)), Put("/b", b"", PRESENT)], MemoryStore().capabilities
-        )
+        check_ops([Check("/a", PRESENT), Check("/b", Version(1)), Put("/b", b"", PRESENT)], MemoryStore().capabilities)
     assert caught.value.key == "/b"
 
 
@@ -89,7 +88,7 @@ def test_expectations_read_as_words() -> None:
 
 
 def test_open_store_in_memory() -> None:
-    """ "memory:" opens a store of its own each time."""
+    """A store of its own is opened each time by "memory:", which names no file."""
     one, two = open_store("memory:"), open_store("memory:")
     one.commit([Put("/a", b"1", ABSENT)], timeout_s=1)
     assert two.get("/a", timeout_s=1) is None

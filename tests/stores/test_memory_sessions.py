@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from stores import (
@@ -67,7 +69,7 @@ def test_options_go_to_a_new_server_only(server: MemoryServer) -> None:
 
 
 @pytest.mark.parametrize("option", [{"versioning": "none"}, {"session_timeout_s": 0}, {"queue_events_max": -1}])
-def test_bad_options(option: dict[str, object]) -> None:
+def test_bad_options(option: dict[str, Any]) -> None:
     """Options that make no sense are Invalid when the server is made."""
     with pytest.raises(Invalid):
         MemoryStore(**option)
@@ -302,4 +304,3 @@ def test_names_are_hinted_at_up_to_the_first_known_parent(server: MemoryServer) 
         store.commit([Delete(entry.key, entry.version)], timeout_s=1)
     hints = [drain(stream) for stream in streams.values()]
     assert hints == [[Changed("/a")], [Changed("/a/b")], [Changed("/a/b/c"), Changed("/a/b/d")]]
-

@@ -1,0 +1,37 @@
+"""Election, fencing and finding out what happened: written once, above the contract of `stores.base`.
+
+Rules
+* To lead is to hold `/controller` (ephemeral) under a controller epoch that only this election wrote. Epochs rise.
+* Every commit of a leader begins with the same two ops: Check `/controller_epoch` at the version of its election, and
+  Put `/kedge/commit`, the commit token, at the version that the previous commit left. The first fails as soon as
+  somebody else was elected; the second makes commits serial, so that of two sendings of one commit only one succeeds.
+* The token's `seq` goes on from term to term and never restarts; the first commit of a term claims the token.
+* Whether a commit whose reply was lost was applied is read from the token, over a fresh session, and never guessed.
+* Nothing here waits or sleeps: what is retryable goes to the caller, who has a deadline and a clock.
+"""
+
+from stores.recipes.election import Term, decode_epoch, elect
+from stores.recipes.fence import FENCE_OPS, Attempt, Fence, Outcome, Resolution, is_fence_conflict, resolve
+from stores.recipes.leftover import reap_own_leftover
+from stores.recipes.sequence import Appended, append_sequence
+from stores.recipes.token import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
+
+__all__ = [
+    "EPOCH_KEY",
+    "FENCE_OPS",
+    "LEADER_KEY",
+    "TOKEN_KEY",
+    "Appended",
+    "Attempt",
+    "Fence",
+    "Outcome",
+    "Resolution",
+    "Term",
+    "Token",
+    "append_sequence",
+    "decode_epoch",
+    "elect",
+    "is_fence_conflict",
+    "reap_own_leftover",
+    "resolve",
+]

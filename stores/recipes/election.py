@@ -1,0 +1,120 @@
+"""Standing for election."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import attrs
+import tenacity
+
+from stores.base import (
+    ABSENT,
+    Commit,
+    Conflict,
+    Corrupt,
+    Entry,
+    Expect,
+    MetadataStore,
+    OutcomeUnknown,
+    Put,
+    Version,
+)
+from stores.recipes.token import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
+
+_EPOCH_MAX: Final = 2**31 - 2  # Kafka's requests carry it as an int32, and the next one must still fit
+_DECIMAL: Final = re.compile(rb"[0-9]{1,19}")
+
+
+@attrs.frozen
+class Term:
+    """What a won election gives: the epoch, the version of EPOCH_KEY, and the token as the term before left it (None,
+    ABSENT: nobody ever committed). No commit of an older term can change that token any more."""
+
+    controller_epoch: int
+    epoch_version: Version
+    token: Token | None
+    token_version: Expect
+
+
+def decode_epoch(value: bytes) -> int:
+    """The controller epoch in the value of EPOCH_KEY, decimal text. Raises Corrupt."""
+    if _DECIMAL.fullmatch(value) is None or int(value) > _EPOCH_MAX:
+        raise Corrupt(f"{EPOCH_KEY}: not a controller epoch: {value!r:.100}", key=EPOCH_KEY)
+    return int(value)
+
+
+def elect(store: MetadataStore, leader_value: bytes, nonce: str, timeout_s: float) -> Term | None:
+    """Stand for election once: afterwards the session of `store` holds LEADER_KEY under a new epoch, or the answer is
+    None because somebody else holds it (perhaps a former session of ourselves: see `reap_own_leftover`).
+
+    One commit writes both keys. If its reply is lost, the keys are read: ours, or the same is sent again; only one of
+    the two can succeed. A key that this very session holds from a term that was given up is taken over, under a higher
+    epoch. The new epoch is above that of EPOCH_KEY and that of the token. `nonce` names this candidacy in errors.
+
+    `timeout_s` is for each call to the store, of which there are at most 15. Raises Corrupt if EPOCH_KEY or TOKEN_KEY
+    holds something else (nothing is written then: a human has to look), OutcomeUnknown if the last reply was lost, too,
+    and whatever else the store raises. After an error we may hold the key without knowing; standing again is right.
+    At most one `elect` at a time per store object.
+    """
+    candidacy = _Candidacy(store, leader_value, nonce, timeout_s)
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type((OutcomeUnknown, Conflict)),
+        stop=tenacity.stop_after_attempt(3),
+        sleep=lambda _: None,
+        reraise=True,
+    )
+    try:
+        return retrying(candidacy.stand)
+    except Conflict:
+        return None
+
+
+@attrs.define
+class _Candidacy:
+    """One call of `elect`, which may send its commit more than once."""
+
+    store: MetadataStore
+    leader_value: bytes
+    nonce: str
+    timeout_s: float
+    epoch_sent: int | None = None  # the epoch of a commit whose outcome is not known
+
+    def stand(self) -> Term | None:
+        leader = self._read(LEADER_KEY)
+        if leader is not None and leader.owner != self.store.session.session_id:
+            return None
+        epoch, token = self._read(EPOCH_KEY), self._token()[0]
+        epoch_now = 0 if epoch is None else decode_epoch(epoch.value)
+        if epoch is not None and leader is not None and epoch_now == self.epoch_sent:
+            return self._term(epoch_now, epoch.version)
+        epoch_new = max(epoch_now, 0 if token is None else token.controller_epoch) + 1
+        self.epoch_sent = epoch_new
+        commit = self._commit(leader, epoch, epoch_new)
+        epoch_version = commit.versions[1]
+        assert epoch_version is not None  # a Put always has one
+        return self._term(epoch_new, epoch_version)
+
+    def _commit(self, leader: Entry | None, epoch: Entry | None, epoch_new: int) -> Commit:
+        if epoch_new > _EPOCH_MAX:
+            raise Corrupt(f"{EPOCH_KEY}: no controller epoch is left above {epoch_new - 1}", key=EPOCH_KEY)
+        ops = (
+            Put(LEADER_KEY, self.leader_value, ABSENT if leader is None else leader.version, ephemeral=True),
+            Put(EPOCH_KEY, b"%d" % epoch_new, ABSENT if epoch is None else epoch.version),
+        )
+        try:
+            return self.store.commit(ops, timeout_s=self.timeout_s)
+        except OutcomeUnknown as error:
+            raise OutcomeUnknown(f"candidacy {self.nonce} for epoch {epoch_new}: {error}", key=LEADER_KEY) from error
+
+    def _term(self, epoch: int, epoch_version: Version) -> Term:
+        # The token is read after the epoch was won: from here on no older term can move it.
+        token, token_version = self._token()
+        return Term(epoch, epoch_version, token, token_version)
+
+    def _token(self) -> tuple[Token | None, Expect]:
+        entry = self._read(TOKEN_KEY)
+        return (None, ABSENT) if entry is None else (Token.decode(entry.value), entry.version)
+
+    def _read(self, key: str) -> Entry | None:
+        return self.store.get(key, sync=True, timeout_s=self.timeout_s)

@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import random
+from typing import Literal
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stores import Changed, Conflict, Depth, MemoryStore, MetadataStore, Resync
+from stores.suite import Backend, Hook, Operation, unlinearizable
+from stores.suite.backend import events_until, eventually, hints, raises
+from stores.suite.checker import UNKNOWN_END, Undecided
+
+Kind = Literal["read", "write", "cas", "miss"]
+
+
+def op(kind: Kind, value: bytes | None, start: float, end: float, expected: bytes | None = None) -> Operation:
+    return Operation("r", kind, value, start, end, expected)
+
+
+def test_a_plain_sequence_is_linearizable() -> None:
+    """Operations one after another that tell the truth are explained."""
+    history = [op("read", None, 1, 2), op("write", b"1", 3, 4), op("read", b"1", 5, 6), op("cas", b"2", 7, 8, b"1")]
+    assert unlinearizable([*history, op("miss", None, 9, 10, b"1"), op("read", b"2", 11, 12)]) is None
+
+
+def test_a_stale_read_is_rejected() -> None:
+    """A read that began after a write had ended must not find the value before it."""
+    assert unlinearizable([op("write", b"1", 1, 2), op("read", None, 3, 4)]) == "r"
+    assert unlinearizable([op("write", b"1", 1, 3), op("read", None, 2, 4)]) is None
+
+
+def test_a_read_that_goes_back_is_rejected() -> None:
+    """Once a read found a concurrent write, a later read must not find the old value again."""
+    write = op("write", b"1", 1, 10)
+    assert unlinearizable([write, op("read", b"1", 2, 3), op("read", None, 4, 5)]) == "r"
+    assert unlinearizable([write, op("read", None, 2, 3), op("read", b"1", 4, 5)]) is None
+
+
+def test_a_lost_update_is_rejected() -> None:
+    """Two compare-and-sets on one value cannot both succeed."""
+    history = [op("write", b"0", 1, 2), op("cas", b"1", 3, 6, b"0"), op("cas", b"2", 4, 7, b"0")]
+    assert unlinearizable(history) == "r"
+
+
+def test_a_false_conflict_is_rejected() -> None:
+    """A compare-and-set that was refused though the value was the expected one all the time is not explained."""
+    assert unlinearizable([op("write", b"0", 1, 2), op("miss", None, 3, 4, b"0")]) == "r"
+
+
+def test_an_unknown_outcome_may_be_either_and_late() -> None:
+    """A write without an end may never take effect, or take effect long after its start; not before it."""
+    write = op("write", b"1", 3, UNKNOWN_END)
+    assert unlinearizable([write, op("read", None, 5, 6)]) is None
+    assert unlinearizable([write, op("read", None, 5, 6), op("read", b"1", 7, 8)]) is None
+    assert unlinearizable([write, op("read", b"1", 1, 2)]) == "r"
+
+
+def test_registers_are_independent() -> None:
+    """The name of the broken register is given."""
+    good = attrs.evolve(op("write", b"1", 1, 2), register="a")
+    bad = [attrs.evolve(o, register="b") for o in (op("write", b"1", 1, 2), op("read", None, 3, 4))]
+    assert unlinearizable([good]) is None
+    assert unlinearizable([good, *bad]) == "b"
+
+
+def simulated(seed: int, steps: int = 300, clients: int = 4) -> list[Operation]:
+    """A history that is linearizable by construction: each operation takes effect at one drawn instant."""
+    chance = random.Random(seed)
+    free = [0.0] * clients
+    planned: list[tuple[float, float, float, int]] = []
+    for number in range(steps):
+        client = number % clients
+        start = free[client] + chance.random()
+        effect = start + chance.random() * 3
+        end = effect + chance.random() * 3
+        free[client] = end
+        planned.append((effect, start, end, number))
+    value: bytes | None = None
+    seen: list[bytes | None] = [None]
+    history: list[Operation] = []
+    for _effect, start, end, number in sorted(planned):
+        draw = chance.random()
+        new = b"%d" % number
+        if draw < 0.5:
+            history.append(op("read", value, start, end))
+            seen.append(value)
+        elif draw < 0.7:
+            unknown = chance.random() < 0.1
+            history.append(op("write", new, start, UNKNOWN_END if unknown else end))
+            value = new
+        else:
+            expected = chance.choice(seen[-3:])
+            if expected == value:
+                history.append(op("cas", new, start, end, expected))
+                value = new
+            else:
+                history.append(op("miss", None, start, end, expected))
+    return history
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_good_histories_pass_and_seeded_faults_are_found(seed: int) -> None:
+    """300 operations of 4 clients pass; with one read made stale, or one update lost, the same history is rejected."""
+    history = simulated(seed)
+    assert unlinearizable(history) is None
+    chance = random.Random(seed)
+    assert unlinearizable(_with_stale_read(history, chance)) == "r"
+    assert unlinearizable(_with_lost_update(history, chance)) == "r"
+
+
+def _with_stale_read(history: list[Operation], chance: random.Random) -> list[Operation]:
+    """A read that finds a value which was overwritten, for all to see, before it began."""
+    reads = [o for o in history if o.kind == "read" and o.value is not None]
+    victim = chance.choice(reads[len(reads) // 2 :])
+    old = next(o.value for o in reads if o.value != victim.value and o.end < victim.start)
+    return [attrs.evolve(o, value=old) if o is victim else o for o in history]
+
+
+def _with_lost_update(history: list[Operation], chance: random.Random) -> list[Operation]:
+    """A second compare-and-set that found what another had replaced already."""
+    victim = chance.choice([o for o in history if o.kind == "cas"])
+    end = max(o.end for o in history if o.end != UNKNOWN_END)
+    return [*history, attrs.evolve(victim, value=b"lost", start=end + 1, end=end + 2)]
+
+
+@given(st.integers(0, 10_000))
+def test_simulated_histories_are_always_explained(seed: int) -> None:
+    """The search never rejects a history that has an order by construction."""
+    assert unlinearizable(simulated(seed, 60)) is None
+
+
+def test_a_search_that_grows_too_large_says_so() -> None:
+    """Too many unfinished writes at once leave the question open: Undecided, not an answer and not a full memory."""
+    writes = [op("write", b"%d" % number, 0, UNKNOWN_END) for number in range(24)]
+    with pytest.raises(Undecided, match="25 operations"):
+        unlinearizable([*writes, op("read", b"never written", 1, 2)], states_max=1000)
+
+
+class Hurried(Backend):
+    """A harness whose deadlines are over at once."""
+
+    name = "hurried"
+    wait_s = 0.05
+
+    def open(self) -> MetadataStore:
+        return MemoryStore()
+
+    def close(self) -> None:
+        pass
+
+
+def test_waiting_fails_with_what_was_waited_for() -> None:
+    """A deadline that passes is a failed assertion which names the backend and the thing."""
+    backend = Hurried()
+    with pytest.raises(AssertionError, match=r"hurried: not within 0.05 s: nothing"):
+        eventually(backend, "nothing", lambda: False)
+    stream = backend.open().subscribe("/a", Depth.SELF)
+    with pytest.raises(AssertionError, match=r"hurried: .*initial"):
+        events_until(backend, stream, "nothing", lambda _: False)
+
+
+def test_a_hook_that_is_not_there_is_not_called() -> None:
+    """The hooks of a harness that declares none are not implemented."""
+    backend = Hurried()
+    store = backend.open()
+    calls = (
+        lambda: backend.expire(store),
+        lambda: backend.disconnect(store),
+        lambda: backend.reconnect(store),
+        lambda: backend.outlive(store),
+        lambda: backend.blackout(store),
+        backend.restart,
+        backend.compact,
+    )
+    assert len(calls) > len(Hook)
+    for call in calls:
+        with pytest.raises(NotImplementedError):
+            call()
+
+
+def test_raises_fails_where_nothing_is_raised() -> None:
+    """The suite's own `raises` fails without the error, and lets any other one through."""
+    with pytest.raises(AssertionError, match="Conflict should have been raised"), raises(Conflict):
+        pass
+    with pytest.raises(KeyError), raises(Conflict):
+        raise KeyError
+
+
+def test_what_counts_as_a_hint() -> None:
+    """A hint at the key itself, or a Resync of it or of what stands above it."""
+    assert hints(Changed("/a/b"), "/a/b")
+    assert not hints(Changed("/a"), "/a/b")
+    assert all(hints(Resync(prefix, "x"), "/a/b") for prefix in ("/", "/a", "/a/b"))
+    assert not hints(Resync("/a/b/c", "x"), "/a/b")
