@@ -20,7 +20,7 @@ import attrs
 
 from controller.model.values import Partition
 from controller.runtime.journal import unrecorded
-from controller.runtime.journal.lines import Commit, Decided
+from controller.runtime.journal.lines import Commit, Decided, rows_of
 from controller.runtime.journal.sinks import Sink
 from controller.state import ClusterState
 
@@ -47,7 +47,7 @@ class _Gap:
 class Journal:
     """The journal of one controller, over all its terms. `sink` None: nothing is written, and nothing is built.
 
-    `lines_written`, `commits_lost` and `rows_lost` only grow; `is_stopped`: the sink refused what it was given last.
+    `lines_written`, `commits_lost` and `rows_lost` only grow; `stopped`: why it stands still, None while it writes.
     """
 
     def __init__(self, sink: Sink | None = None) -> None:
@@ -64,8 +64,9 @@ class Journal:
         self._gap: _Gap | None = None
 
     @property
-    def is_stopped(self) -> bool:
-        return self._gap is not None
+    def stopped(self) -> str | None:
+        gap = self._gap  # read once: other threads may ask
+        return None if gap is None else gap.why
 
     def takeover(self, state: ClusterState, seq: int, ts_ms: int) -> None:
         """A term begins; `seq` is that of the commit that claimed the token. `state`, as loaded, gives the topics' ids
@@ -116,8 +117,7 @@ class Journal:
             self._sink.close()
 
     def _topic_id(self, name: str) -> str | None:
-        topic = None if self._state is None else self._state.topic(name)
-        return None if topic is None else topic.topic_id
+        return None if self._state is None else unrecorded.topic_id(self._state, name)
 
     def _number(self, seq: int) -> None:
         self._seq, self._next_row = seq, 0

@@ -3,7 +3,7 @@
 * Values are those after the record; a field that does not apply is left out. Ids of brokers are lists of ints.
 * `cause` is the record's own where it has one, else the decision's. `detail` is an object; its members depend on the
   event.
-* Every record type stands either in the table or among those that are not journalled (a test holds it to that). One that
+* Every record type stands in the table or among those that are not journalled (a test holds it to that). One that
   stands in neither is passed over: a journal must not stop the controller.
 """
 
@@ -18,7 +18,7 @@ import attrs
 
 from controller.model import records as r
 from controller.model.values import Partition
-from controller.runtime.journal.pieces import dump, ids, lists, moves, replica, topic, values, why
+from controller.runtime.journal.pieces import dump, lists, moves, replica, topic, values, why
 
 
 @attrs.frozen(weakref_slot=False)
@@ -52,11 +52,10 @@ def _partition(event: str, record: r.PartitionRecord, decided: Decided, commit: 
     after = record.after
     # A row without a move after it may be the one that ends it: it carries where the move came from.
     move = after.move or record.before.move
-    values = values(
-        after, commit.topic_id(after.topic), commit.partition_epoch(after), None if move is None else move.origin
-    )
+    origin = None if move is None else move.origin
+    now = values(after, commit.topic_id(after.topic), commit.partition_epoch(after), origin)
     cause = decided.cause if record.cause is None else record.cause
-    return f'"event":"{event}",{values}{why(cause, decided.request)}'
+    return f'"event":"{event}",{now}{why(cause, decided.request)}'
 
 
 def _target(event: str, record: r.PartitionRecord, decided: Decided, commit: Commit) -> str:
@@ -77,19 +76,19 @@ def _cleared(event: str, record: r.TargetCleared, decided: Decided, commit: Comm
 # --- topics and keys
 
 
-def _topic_row(event: str, topic: str, topic_id: str | None, decided: Decided, detail: str = "") -> str:
+def _topic_row(event: str, named: str, decided: Decided, detail: str = "") -> str:
     said = f',"detail":{{{detail}}}' if detail else ""
-    return f'"event":"{event}",{topic(topic, topic_id)}{why(decided.cause, decided.request)}{said}'
+    return f'"event":"{event}",{named}{why(decided.cause, decided.request)}{said}'
 
 
 def _created(event: str, record: r.TopicCreated, decided: Decided, commit: Commit) -> str:
     detail = f'"assignments":{lists(record.assignments)},"configs":{dump(dict(record.configs))}'
-    return _topic_row(event, record.topic.name, record.topic.topic_id, decided, detail)
+    return _topic_row(event, topic(record.topic.name, record.topic.topic_id), decided, detail)
 
 
 def _added(event: str, record: r.PartitionsAdded, decided: Decided, commit: Commit) -> str:
     detail = f'"first":{record.first},"assignments":{lists(record.assignments)}'
-    return _topic_row(event, record.topic.name, record.topic.topic_id, decided, detail)
+    return _topic_row(event, topic(record.topic.name, record.topic.topic_id), decided, detail)
 
 
 def _found(event: str, record: r.TopicFound, decided: Decided, commit: Commit) -> str:
@@ -97,35 +96,36 @@ def _found(event: str, record: r.TopicFound, decided: Decided, commit: Commit) -
     replicas = lists(p.replicas for p in record.partitions)
     moving = [p for p in record.partitions if p.move is not None]
     epochs = {p.partition: at.generation for p, at in zip(record.partitions, record.versions.states, strict=True)}
-    moves = moves(moving, lambda _: record.topic.topic_id, lambda p: epochs[p.partition])
-    detail = f'"what":"topic found","assignments":{replicas},"configs":{dump(dict(record.configs))},"moves":{moves}'
-    return _topic_row(event, record.topic.name, record.topic.topic_id, decided, detail)
+    in_flight = moves(moving, lambda _: record.topic.topic_id, lambda p: epochs[p.partition])
+    configs = dump(dict(record.configs))
+    detail = f'"what":"topic found","assignments":{replicas},"configs":{configs},"moves":{in_flight}'
+    return _topic_row(event, topic(record.topic.name, record.topic.topic_id), decided, detail)
 
 
 def _changed(event: str, record: r.TopicChanged, decided: Decided, commit: Commit) -> str:
     """Only an id is given by ourselves: then the key is written again, and nobody else's change is adopted."""
     event = event if record.before.topic_id == record.after.topic_id else "KeysRewritten"
-    return _topic_row(event, record.after.name, record.after.topic_id, attrs.evolve(decided, cause=record.cause))
+    return _topic_row(event, topic(record.after.name, record.after.topic_id), attrs.evolve(decided, cause=record.cause))
 
 
 def _rewritten(event: str, record: r.KeysRewritten, decided: Decided, commit: Commit) -> str:
-    return _topic_row(event, record.topic, commit.topic_id(record.topic), decided)
+    return _topic_row(event, topic(record.topic, commit.topic_id(record.topic)), decided)
 
 
-def _key(event: str, topic: str, partition: int | None, detail: str, decided: Decided, commit: Commit) -> str:
-    """A row about the key of a partition, or of a topic."""
-    of = "" if partition is None else f',"partition":{partition}'
-    named = topic(topic, commit.topic_id(topic))
-    return f'"event":"{event}",{named}{of}{why(decided.cause, decided.request)},"detail":{detail}'
+def _key(record: r.ForeignChange | r.BadKey, decided: Decided, commit: Commit) -> str:
+    """Whose key it is, a partition's or a topic's, and why it is spoken of."""
+    named = topic(record.topic, commit.topic_id(record.topic))
+    of = "" if record.partition is None else f',"partition":{record.partition}'
+    return f"{named}{of}{why(decided.cause, decided.request)}"
 
 
 def _foreign(event: str, record: r.ForeignChange, decided: Decided, commit: Commit) -> str:
-    return _key(event, record.topic, record.partition, dump({"what": record.detail}), decided, commit)
+    return f'"event":"{event}",{_key(record, decided, commit)},"detail":{dump({"what": record.detail})}'
 
 
 def _bad(event: str, record: r.BadKey, decided: Decided, commit: Commit) -> str:
     said = {"problem": record.problem} if record.problem is not None else {"mended": record.before}
-    return _key(event, record.topic, record.partition, dump(said), decided, commit)
+    return f'"event":"{event}",{_key(record, decided, commit)},"detail":{dump(said)}'
 
 
 # --- brokers and intents
@@ -139,9 +139,9 @@ def _registered(event: str, record: r.BrokerRegistered, decided: Decided, commit
 
 
 def _left(event: str, record: r.BrokerLeft, decided: Decided, commit: Commit) -> str:
-    why = why(decided.cause, decided.request)
     detail = f'{{"broker_epoch":{record.broker.epoch}}}'
-    return f'"event":"{event}","broker":{record.broker.broker_id}{why},"detail":{detail}'
+    reason = why(decided.cause, decided.request)
+    return f'"event":"{event}","broker":{record.broker.broker_id}{reason},"detail":{detail}'
 
 
 def _intent(event: str, record: r.DeleteIntended | r.ReplicaDeleted, decided: Decided, commit: Commit) -> str:
@@ -177,10 +177,10 @@ TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
 }
 
 NOT_JOURNALLED: Final = frozenset({r.DeathWorkedOff, r.DiskGone, r.KeyVersionFound})
-"""Bookkeeping of the loop: what follows from it has rows of its own. DiskGone is a broker's word, kept in memory only."""
+"""Bookkeeping of the loop. DiskGone is a broker's word and kept in memory only: what follows from it has its rows."""
 
 
-def rows(decided: Iterable[Decided], commit: Commit) -> list[str]:
+def rows_of(decided: Iterable[Decided], commit: Commit) -> list[str]:
     """A text per row of a commit, in the order of the records. Records without any row give one KeysRewritten, so that
     a seq is missing only where nothing happened or lines were lost."""
     texts: list[str] = []

@@ -1,0 +1,1 @@
+"""`kedge demo`: three acts on simulated brokers and real controllers, with a real cluster's metadata as input."""

@@ -1,0 +1,102 @@
+"""The files that a user may hand to the demo. What cannot be used is one line that says what, where and why."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from controller.codec import broker as broker_codec
+from controller.codec import keys
+from controller.codec import topic as topic_codec
+from stores.base import Corrupt
+from stores.tree import TreeEntry, parse_tree
+
+BROKERS_MAX: Final = 100
+PARTITIONS_MAX: Final = 5_000
+_RECORDED: Final = "kafka_3_9_tree_moving.json"
+_FILE_BYTES_MAX: Final = 50_000_000
+
+JUMBO: Final[Mapping[int, str | None]] = {
+    1010: "E", 1011: "E", 1012: "E", 1013: "F", 1014: "F", 1015: "F", 1016: "E", 1017: "F", 1018: "A",
+}  # fmt: skip
+"""Nine brokers in racks of four, four and one: the shape of a published production cluster."""
+
+
+class BadInput(Exception):  # noqa: N818 - its message is all that is shown
+    """A file that cannot be used."""
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > _FILE_BYTES_MAX:
+            raise BadInput(f"{path}: larger than {_FILE_BYTES_MAX} bytes")
+        return path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror or error}") from None
+
+
+def read_layout(path: Path) -> dict[int, str | None]:
+    """`{"<broker id>": "<rack>"}`, null for no rack."""
+    try:
+        found = json.loads(_read(path))
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{path}: not JSON: {error}") from None
+    if not isinstance(found, dict) or not found:
+        raise BadInput(f'{path}: expected {{"<broker id>": "<rack>" or null}}, got {found!r:.80}')
+    layout: dict[int, str | None] = {}
+    for name, rack in found.items():
+        if not (name.isdecimal() and name.isascii()) or not 0 <= int(name[:12]) <= 2**31 - 1:
+            raise BadInput(f"{path}: {name!r:.80} is not a broker id")
+        if rack is not None and not isinstance(rack, str):
+            raise BadInput(f"{path}: the rack of broker {name} must be a text or null, not {rack!r:.80}")
+        if int(name) in layout:
+            raise BadInput(f"{path}: broker {int(name)} stands in it twice")
+        layout[int(name)] = rack or None
+    if not 3 <= len(layout) <= BROKERS_MAX:
+        raise BadInput(f"{path}: {len(layout)} brokers; a drain is shown with 3 to {BROKERS_MAX}")
+    return layout
+
+
+def recorded_tree() -> tuple[TreeEntry, ...]:
+    """What real Kafka 3.9.1 brokers left in ZooKeeper while four moves were running."""
+    return parse_tree(files("controller.cli").joinpath(_RECORDED).read_bytes(), _RECORDED)
+
+
+def read_tree_file(path: Path) -> tuple[TreeEntry, ...]:
+    """A recorded tree: path -> {"value": text, "version": int, "ephemeral": bool}."""
+    try:
+        return parse_tree(_read(path), str(path))
+    except Corrupt as error:
+        raise BadInput(str(error)) from None
+
+
+def brokers_of_tree(tree: Sequence[TreeEntry]) -> dict[int, str | None]:
+    """Id and rack of every broker that a tree knows: registered, or holding a replica. BadInput for a tree that names
+    no partition, or has keys that cannot be read."""
+    brokers: dict[int, str | None] = {}
+    partitions = 0
+    for entry in tree:
+        name = entry.key.rpartition("/")[2]
+        if entry.value is None:
+            continue
+        try:
+            if entry.key.startswith(keys.BROKER_IDS + "/"):
+                brokers[int(name)] = broker_codec.decode(entry.value, int(name)).rack
+            elif keys.topic_of(entry.key) is not None:
+                found = topic_codec.decode(entry.value, name)
+                partitions += len(found.assignments)
+                for replicas in found.assignments:
+                    brokers |= {b: None for b in replicas if b not in brokers}
+        except (ValueError, TypeError) as error:
+            raise BadInput(f"{entry.key}: {error}") from None
+    if not partitions:
+        raise BadInput("the tree names no topic (/brokers/topics/<name> with a value)")
+    if partitions > PARTITIONS_MAX or len(brokers) > BROKERS_MAX:
+        raise BadInput(
+            f"the tree has {partitions} partitions on {len(brokers)} brokers; "
+            f"the demo simulates {PARTITIONS_MAX} on {BROKERS_MAX} at most"
+        )
+    return brokers

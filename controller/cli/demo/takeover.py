@@ -1,0 +1,146 @@
+"""Act 1: the metadata tree of a real cluster, taken over while moves are running in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from controller.cli.demo.files import brokers_of_tree
+from controller.cli.demo.screen import Screen
+from controller.rig import NotInTime, Rig
+from stores import MemoryStore
+from stores.recipes import EPOCH_KEY, decode_epoch
+from stores.tree import TreeEntry
+
+COPY_BYTES_S: Final = 400_000
+DEADLINE_MS: Final = 120_000
+LINES_MAX: Final = 24
+
+
+def take_over(tree: Sequence[TreeEntry], seed: int, screen: Screen) -> dict[str, Any]:
+    """Kedge takes over, finishes the moves that run, and keeps what it does not know; what came of it."""
+    brokers = brokers_of_tree(tree)
+    before = {entry.key: entry.value for entry in tree if entry.value is not None and not entry.ephemeral}
+    kafka_epoch = decode_epoch(before.get(EPOCH_KEY, b"0"))
+    screen.say(f"The store holds {len(before)} keys that the former controller left, under epoch {kafka_epoch}.")
+    screen.say(f"Simulated brokers join: {_listed(brokers)}.")
+    rig = Rig(seed, brokers=brokers, controllers=1, tree=tree, copy_rate_bytes_s=COPY_BYTES_S)
+    moves = rig.wait(rig.admin.list_partition_reassignments())
+    epoch = rig.nodes[101].controller.controller_epoch
+    screen.say(f"Kedge took over under epoch {epoch}; {len(moves)} moves are running:")
+    screen.table(
+        ("partition", "replicas", "target", "in sync", "waiting on"),
+        [
+            (str(tp), _ids(m.replicas), _ids(m.target_replicas), _ids(m.isr), _ids(w.broker for w in m.waiting_on))
+            for tp, m in moves.items()
+        ],
+    )
+    names = list(moves)
+    finished = _finish(rig, screen, len(names))
+    after = _values(rig)
+    screen.say("What changed in the tree (+ new, - gone, ~ rewritten):")
+    changes = difference(before, after)
+    for line in changes[:LINES_MAX]:
+        screen.say(f"  {line}")
+    if len(changes) > LINES_MAX:
+        screen.say(f"  ... and {len(changes) - LINES_MAX} more")
+    lost_fields = fields_lost(before, after)
+    screen.say(f"Fields of the former controller's that Kedge does not know: {'all kept' if not lost_fields else lost_fields}.")
+    return {
+        "epoch_before": kafka_epoch,
+        "epoch": epoch,
+        "moves": [str(tp) for tp in names],
+        "finished": finished,
+        "fields_lost": lost_fields,
+        "changes": changes,
+        "virtual_ms": rig.clock.elapsed_ms,
+    }
+
+
+def _finish(rig: Rig, screen: Screen, moves: int) -> bool:
+    """All moves end, or the time is over: a tree may wait for brokers that nobody simulates."""
+    with screen.bar("finishing what was left half done") as bar:
+        for _ in range(DEADLINE_MS // 100):
+            running = [p for p in rig.committed.partitions.values() if p.move is not None]
+            waiting = ", ".join(f"{p.topic}-{p.partition} on {_ids(set(p.members) - set(p.isr))}" for p in running[:4])
+            bar.at(moves - len(running), moves, f"waiting: {waiting or 'nobody'}")
+            if not running:
+                break
+            rig.run(100)
+    try:
+        rig.until_converged()
+    except NotInTime as late:
+        screen.event(f"not everything came to rest: {str(late).splitlines()[0]}")
+        return False
+    return True
+
+
+def _values(rig: Rig) -> dict[str, bytes]:
+    store = MemoryStore(rig.server)
+    entries = store.snapshot("/", timeout_s=10).entries
+    store.close()
+    return {entry.key: entry.value for entry in entries if entry.owner is None}
+
+
+def difference(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
+    """A line per key that is new, gone or another; of topic keys and states, the fields that differ."""
+    lines = []
+    for key in sorted({*before, *after}):
+        old, new = before.get(key), after.get(key)
+        if old == new:
+            continue
+        if old is None or new is None:
+            lines.append(f"{'+' if old is None else '-'} {key}  {_short(new if old is None else old)}")
+        else:
+            lines.append(f"~ {key}  {_changed(old, new)}")
+    return lines
+
+
+def _changed(old: bytes | None, new: bytes | None) -> str:
+    was, now = _members(old), _members(new)
+    if was is None or now is None:
+        return f"{_short(old)} -> {_short(new)}"
+    told = [
+        f"{name} {json.dumps(was.get(name))} -> {json.dumps(now.get(name))}"
+        for name in sorted({*was, *now})
+        if was.get(name) != now.get(name)
+    ]
+    return "; ".join(told) or "the same fields in another spelling"
+
+
+def _members(value: bytes | None) -> dict[str, Any] | None:
+    try:
+        found = json.loads(value or b"")
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _short(value: bytes | None) -> str:
+    text = (value or b"").decode("utf-8", "replace")
+    return text if len(text) <= 90 else f"{text[:90]}..."
+
+
+_OURS: Final = {"targetReplicas", "reassignment", "adding_replicas", "removing_replicas"}
+
+
+def fields_lost(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
+    """Fields of keys that are still there which went, but for those that say that something moves."""
+    lost = []
+    for key, old in before.items():
+        was, now = _members(old), _members(after.get(key))
+        if was is not None and now is not None:
+            lost += [f"{key}: {name}" for name in was if name not in now and name not in _OURS]
+        elif key not in after:
+            lost.append(key)
+    return lost
+
+
+def _listed(brokers: Mapping[int, str | None]) -> str:
+    return ", ".join(f"{b}" + (f" in rack {rack}" if rack else "") for b, rack in sorted(brokers.items()))
+
+
+def _ids(brokers: Any) -> str:
+    return ",".join(map(str, brokers))
+

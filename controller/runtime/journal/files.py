@@ -1,0 +1,216 @@
+"""The files of a journal: how they are named, where the last whole commit of one ends, and the sink that writes them.
+
+* `<cluster>-<controller_epoch>-<n>.jsonl`, n from 0. A commit stands whole in one file, so one that is larger than the
+  limit makes a larger file. The chain of a term goes on from file to file.
+* A commit is one write. Its last line carries `rows`: a commit is whole if and only if that line is there, with its
+  line end. What follows the last such line is torn and is cut off when the file is opened again.
+* A write that failed is cut off at once. Where that fails, too, the file is closed, and cut when it is opened again.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from io import FileIO
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, TypeAlias
+
+FILE_BYTES_MAX: Final = 64 * 2**20
+FILES_KEPT_MAX: Final = 64
+
+Fsync: TypeAlias = Literal["off", "commit"] | float
+"""off: when the system likes; commit: each one; a number: with the first commit that comes so many seconds after the
+last one that was synced. A file that is closed is synced, unless off."""
+
+_NAME: Final = re.compile(r"([A-Za-z0-9._-]+)-([0-9]{1,10})-([0-9]{1,10})\.jsonl")
+_CLUSTER: Final = re.compile(r"[A-Za-z0-9._-]{1,200}")
+_ENDS_COMMIT: Final = re.compile(rb',"rows":([0-9]{1,9})(?:,"prev":"[0-9a-f]{64}")?\}\Z')
+_END_BYTES_MAX: Final = 120  # more than _ENDS_COMMIT can match
+
+
+class Named(NamedTuple):
+    """A file by its name. Sorted: by cluster, then in the order in which they were written."""
+
+    cluster: str
+    controller_epoch: int
+    n: int
+    path: Path
+
+
+def named(path: Path) -> Named | None:
+    """What the name of a journal file says, None for any other file."""
+    match = _NAME.fullmatch(path.name)
+    return None if match is None else Named(match[1], int(match[2]), int(match[3]), path)
+
+
+def files_in(folder: Path) -> list[Named]:
+    """The journal files of a folder, sorted. Raises OSError."""
+    return sorted(found for path in folder.iterdir() if (found := named(path)) is not None)
+
+
+def ends_commit(line: bytes) -> int | None:
+    """How many lines the commit has that ends with `line` (without line end); None: it goes on, or this is no line of a
+    journal."""
+    match = _ENDS_COMMIT.search(line[-_END_BYTES_MAX:])
+    return None if match is None else int(match[1])
+
+
+def whole_bytes(path: Path) -> int:
+    """Where the last whole commit of a file ends; 0 where there is none. Raises OSError."""
+    with path.open("rb") as file:
+        if not file.seek(0, os.SEEK_END):
+            return 0
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return _whole_bytes(content)
+
+
+def _whole_bytes(content: mmap.mmap) -> int:
+    """Looked for from behind: what is torn is short, what is whole may be long."""
+    end = content.rfind(b"\n")
+    while end >= 0:
+        before = content.rfind(b"\n", 0, end)
+        if ends_commit(content[max(before + 1, end - _END_BYTES_MAX) : end]) is not None:
+            return end + 1
+        end = before
+    return 0
+
+
+class FolderSink:
+    """Writes files into `folder`, which is made if it is not there; the oldest go when there are more than `files_max`
+    of this cluster. ValueError for an argument out of its range.
+
+    A term opens its own file with its first commit. If a file of that term is there already (a store that was wiped
+    begins its epochs anew), the last one is gone on with, without its torn tail.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        cluster: str = "kedge",
+        file_bytes_max: int = FILE_BYTES_MAX,
+        files_max: int = FILES_KEPT_MAX,
+        fsync: Fsync = "off",
+        monotonic_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if _CLUSTER.fullmatch(cluster) is None:
+            raise ValueError(f"cluster names files: expected 1-200 of A-Z a-z 0-9 . _ -, got {cluster!r:.220}")
+        if file_bytes_max < 1 or files_max < 1:
+            raise ValueError(f"file_bytes_max and files_max must be at least 1: {file_bytes_max}, {files_max}")
+        if isinstance(fsync, str) and fsync not in {"off", "commit"}:
+            raise ValueError(f"fsync is 'off', 'commit' or a number of seconds, not {fsync!r:.80}")
+        self._folder = Path(folder)
+        self._cluster = cluster
+        self._file_bytes_max = file_bytes_max
+        self._files_max = files_max
+        self._fsync_after_s = {"off": None, "commit": 0.0}[fsync] if isinstance(fsync, str) else float(fsync)
+        self._monotonic_s = monotonic_s
+        self._controller_epoch = 0
+        self._file: FileIO | None = None
+        self._whole_bytes = 0  # of the open file
+        self._synced_s = 0.0
+
+    def begin(self, controller_epoch: int) -> None:
+        self.close()
+        self._controller_epoch = controller_epoch
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        """All lines in one write. Raises OSError, and ValueError where something else stands in the file's place; then
+        none of them is there."""
+        data = b"".join([part for line in lines for part in (line, b"\n")])
+        if self._file is not None and self._whole_bytes + len(data) > self._file_bytes_max and self._whole_bytes:
+            self.close()
+        file = self._file or self._open(len(data))
+        try:
+            _write_all(file, data)
+            self._sync(file)
+        except BaseException:
+            self._cut(file)
+            raise
+        self._whole_bytes += len(data)
+
+    def close(self) -> None:
+        file, self._file = self._file, None
+        if file is None:
+            return
+        with suppress(OSError):  # what was written is there or not; nobody is left to be told
+            if self._fsync_after_s is not None:
+                os.fsync(file.fileno())
+        with suppress(OSError):
+            file.close()
+
+    def _open(self, needed_bytes: int) -> FileIO:
+        """The last file of the term if there is room in it, else the next."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        ours = [found for found in files_in(self._folder) if found.cluster == self._cluster]
+        last = max((found for found in ours if found.controller_epoch == self._controller_epoch), default=None)
+        n, whole = 0, 0
+        if last is not None:
+            n, whole = last.n, self._torn_off(last.path)
+            if whole and whole + needed_bytes > self._file_bytes_max:
+                n, whole = n + 1, 0
+        path = self._folder / f"{self._cluster}-{self._controller_epoch}-{n}.jsonl"
+        self._file, self._whole_bytes = FileIO(path, "ab"), whole
+        if self._fsync_after_s is not None:
+            _sync_folder(self._folder)
+        self._forget(found.path for found in ours if found.path != path)
+        return self._file
+
+    def _torn_off(self, path: Path) -> int:
+        """The size of a file, whose torn tail is cut off."""
+        size, whole = path.stat().st_size, whole_bytes(path)
+        if whole < size:
+            if not whole and not begins_like_a_line(path):
+                raise ValueError(f"{path} is no journal, its content is left alone")
+            os.truncate(path, whole)
+        return whole
+
+    def _forget(self, others: Iterable[Path]) -> None:
+        """The oldest files go; one that cannot be removed is tried again with the next file."""
+        paths = list(others)
+        for path in paths[: max(0, len(paths) + 1 - self._files_max)]:
+            with suppress(OSError):
+                path.unlink()
+
+    def _sync(self, file: FileIO) -> None:
+        if self._fsync_after_s is None:
+            return
+        now_s = self._monotonic_s()
+        if now_s - self._synced_s >= self._fsync_after_s:
+            os.fsync(file.fileno())
+            self._synced_s = now_s
+
+    def _cut(self, file: FileIO) -> None:
+        try:
+            file.truncate(self._whole_bytes)
+        except OSError:
+            self.close()
+
+
+def _write_all(file: FileIO, data: bytes) -> None:
+    """A raw file may take less than it is given, a full disk the first half."""
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+FIRST_BYTES: Final = b'{"epoch":'
+
+
+def begins_like_a_line(path: Path) -> bool:
+    """Whether a file begins as a journal does, as far as it goes."""
+    with path.open("rb") as file:
+        first = file.read(len(FIRST_BYTES))
+    return FIRST_BYTES.startswith(first)

@@ -1,0 +1,190 @@
+"""The reader: files of a journal back as rows, in the order in which they were written, and what is wrong with them.
+
+* Only whole commits are given. What a file has after its last one is a torn tail: a crash, or a writer at work.
+* Findings say what is missing or was changed, and do not stop the reading: a link that does not hold or a commit that
+  lacks lines (the first of each term), a torn tail, a Gap of the writer's own, a term whose first files were removed or
+  one of whose files is missing.
+* What is no journal at all, or has something else than lines between whole commits, raises JournalError.
+* The chain cannot tell that a whole end is missing, nor that the very last line was changed: nothing comes after it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias
+
+import attrs
+
+from controller.runtime.journal.files import FIRST_BYTES, Named, ends_commit, files_in, named
+
+Kind: TypeAlias = Literal["broken link", "torn tail", "gap", "missing start", "missing file"]
+FINDINGS_MAX: Final = 1000
+
+_REQUIRED: Final[Mapping[str, type]] = {"epoch": int, "seq": int, "row": int, "ts": int, "event": str}
+_STARTS_CHAIN: Final = ("Takeover", "Gap")  # a Gap where the Takeover itself was lost
+
+
+class JournalError(ValueError):
+    """What was given cannot be read as a journal. The message names the file and the line."""
+
+
+@attrs.frozen
+class Finding:
+    """`line`: number of the line in `path`, from 1; 0 for the file as a whole."""
+
+    kind: Kind
+    path: Path
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        at = f"{self.path}:{self.line}" if self.line else str(self.path)
+        return f"{at}: {self.kind}: {self.text}"
+
+
+class Reading:
+    """The rows of all journal files in `paths` (files, and folders of them), once, as dicts; `findings` fills
+    meanwhile.
+
+    Files are taken by controller epoch, then n; files with other names come after them, in the order given. Raises
+    JournalError where there is nothing to read, or a path cannot be read.
+    """
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self.findings: list[Finding] = []
+        self._files = _in_order(paths)
+        self._epoch: int | None = None
+        self._hash: str | None = None  # of the line before
+        self._broken_epochs: set[int] = set()
+
+    @property
+    def broken_link(self) -> Finding | None:
+        """The first place where the chain does not hold, as far as it was read."""
+        return next((finding for finding in self.findings if finding.kind == "broken link"), None)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        before: Named | None = None
+        for path in self._files:
+            file = named(path)
+            self._between(before, file)
+            before = file
+            try:
+                yield from self._rows(path)
+            except OSError as error:
+                raise JournalError(f"{path}: {error.strerror or error}") from error
+
+    def _between(self, before: Named | None, file: Named | None) -> None:
+        """Whether the names of two files in a row leave room for one that is missing."""
+        if file is None:
+            return
+        same_term = before is not None and before[:2] == file[:2]
+        expected = before.n + 1 if before is not None and same_term else 0
+        if file.n == expected:
+            return
+        self._hash = None
+        text = f"expected n {expected}, got {file.n}"
+        if same_term:
+            self._note("missing file", file.path, 0, f"{text}: files of epoch {file.controller_epoch} are missing")
+        else:
+            self._note("missing start", file.path, 0, f"{text}: older files of epoch {file.controller_epoch} are gone")
+
+    def _rows(self, path: Path) -> Iterator[dict[str, Any]]:
+        """The whole commits of a file."""
+        held: list[tuple[int, bytes]] = []  # lines of which it is not known yet whether their commit is whole
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if number == 1 and not FIRST_BYTES.startswith(line[: len(FIRST_BYTES)]):
+                    raise JournalError(f"{path}:1: no line of a journal: {line[:60]!r}")
+                held.append((number, line.removesuffix(b"\n")))
+                size = ends_commit(held[-1][1]) if line.endswith(b"\n") else None
+                if size is not None:
+                    yield from self._commit(path, held, size)
+                    held = []
+        if held:
+            self._note("torn tail", path, held[0][0], f"{len(held)} lines after the last whole commit are not given")
+
+    def _commit(self, path: Path, held: list[tuple[int, bytes]], size: int) -> list[dict[str, Any]]:
+        """The rows of the commit that the last of `held` ends, which has `size` of them; none if they are not there."""
+        rows = [self._row(path, number, line) for number, line in held]
+        commit = rows[-size:] if size else []
+        first = commit[0]["row"] if commit else 0
+        numbered = [(row["seq"], row["row"]) for row in commit]
+        whole = bool(commit) and numbered == [(rows[-1]["seq"], first + i) for i in range(size)]
+        if not whole or len(rows) > size:
+            text = f"the commit that ends here has {size} rows, got seq and row {numbered[:20]} of {len(rows)} lines"
+            self._broken(path, held[-1][0], rows[-1]["epoch"], text)
+        return commit if whole else []
+
+    def _row(self, path: Path, number: int, line: bytes) -> dict[str, Any]:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise JournalError(f"{path}:{number}: not JSON: {line[:60]!r}") from error
+        if type(row) is not dict or any(type(row.get(name)) is not kind for name, kind in _REQUIRED.items()):
+            raise JournalError(f"{path}:{number}: no line of a journal: {line[:60]!r}")
+        self._check_link(path, number, row)
+        self._hash = sha256(line).hexdigest()
+        if row["event"] == "Gap":
+            self._note("gap", path, number, f"lines are missing: {json.dumps(row.get('detail'))}")
+        return row
+
+    def _check_link(self, path: Path, number: int, row: dict[str, Any]) -> None:
+        before, epoch = self._hash, row["epoch"]
+        same_term, self._epoch = epoch == self._epoch, epoch
+        if "prev" not in row:
+            if row["event"] not in _STARTS_CHAIN:
+                self._broken(
+                    path, number, epoch, f"{row['event']} without prev, which only the first line of a term is"
+                )
+        elif before is None or not same_term:
+            # Nothing to compare with: the files before it are gone, which was said, or its first line is.
+            file = named(path)
+            if file is None or file.n == 0 or number > 1:
+                self._broken(path, number, epoch, f"{row['event']} begins epoch {epoch}, expected its Takeover")
+        elif row["prev"] != before:
+            self._broken(
+                path, number, epoch, f"prev is {str(row['prev'])[:12]}..., the line before has {before[:12]}..."
+            )
+
+    def _broken(self, path: Path, number: int, epoch: int, text: str) -> None:
+        if epoch not in self._broken_epochs:
+            self._broken_epochs.add(epoch)
+            self._note("broken link", path, number, text)
+
+    def _note(self, kind: Kind, path: Path, line: int, text: str) -> None:
+        if len(self.findings) < FINDINGS_MAX:
+            self.findings.append(Finding(kind, path, line, text))
+
+
+def _in_order(paths: Iterable[Path]) -> list[Path]:
+    known: list[Named] = []
+    others: list[Path] = []
+    for path in paths:
+        for one in _expand(path):
+            file = named(one)
+            if file is None:
+                others.append(one)
+            else:
+                known.append(file)
+    if len({file.cluster for file in known}) > 1:
+        raise JournalError(f"journals of several clusters: {', '.join(sorted({file.cluster for file in known}))}")
+    ordered = [file.path for file in sorted(set(known))] + others
+    if not ordered:
+        raise JournalError("nothing to read")
+    return ordered
+
+
+def _expand(path: Path) -> list[Path]:
+    try:
+        if not path.is_dir():
+            path.stat()
+            return [path]
+        found = [file.path for file in files_in(path)]
+    except OSError as error:
+        raise JournalError(f"{path}: {error.strerror or error}") from error
+    if not found:
+        raise JournalError(f"{path}: no journal files (<cluster>-<controller_epoch>-<n>.jsonl) in this folder")
+    return found

@@ -1,0 +1,234 @@
+"""`kedge journal show`: the table, the other formats, what is refused, and how the command behaves as a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller.cli.root import kedge
+from controller.model import records as r
+from controller.runtime.journal import FolderSink
+from tests.journal.told import Told
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PROGRAM = "import controller.cli; controller.cli.main()"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The journals of two terms: orders-0 moved in epoch 7, something strange happened in epoch 8."""
+    told = Told(FolderSink(tmp_path))
+    told.take_over()
+    told.move()
+    told.journal.resigned(told.now_ms, "the session \x1b[31mexpired\u2028")
+    told.world.state.controller_epoch = 8
+    told.take_over()
+    told.write(r.ForeignChange("orders", 0, "gel\u00f6scht"))
+    told.journal.close()
+    return tmp_path
+
+
+def show(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(kedge, ["journal", "show", *map(str, arguments)])
+
+
+def process(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM, *map(str, arguments)],
+        cwd=CHECKOUT,
+        env={**os.environ, **variables},
+        capture_output=True,
+        check=False,
+    )
+
+
+def columns(result: Result) -> list[list[str]]:
+    return [line.split("\t") for line in result.stdout.splitlines()]
+
+
+def test_the_rows_of_a_partition_are_the_trace_of_its_move(folder: Path) -> None:
+    """R, I and T stand side by side, row below row, as the reassignment page draws them."""
+    result = show(folder, "--topic", "orders", "--partition", "0", "--term", "7")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    names = lines[1].split()
+    assert names[:9] == ["time", "term", "seq", "row", "event", "partition", "R", "I", "T"]
+    trace = [[line[lines[1].index(name) :].split()[0] for name in ("R", "I", "T")] for line in lines[2:12]]
+    assert trace[:3] == [
+        ["[1,2,3]", "[1,2,3]", "[4,5,6]"],
+        ["[1,2,3]", "[1,2,3,4]", "[4,5,6]"],
+        ["[1,2,3,4]", "[1,2,3,4]", "[4,5,6]"],
+    ]
+    assert "TargetCleared" in lines[10]
+    assert not any(line.endswith(" ") for line in lines)
+
+
+def test_a_partition_that_does_not_move_has_a_dash_as_target(folder: Path) -> None:
+    """No target is said, an event that has none says nothing."""
+    result = show(folder, "--event", "IsrShrunk", "--event", "DeleteIntended", "--plain")
+    head, *rows = columns(result)
+    assert [(row[head.index("event")], row[head.index("R")], row[head.index("T")]) for row in rows] == [
+        ("DeleteIntended", "", ""),
+        ("DeleteIntended", "", ""),
+        ("DeleteIntended", "", ""),
+        ("IsrShrunk", "[4,5,6]", "-"),
+    ]
+
+
+def test_json_gives_the_lines_as_they_stand_in_the_journal(folder: Path) -> None:
+    """What --json writes is a journal again, byte for byte."""
+    result = show(folder, "--json")
+    files = (folder / "kedge-7-0.jsonl", folder / "kedge-8-0.jsonl")
+    assert result.stdout_bytes == b"".join(file.read_bytes() for file in files)
+
+
+def test_filters_narrow_each_other(folder: Path) -> None:
+    """A row is shown that fits the term, the event and the partition."""
+    result = show(folder, "--term", "8", "--event", "ForeignChange", "--topic", "orders", "--json")
+    assert [json.loads(line)["event"] for line in result.stdout.splitlines()] == ["ForeignChange"]
+    assert show(folder, "--term", "8", "--event", "TargetSet").stderr == "kedge: no rows match\n"
+
+
+def test_control_characters_of_strangers_are_shown_escaped(folder: Path) -> None:
+    """A cause cannot colour the terminal or break a line of the table; other letters are shown as they are."""
+    result = show(folder)
+    assert "the session \\x1b[31mexpired\\u2028" in result.stdout
+    assert "gel\u00f6scht" in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_a_chain_that_holds_is_said_to_hold(folder: Path) -> None:
+    """--verify says on stderr what it found, and the exit code says it again."""
+    result = show(folder, "--verify", "--plain")
+    assert (result.exit_code, result.stderr) == (0, "kedge: the chain holds\n")
+
+
+def test_a_broken_chain_is_exit_code_1_with_verify(folder: Path) -> None:
+    """The first broken link is named by file and line; without --verify it is only said."""
+    file = folder / "kedge-7-0.jsonl"
+    file.write_text(file.read_text().replace('"leader":1', '"leader":2', 1))
+    result = show(folder, "--verify")
+    assert result.exit_code == 1
+    first, last = result.stderr.splitlines()
+    assert first.startswith(f"kedge: {file}:3: broken link: prev is ")
+    assert last == "kedge: the chain does not hold"
+    assert show(folder).exit_code == 0
+
+
+def test_a_torn_tail_is_reported_and_is_no_broken_chain(folder: Path) -> None:
+    """A journal that is being written, or that a crash ended, is shown up to its last whole commit."""
+    file = folder / "kedge-8-0.jsonl"
+    file.write_bytes(file.read_bytes()[:-1])
+    result = show(folder, "--verify")
+    assert result.exit_code == 0
+    assert f"kedge: {file}:2: torn tail: 1 lines after the last whole commit are not given\n" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments,problem",
+    [
+        (["missing"], "kedge: missing: No such file or directory\n"),
+        ([__file__], f"kedge: {__file__}:1: no line of a journal: "),
+        ([], "Missing argument 'PATH...'"),
+        ([".", "--partition", "0"], "--partition needs --topic"),
+        ([".", "--topic", "t", "--partition", "-1"], "-1 is not in the range x>=0"),
+        ([".", "--json", "--plain"], "--json and --plain exclude each other"),
+        ([".", "--term", "seven"], "'seven' is not a valid integer"),
+    ],
+    ids=["missing", "foreign", "no path", "partition alone", "negative", "two formats", "no number"],
+)
+def test_what_cannot_be_shown_is_exit_code_2_and_a_line(arguments: list[str], problem: str) -> None:
+    """Bad files and bad arguments give a message that names them, and nothing on stdout but what was read before."""
+    result = show(*arguments)
+    assert result.exit_code == 2
+    assert problem in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_long_detail_is_cut_in_the_table_only(tmp_path: Path) -> None:
+    """A Takeover that names thousands of moves leaves the table readable; --plain shows all of it."""
+    told = Told(FolderSink(tmp_path))
+    told.take_over()
+    told.write(r.ForeignChange("orders", 0, "x" * 5000))
+    told.journal.close()
+    assert max(map(len, show(tmp_path).stdout.splitlines())) < 600
+    assert "x" * 5000 in show(tmp_path, "--plain").stdout
+
+
+def test_more_rows_than_a_table_holds_go_on_in_the_next(tmp_path: Path) -> None:
+    """A long journal is shown table by table, none of its rows is lost."""
+    told = Told(FolderSink(tmp_path))
+    told.take_over()
+    told.write(*[r.KeysRewritten("orders")] * 1200)
+    told.journal.close()
+    assert show(tmp_path).stdout.count("KeysRewritten") == 1200
+
+
+def test_the_command_runs_as_a_process_in_an_ascii_locale(folder: Path) -> None:
+    """With LANG=C no letter ends the command; a terminal that lacks one shows it escaped. Pipes get no colours."""
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    piped = process("journal", "show", folder, **ascii_only)
+    assert (piped.returncode, piped.stderr) == (0, b"")
+    assert b"TargetCleared" in piped.stdout
+    assert b"\x1b" not in piped.stdout
+    terminal = process("journal", "show", folder, FORCE_COLOR="1", COLUMNS="300", **ascii_only)
+    assert (terminal.returncode, terminal.stderr) == (0, b"")
+    assert b"gel\\xf6scht" in terminal.stdout
+
+
+def test_colours_come_with_a_terminal(folder: Path) -> None:
+    """On a terminal rows that ask for attention are coloured."""
+    done = process("journal", "show", folder, FORCE_COLOR="1", TERM="xterm-256color", COLUMNS="80")
+    assert b"\x1b[33m" in done.stdout
+    assert b"[4,5,6]" in done.stdout  # lists are not folded, however narrow it is
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly(folder: Path) -> None:
+    """`kedge journal show | head` ends without a traceback."""
+    for arguments in (["--json"], ["--plain"], []):
+        read_end, write_end = os.pipe()
+        os.close(read_end)
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, "journal", "show", str(folder), *arguments],
+            cwd=CHECKOUT,
+            stdout=write_end,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+        os.close(write_end)
+        assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_a_closed_stdout_is_no_crash(folder: Path) -> None:
+    """Started without a stdout at all, the command still checks the journal."""
+    command = f"exec {sys.executable} -c '{PROGRAM}' journal show {folder} --verify >&-"
+    done = subprocess.run(["/bin/sh", "-c", command], cwd=CHECKOUT, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"kedge: the chain holds\n")
+
+
+def test_the_version_is_told() -> None:
+    """`kedge --version` names the distribution's version, or says that there is none installed."""
+    result = CliRunner().invoke(kedge, ["--version"])
+    assert result.exit_code == 0
+    assert result.stdout.startswith("kedge, version ")
+
+
+def test_importing_the_command_imports_neither_click_nor_rich() -> None:
+    """The entry point of a distribution without the extra can say what is missing."""
+    program = "import sys, controller.cli; print(sorted({'click', 'rich'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT, capture_output=True, check=False)
+    assert done.stdout == b"[]\n"
+
+
+def test_without_the_extra_one_line_says_how_to_get_it() -> None:
+    """Where click or rich is not installed the command names the extra and exits with 2."""
+    program = f"import sys; sys.modules['rich'] = None; {PROGRAM}"
+    done = subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"kedge: rich not installed; run: pip install kedge[cli]\n"

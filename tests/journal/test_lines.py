@@ -1,0 +1,279 @@
+"""What a line says: the values after each record, in JSON that any parser reads."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.model import records as r
+from controller.model.values import Broker, BrokerRegistration, DeleteIntent, Move, Partition, Topic
+from controller.runtime.journal import Decided, Journal, MemorySink
+from controller.runtime.journal.lines import NOT_JOURNALLED, TABLE
+from tests.journal.told import Told
+
+# The list of the journal's page.
+EVENTS = {
+    "Takeover", "Resigned", "BrokerRegistered", "BrokerLeft", "BrokerForgotten", "TopicCreated", "PartitionsAdded",
+    "TopicDeletionStarted", "TopicDeleted", "LeaderElected", "IsrChanged", "TargetSet", "TargetReplaced",
+    "ReplicasGrown", "ReplicasChanged", "TargetCleared", "IsrShrunk", "DeleteIntended", "ReplicaDeleted",
+    "IntentDropped", "LegacySubmitted", "LegacyEntryRemoved", "LegacyKeyRemoved", "ThrottleSet", "ThrottleRemoved",
+    "ThrottleRestored", "ConfigChanged", "StatusChanged", "PartitionPurged", "ForeignChange", "BadKey", "Conflict",
+    "KeysRewritten", "Gap",
+}  # fmt: skip
+
+IDLE = Partition("orders", 0, (1, 2, 3), (1, 2), 1, 5)
+MOVING = attrs.evolve(IDLE, move=Move((4, 5), (1, 2, 3), 900, 5000), leader_epoch=6)
+INTENT = DeleteIntent(3, "orders", "id-of-orders", 0, 6)
+TOPIC = Topic("orders", "id-of-orders")
+AT = r.KeyVersion(4, 3)
+WHERE = {"topic": "orders", "topic_id": "id-of-orders", "partition": 0}
+IDLE_ROW = {
+    **WHERE, "replicas": [1, 2, 3], "isr": [1, 2], "leader": 1, "leader_epoch": 5, "partition_epoch": 0, "status": 0,
+}  # fmt: skip
+MOVING_ROW = {**IDLE_ROW, "target": [4, 5], "leader_epoch": 6, "origin": [1, 2, 3]}
+IN_FLIGHT = {**MOVING_ROW, "partition_epoch": 3, "started_ms": 900, "deadline_ms": 5000}
+BY = {"cause": "why", "request": "r-1"}
+
+CASES: list[tuple[r.Record, dict[str, Any]]] = [
+    (r.LeaderElected(IDLE, IDLE, "created"), {"event": "LeaderElected", **IDLE_ROW, **BY, "cause": "created"}),
+    (r.IsrChanged(IDLE, IDLE), {"event": "IsrChanged", **IDLE_ROW, **BY}),
+    (r.TargetSet(IDLE, MOVING), {"event": "TargetSet", **MOVING_ROW, **BY, "detail": {"deadline_ms": 5000}}),
+    (
+        r.TargetReplaced(MOVING, attrs.evolve(MOVING, move=Move((6,), (1, 2, 3), 900))),
+        {"event": "TargetReplaced", **MOVING_ROW, "target": [6], **BY},
+    ),
+    (r.ReplicasGrown(MOVING, MOVING), {"event": "ReplicasGrown", **MOVING_ROW, **BY}),
+    (r.ReplicasChanged(MOVING, MOVING), {"event": "ReplicasChanged", **MOVING_ROW, **BY}),
+    (
+        r.TargetCleared(MOVING, IDLE, "deadline"),
+        {
+            "event": "TargetCleared", **IDLE_ROW, "origin": [1, 2, 3], **BY, "cause": "deadline",
+            "detail": {"bytes_copied": 77, "duration_ms": 100},
+        },
+    ),
+    (r.IsrShrunk(IDLE, IDLE), {"event": "IsrShrunk", **IDLE_ROW, **BY}),
+    (r.StateFound(IDLE, IDLE, "isr taken"), {"event": "ForeignChange", **IDLE_ROW, **BY, "cause": "isr taken"}),
+    (
+        r.TopicCreated(TOPIC, ((1, 2), (2, 1)), {"a": "b"}),
+        {
+            "event": "TopicCreated", "topic": "orders", "topic_id": "id-of-orders", **BY,
+            "detail": {"assignments": [[1, 2], [2, 1]], "configs": {"a": "b"}},
+        },
+    ),
+    (
+        r.PartitionsAdded(TOPIC, 1, ((2, 1),)),
+        {
+            "event": "PartitionsAdded", "topic": "orders", "topic_id": "id-of-orders", **BY,
+            "detail": {"first": 1, "assignments": [[2, 1]]},
+        },
+    ),
+    (
+        r.TopicFound(TOPIC, (MOVING,), {}, r.KeyVersions(AT, (AT,), 0)),
+        {
+            "event": "ForeignChange", "topic": "orders", "topic_id": "id-of-orders", **BY,
+            "detail": {"what": "topic found", "assignments": [[1, 2, 3]], "configs": {}, "moves": [IN_FLIGHT]},
+        },
+    ),
+    (
+        r.TopicChanged(Topic("old", ""), Topic("old", "x"), "topic_id given"),
+        {"event": "KeysRewritten", "topic": "old", "topic_id": "x", **BY, "cause": "topic_id given"},
+    ),
+    (
+        r.TopicChanged(Topic("old", ""), Topic("old", "", extra={"f": 1}), "fields"),
+        {"event": "ForeignChange", "topic": "old", **BY, "cause": "fields"},
+    ),
+    (r.KeysRewritten("orders"), {"event": "KeysRewritten", "topic": "orders", "topic_id": "id-of-orders", **BY}),
+    (
+        r.BrokerRegistered(Broker(BrokerRegistration(4, "h", 9, rack="a"), 12)),
+        {
+            "event": "BrokerRegistered", "broker": 4, **BY,
+            "detail": {"broker_epoch": 12, "host": "h", "port": 9, "rack": "a"},
+        },
+    ),
+    (
+        r.BrokerLeft(Broker(BrokerRegistration(4), 12)),
+        {"event": "BrokerLeft", "broker": 4, **BY, "detail": {"broker_epoch": 12}},
+    ),
+    (r.DeleteIntended(INTENT), {"event": "DeleteIntended", **WHERE, "leader_epoch": 6, "broker": 3, **BY}),
+    (r.ReplicaDeleted(INTENT), {"event": "ReplicaDeleted", **WHERE, "leader_epoch": 6, "broker": 3, **BY}),
+    (
+        r.IntentDropped(INTENT, "member again"),
+        {"event": "IntentDropped", **WHERE, "leader_epoch": 6, "broker": 3, **BY, "cause": "member again"},
+    ),
+    (
+        r.ForeignChange("gone", None, "deleted"),
+        {"event": "ForeignChange", "topic": "gone", **BY, "detail": {"what": "deleted"}},
+    ),
+    (r.BadKey("orders", 0, "not JSON"), {"event": "BadKey", **WHERE, **BY, "detail": {"problem": "not JSON"}}),
+    (r.BadKey("orders", 0, None, "not JSON"), {"event": "BadKey", **WHERE, **BY, "detail": {"mended": "not JSON"}}),
+]  # fmt: skip
+
+
+def test_every_record_is_journalled_or_said_not_to_be() -> None:
+    """A new record cannot be forgotten: it stands in the table or among those without a row, and never in both."""
+    known = {kind for kind in vars(r).values() if isinstance(kind, type) and issubclass(kind, r.Record)} - {
+        r.Record,
+        r.PartitionRecord,
+    }
+    assert known == set(TABLE) | NOT_JOURNALLED
+    assert not set(TABLE) & NOT_JOURNALLED
+
+
+def test_every_event_stands_in_the_list_of_the_journals_page() -> None:
+    """Readers of the journal know every name that a row can have."""
+    assert {event for event, _ in TABLE.values()} <= EVENTS
+
+
+def test_every_record_of_the_table_has_a_case_below() -> None:
+    """The cases of this file leave no row function out."""
+    assert {type(record) for record, _ in CASES} == set(TABLE)
+
+
+@pytest.mark.parametrize("record,expected", CASES, ids=lambda value: type(value).__name__)
+def test_a_record_is_told_with_the_values_after_it(record: r.Record, expected: dict[str, Any]) -> None:
+    """A row has the fields that apply to its record, and no others."""
+    told = Told()
+    told.take_over()
+    decided = Decided((record,), "why", "r-1", 77)
+    told.journal.commit(42, 1000, [decided], told.world.state.partition_epoch)
+    frame = {"epoch": 7, "seq": 42, "row": 0, "ts": 1000, "rows": 1}
+    row = told.rows[-1]
+    assert row.pop("prev")
+    assert row == {**frame, **expected}
+
+
+def test_a_partition_nobody_ever_led_is_told_without_isr_leader_and_epochs() -> None:
+    """Fields that do not apply are left out, they are not filled with -1."""
+    told = Told()
+    told.take_over()
+    fresh = Partition("new", 0, (1, 2), (), -1, -1)
+    told.write(r.ReplicasChanged(fresh, fresh))
+    assert set(told.rows[-1]) == {
+        "epoch", "seq", "row", "ts", "event", "topic", "partition", "replicas", "status", "rows", "prev",
+    }  # fmt: skip
+
+
+def test_the_duration_of_a_move_is_never_negative() -> None:
+    """A move that another controller, with a clock ahead of ours, started ends after no time rather than before it."""
+    told = Told()
+    told.take_over()
+    ahead = attrs.evolve(MOVING, move=Move((4, 5), (1, 2, 3), 10**12))
+    told.write(r.TargetCleared(ahead, IDLE, "completed"))
+    assert told.rows[-1]["detail"] == {"duration_ms": 0}
+
+
+def test_fields_stand_in_the_order_of_the_journals_page() -> None:
+    """People who read the raw lines find a field where they found it in the line before."""
+    told = Told()
+    told.take_over()
+    told.write(r.TargetSet(IDLE, MOVING), cause="c", request="r")
+    assert list(told.rows[-1]) == [
+        "epoch", "seq", "row", "ts", "event", "topic", "topic_id", "partition", "replicas", "isr", "target", "leader",
+        "leader_epoch", "partition_epoch", "status", "origin", "cause", "request", "detail", "rows", "prev",
+    ]  # fmt: skip
+
+
+def test_a_takeover_tells_counts_and_everything_in_flight() -> None:
+    """The first line of a term says who leads, how large the cluster is, and how running moves and deletions stand."""
+    told = Told()
+    told.world.plant_move("moving", (1, 2), (1, 2, 3), (3, 4))
+    told.world.state.intents.load(5, 3, 1, [attrs.evolve(INTENT, broker=5)])
+    told.take_over()
+    (row,) = told.rows
+    assert row == {
+        "epoch": 7, "seq": 41, "row": 0, "ts": 1000, "event": "Takeover", "rows": 1,
+        "detail": {
+            "controller_id": 1, "brokers": 6, "topics": 2, "partitions": 2, "unreadable_keys": 0,
+            "moves": [
+                {
+                    "topic": "moving", "topic_id": "id-of-moving", "partition": 0, "replicas": [1, 2, 3],
+                    "isr": [1, 2, 3], "target": [3, 4], "leader": 1, "leader_epoch": 3, "partition_epoch": 0,
+                    "status": 0, "origin": [1, 2], "started_ms": 500,
+                }
+            ],
+            "intents": [{**WHERE, "leader_epoch": 6, "broker": 5}],
+        },
+    }  # fmt: skip
+
+
+ANY_TEXT = st.text(st.characters(), max_size=40)  # with control characters and lone surrogates
+
+
+@given(topic=ANY_TEXT.filter(bool), topic_id=ANY_TEXT, cause=ANY_TEXT, request=ANY_TEXT, detail=ANY_TEXT)
+def test_whatever_strangers_write_comes_back_from_the_line(
+    topic: str, topic_id: str, cause: str, request: str, detail: str
+) -> None:
+    """Names, causes and details of any characters make one line of valid JSON, and are read back as they were."""
+    told = Told()
+    told.world.plant_topic(topic if topic != "orders" else "orders2", topic_id)
+    topic = next(name for name in told.world.state.topic_names() if name != "orders")
+    told.take_over()
+    told.journal.conflict(detail, 2)
+    created = r.TopicCreated(Topic(topic, topic_id), ((1,),), {detail: cause})
+    told.write(
+        r.ForeignChange(topic, 3, detail), created, r.IntentDropped(INTENT, detail), cause=cause, request=request
+    )
+    told.journal.resigned(2000, cause)
+    assert not any("\n" in line for line in told.memory.lines)
+    _, conflict, foreign, create, dropped, resigned = told.rows
+    assert conflict["detail"] == {"key": detail, "count": 2}
+    assert (foreign["topic"], foreign.get("topic_id", "")) == (topic, topic_id)
+    assert (foreign["cause"], foreign["request"], foreign["detail"]) == (cause, request, {"what": detail})
+    assert create["detail"]["configs"] == {detail: cause}
+    assert dropped["cause"] == detail
+    assert resigned["cause"] == cause
+
+
+@pytest.mark.checklist(101, 103)
+def test_a_move_leaves_the_trace_of_the_reassignment_page() -> None:
+    """R grows by each broker after it entered I; at the end R := T, T is cleared, I shrinks to T, in one commit."""
+    told = Told()
+    told.take_over()
+    told.move()
+    trace = [
+        (row["seq"], row["event"], row["replicas"], row["isr"], row.get("target"), row["leader_epoch"])
+        for row in told.rows
+        if "replicas" in row
+    ]
+    assert trace == [
+        (42, "TargetSet", [1, 2, 3], [1, 2, 3], [4, 5, 6], 6),
+        (43, "IsrChanged", [1, 2, 3], [1, 2, 3, 4], [4, 5, 6], 6),
+        (43, "ReplicasGrown", [1, 2, 3, 4], [1, 2, 3, 4], [4, 5, 6], 6),
+        (44, "IsrChanged", [1, 2, 3, 4], [1, 2, 3, 4, 5], [4, 5, 6], 6),
+        (44, "ReplicasGrown", [1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [4, 5, 6], 6),
+        (45, "IsrChanged", [1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6], [4, 5, 6], 6),
+        (45, "ReplicasGrown", [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6], [4, 5, 6], 6),
+        (45, "ReplicasChanged", [4, 5, 6], [1, 2, 3, 4, 5, 6], [4, 5, 6], 7),
+        (45, "TargetCleared", [4, 5, 6], [1, 2, 3, 4, 5, 6], None, 7),
+        (45, "IsrShrunk", [4, 5, 6], [4, 5, 6], None, 7),
+    ]
+    last = [row for row in told.rows if row["seq"] == 45]
+    assert [row["row"] for row in last] == list(range(8))
+    assert [row["broker"] for row in last if row["event"] == "DeleteIntended"] == [1, 2, 3]
+    assert {row["partition_epoch"] for row in last if "replicas" in row} == {4}
+
+
+def test_a_journal_without_a_sink_builds_nothing() -> None:
+    """Where no journal is wanted a commit costs no text: the records are not even looked at."""
+    told = Told()
+    journal = Journal()
+    journal.takeover(told.world.state, 1, 1)
+    journal.commit(2, 2, iter(lambda: pytest.fail("looked at"), 0), told.world.state.partition_epoch)
+    journal.conflict("/key", 1)
+    journal.resigned(3, "over")
+    journal.close()
+    assert (journal.lines_written, journal.stopped) == (0, None)
+
+
+def test_memory_keeps_the_last_lines_up_to_its_limit() -> None:
+    """A journal in memory is bounded: the oldest lines go first."""
+    memory = MemorySink(lines_max=2)
+    told = Told(memory)
+    told.take_over()
+    told.move()
+    assert [json.loads(line)["row"] for line in memory.lines] == [6, 7]
