@@ -1,5 +1,5 @@
-"""Alter to LeaderAndIsr callback on an idle controller with threads of its own, memory store: from the call in one thread
-to the call of the host in another."""
+"""Alter to LeaderAndIsr callback on an idle controller with threads of its own, memory store: from the call in one
+thread to the call of the host in another."""
 
 from __future__ import annotations
 

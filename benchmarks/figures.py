@@ -1,4 +1,4 @@
-"""A figure as one line of JSON: what, n, seconds, per_second, peak_rss_bytes, store, versions, and what is special to it."""
+"""A figure as one line of JSON: what, n, seconds, per_second, peak_rss_bytes, store, versions, and what is special."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Failover load: from elected to ready (everything loaded, every broker dirty), and until the last request was handed to
-the host. 20,000 topics of 10 partitions, RF 3, 10 brokers, in Kafka's layout, from the memory store."""
+"""Failover load: from elected to ready (everything loaded, every broker dirty), and until the last request was handed
+to the host. 20,000 topics of 10 partitions, RF 3, 10 brokers, in Kafka's layout, from the memory store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def run() -> None:
     with timed() as ready:
         controller.poll_once()
     described = controller.describe()
-    assert described.is_active and described.partitions == TOPICS * PARTITIONS
+    assert described.is_active
+    assert described.partitions == TOPICS * PARTITIONS
     with timed() as sent:
         settle(controller)
     figure("failover load, elected to ready", described.partitions, ready.seconds)

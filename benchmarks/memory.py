@@ -1,17 +1,16 @@
-"""Memory per partition: all caches of a controller that took over 1 M partitions, RF 3, 100 brokers. The tree itself is in
-the memory server of another process's size, so it is subtracted: what is measured is what the load adds."""
+"""Memory per partition: all caches of a controller that took over 1 M partitions, RF 3, 100 brokers. The rows are made
+as the loader makes them, without a store in the same process."""
 
 from __future__ import annotations
 
 import gc
 import tracemalloc
 
+from benchmarks.cluster import replicas_of
 from benchmarks.figures import figure, rss_bytes, timed
 from controller.model.records import KeyVersion, KeyVersions
 from controller.model.values import Partition, Settings, Topic
 from controller.state import ClusterState
-
-from benchmarks.cluster import replicas_of
 
 TOPICS, PARTITIONS, BROKERS = 10_000, 100, 100
 

@@ -1,5 +1,5 @@
-"""10,000 of 20,000 partitions moved in one request, RF 3, 10 brokers that answer and join at once: until accepted, until all
-complete, lists while they run, and store writes per move."""
+"""10,000 of 20,000 partitions moved in one request, RF 3, 10 brokers that answer and join at once: until accepted,
+until all complete, lists while they run, and store writes per move."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from time import perf_counter
 from benchmarks.cluster import QuietHost, plant, register, settle
 from benchmarks.figures import figure, percentile
 from controller import Controller, TopicPartition
-from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, HostResponse
+from controller.model.host import HostResponse, LeaderAndIsrPartition, LeaderAndIsrRequest
 from stores import Commit, Delete, MemoryServer, MemoryStore, Op, Put
 
 TOPICS, PARTITIONS, BROKERS, MOVES = 2_000, 10, 10, 10_000

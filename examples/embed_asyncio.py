@@ -35,8 +35,10 @@ async def main() -> None:
         print(topic)
         spare = next(b for b in (1, 2, 3) if b not in topic.assignments[0])
         move = controller.admin.alter_partition_reassignments({TopicPartition("orders", 0): [spare]})
-        print(await asyncio.wrap_future(move.all()))
-        print(dict(await asyncio.wrap_future(controller.admin.list_partition_reassignments())))
+        answers = await asyncio.wrap_future(move.all())
+        print(answers)
+        listing = await asyncio.wrap_future(controller.admin.list_partition_reassignments())
+        print(dict(listing))
 
 
 if __name__ == "__main__":

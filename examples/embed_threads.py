@@ -1,5 +1,5 @@
-"""A broker process that lets the controller run on threads of its own: three processes in one, each with its own broker,
-its own controller and its own client of one store. The active one is closed, a stand-by takes over."""
+"""A broker process that lets the controller run on threads of its own: three processes in one, each with its own
+broker, its own controller and its own client of one store. The active one is closed, a stand-by takes over."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ class Process:
     def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
         return HostResponse()
 
+    def is_leading(self) -> bool:
+        return bool(self.leads)
+
     def obey(self, request: LeaderAndIsrRequest) -> None:
         with self.told:
             for partition in request.partitions:
@@ -59,7 +62,7 @@ def main() -> None:
     print(created.all().result(TIMEOUT_S)["orders"])
     for process in cluster.values():
         with process.told:
-            assert process.told.wait_for(lambda process=process: process.leads, TIMEOUT_S)
+            assert process.told.wait_for(process.is_leading, TIMEOUT_S)
 
     first_id = next(broker_id for broker_id, process in cluster.items() if process is first)
     first.controller.close()

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.demo.files import JUMBO, BadInput, read_layout, read_tree_file, recorded_tree
+from controller.cli.demo.files import JUMBO, BadInput, brokers_of_tree, read_layout, read_tree_file, recorded_tree
 from controller.cli.demo.retire import Retirement
 from controller.cli.demo.screen import Plain, Rich, Screen, Silent
 from controller.cli.demo.takeover import take_over
@@ -21,7 +21,9 @@ SEED_MAX: Final = 2**63 - 1
 @click.command()
 @click.option("--layout", type=click.Path(path_type=Path), help='Brokers and racks: {"<id>": "<rack>" or null}.')
 @click.option("--tree", type=click.Path(path_type=Path), help="A recorded metadata tree: path -> value, version.")
-@click.option("--seed", type=click.IntRange(0, SEED_MAX), default=1, show_default=True, help="The same one, the same run.")
+@click.option(
+    "--seed", type=click.IntRange(0, SEED_MAX), default=1, show_default=True, help="The same one, the same run."
+)
 @click.option("--plain", is_flag=True, help="No colours, no live bar; so it is, too, where stdout is no terminal.")
 @click.option("--json", "as_json", is_flag=True, help="Only the result, as one JSON object.")
 def demo(layout: Path | None, tree: Path | None, seed: int, *, plain: bool, as_json: bool) -> None:
@@ -32,6 +34,7 @@ def demo(layout: Path | None, tree: Path | None, seed: int, *, plain: bool, as_j
     try:
         racks = dict(JUMBO) if layout is None else read_layout(layout)
         entries = recorded_tree() if tree is None else read_tree_file(tree)
+        brokers_of_tree(entries)  # what cannot be used is said before anything is shown
         result = _acts(racks, entries, seed, _screen(plain=plain, as_json=as_json))
     except BadInput as error:
         click.echo(f"kedge demo: {error}", err=True)
@@ -84,7 +87,11 @@ def _account(result: dict[str, Any], screen: Screen) -> None:
     )
     racks = {row["rack"] for row in result["brokers"].values()} - {None}
     if racks:
-        screen.say(f"racks respected: {result['racks_kept']} of {result['partitions']} partitions in as many racks as can be")
+        screen.say(
+            f"racks respected: {result['racks_kept']} of {result['partitions']} partitions in as many racks as can be"
+        )
     else:
         screen.say("racks: none are set")
-    screen.say(f"records written and acknowledged: {result['written']}; virtual seconds: {result['virtual_ms'] / 1000:.1f}")
+    screen.say(
+        f"records written and acknowledged: {result['written']}; virtual seconds: {result['virtual_ms'] / 1000:.1f}"
+    )

@@ -25,7 +25,7 @@ JUMBO: Final[Mapping[int, str | None]] = {
 """Nine brokers in racks of four, four and one: the shape of a published production cluster."""
 
 
-class BadInput(Exception):  # noqa: N818 - its message is all that is shown
+class BadInput(Exception):
     """A file that cannot be used."""
 
 

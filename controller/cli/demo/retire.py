@@ -1,5 +1,5 @@
-"""Act 2: one broker is emptied while records are written, a move is cancelled and undone, one is overridden, and the active
-controller is killed half way."""
+"""Act 2: one broker is emptied while records are written, a move is cancelled and undone, one is overridden, and the
+active controller is killed half way."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import attrs
 
 from controller.cli.demo.plan import another_target, plan_drain, racks_kept, spread
 from controller.cli.demo.screen import Bar, Screen
+from controller.cli.demo.takeover import controller_of
 from controller.model.requests import NewTopic
 from controller.model.values import Partition, Replicas, TopicPartition
 from controller.rig import Rig
@@ -89,11 +90,13 @@ class Retirement:
         rig.until(lambda: not rig.producers.waiting, what="every record is acknowledged")
         rig.copying.rate_bytes_s = COPY_BYTES_S  # from here on a copy takes its time
         counts = ", ".join(f"{name} with {count}" for name, count in TOPICS.items())
-        self.screen.say(f"Topics placed by rack, {factor} replicas: {counts} partitions; records are written all the while.")
+        self.screen.say(
+            f"Topics placed by rack, {factor} replicas: {counts} partitions; records are written all the while."
+        )
 
     def _live(self) -> tuple[int, ...]:
         active = self.rig.active
-        return () if active is None else active.controller.describe().live_brokers
+        return () if active is None else controller_of(active).describe().live_brokers
 
     def _show_plan(self, plan: Mapping[TopicPartition, Replicas]) -> None:
         rows = []
@@ -155,7 +158,7 @@ class Retirement:
         waiting = Counter(b for p in running for b in (p.target_replicas or ()) if b not in p.isr)
         listed = ", ".join(f"{broker} ({count})" for broker, count in waiting.most_common(5))
         active = self.rig.active
-        who = "no controller is active" if active is None else f"controller {active.controller.active_id} leads"
+        who = "no controller is active" if active is None else f"controller {active.node_id} leads"
         moved = len(plan) - len([p for p in running if p.tp in plan])
         text = f"{moved} of {len(plan)} moves done; waiting on brokers {listed or '-'}; {who}"
         bar.at(self._copied(plan) if running else 1.0, 1.0, text)
@@ -195,16 +198,15 @@ class Retirement:
         active = self.rig.active
         if active is None:
             return
-        dead = active.controller.active_id
-        assert dead is not None
+        dead = active.node_id
         self.rig.kill_controller(dead)
         self.screen.event(f"controller {dead} was killed; its session ends, the stand-by takes over")
         self.rig.until(lambda: self.rig.active is not None, what="the stand-by took over")
         successor = self.rig.active
         assert successor is not None
         self.remembered["killed"] = dead
-        epoch = successor.controller.controller_epoch
-        self.screen.event(f"controller {successor.controller.active_id} took over under epoch {epoch} and goes on")
+        epoch = controller_of(successor).controller_epoch
+        self.screen.event(f"controller {successor.node_id} took over under epoch {epoch} and goes on")
 
     # --- the end
 

@@ -1,4 +1,4 @@
-"""What the demo shows: rich on a terminal, bare lines with `--plain` or into a pipe, nothing but the result with `--json`.
+"""What the demo shows: rich on a terminal, bare lines with `--plain` or into a pipe, only the result with `--json`.
 
 Nothing that is shown is needed to decide anything: a screen is told what happened.
 """
@@ -6,7 +6,7 @@ Nothing that is shown is needed to decide anything: a screen is told what happen
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 import click
@@ -36,13 +36,7 @@ class Screen(Protocol):
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None: ...
 
-    def bar(self, title: str) -> _BarBlock: ...
-
-
-class _BarBlock(Protocol):
-    def __enter__(self) -> Bar: ...
-
-    def __exit__(self, *_: object) -> object: ...
+    def bar(self, title: str) -> AbstractContextManager[Bar]: ...
 
 
 class Silent:

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from controller.cli.demo.files import brokers_of_tree
 from controller.cli.demo.screen import Screen
-from controller.rig import NotInTime, Rig
+from controller.embed import Controller
+from controller.rig import Node, NotInTime, Rig
 from stores import MemoryStore
 from stores.recipes import EPOCH_KEY, decode_epoch
 from stores.tree import TreeEntry
@@ -27,7 +28,7 @@ def take_over(tree: Sequence[TreeEntry], seed: int, screen: Screen) -> dict[str,
     screen.say(f"Simulated brokers join: {_listed(brokers)}.")
     rig = Rig(seed, brokers=brokers, controllers=1, tree=tree, copy_rate_bytes_s=COPY_BYTES_S)
     moves = rig.wait(rig.admin.list_partition_reassignments())
-    epoch = rig.nodes[101].controller.controller_epoch
+    epoch = controller_of(rig.nodes[101]).controller_epoch
     screen.say(f"Kedge took over under epoch {epoch}; {len(moves)} moves are running:")
     screen.table(
         ("partition", "replicas", "target", "in sync", "waiting on"),
@@ -46,7 +47,7 @@ def take_over(tree: Sequence[TreeEntry], seed: int, screen: Screen) -> dict[str,
     if len(changes) > LINES_MAX:
         screen.say(f"  ... and {len(changes) - LINES_MAX} more")
     lost_fields = fields_lost(before, after)
-    screen.say(f"Fields of the former controller's that Kedge does not know: {'all kept' if not lost_fields else lost_fields}.")
+    screen.say(f"Fields of the former controller's that Kedge does not know: {lost_fields or 'all kept'}.")
     return {
         "epoch_before": kafka_epoch,
         "epoch": epoch,
@@ -56,6 +57,12 @@ def take_over(tree: Sequence[TreeEntry], seed: int, screen: Screen) -> dict[str,
         "changes": changes,
         "virtual_ms": rig.clock.elapsed_ms,
     }
+
+
+def controller_of(node: Node) -> Controller:
+    """The controller of a node that runs."""
+    assert node.controller is not None
+    return node.controller
 
 
 def _finish(rig: Rig, screen: Screen, moves: int) -> bool:
@@ -143,4 +150,3 @@ def _listed(brokers: Mapping[int, str | None]) -> str:
 
 def _ids(brokers: Any) -> str:
     return ",".join(map(str, brokers))
-

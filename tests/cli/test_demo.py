@@ -1,0 +1,155 @@
+"""`kedge demo`: what a newcomer sees, what is refused, and the same acts on published layouts and recorded trees."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller.cli.demo.files import brokers_of_tree, read_tree_file, recorded_tree
+from controller.cli.demo.plan import plan_drain, racks_kept
+from controller.cli.demo.retire import Retirement
+from controller.cli.demo.screen import Silent
+from controller.cli.demo.takeover import difference, fields_lost, take_over
+from controller.cli.demo.trace import longest_plain_trace
+from controller.cli.root import kedge
+from controller.model.values import Partition
+
+
+def demo(*arguments: str) -> Result:
+    return CliRunner().invoke(kedge, ["demo", *arguments])
+
+
+@cache
+def plain() -> Result:
+    return demo("--plain")
+
+
+@pytest.mark.checklist(1, 4, 77, 78, 79, 85, 101, 103, 104, 105, 111, 112, 146)
+def test_the_last_line_says_that_nothing_was_lost() -> None:
+    """The plain form ends with the number of lost records, and the three acts stand above it in order."""
+    done = plain()
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert lines[-1] == "lost: 0"
+    acts = [line for line in lines if line.startswith("== ")]
+    assert [act[3] for act in acts] == ["1", "2", "3"]
+    for word in ("cancelled", "undone", "replaced by", "was killed", "took over under epoch 2"):
+        assert any(word in line for line in lines), word
+
+
+def test_the_same_seed_shows_the_same() -> None:
+    """Two runs with one seed print the same, byte for byte; another seed does not."""
+    assert demo("--plain").output == plain().output
+    assert demo("--plain", "--seed", "2").output != plain().output
+
+
+@pytest.mark.checklist(103)
+def test_the_rows_of_one_partition_are_the_trace_of_a_move() -> None:
+    """From the target's being set over the growth of R to the shrunken isr, in this order."""
+    events = [line.split()[-1] for line in plain().output.splitlines() if line.startswith("  R [")]
+    assert events[0] == "TargetSet"
+    assert events[-3:] == ["ReplicasChanged", "TargetCleared", "IsrShrunk"]
+    assert "ReplicasGrown" in events
+
+
+def test_the_result_is_one_json_object() -> None:
+    """`--json` prints nothing else, and says what the plain form says."""
+    result = json.loads(demo("--json").output)
+    assert result["retirement"]["lost"] == 0
+    assert result["takeover"]["finished"]
+    assert result["takeover"]["fields_lost"] == []
+    assert result["takeover"]["epoch"] > result["takeover"]["epoch_before"]
+    brokers = result["retirement"]["brokers"]
+    assert brokers[str(result["retirement"]["leaving"])]["replicas_after"] == 0
+
+
+@pytest.mark.parametrize(
+    "option, content, said",
+    [
+        ("--layout", "{", "not JSON"),
+        ("--layout", "[1]", "expected"),
+        ("--layout", '{"a":"b"}', "not a broker id"),
+        ("--layout", '{"1":2,"2":"a","3":"a"}', "must be a text or null"),
+        ("--layout", '{"1":"a"}', "3 to 100"),
+        ("--layout", '{"1":"a","2":"b","01":"c"}', "twice"),
+        ("--tree", "{", "JSON"),
+        ("--tree", "{}", "names no topic"),
+        ("--tree", '{"/brokers/topics/t":{"value":"{","version":0}}', "/brokers/topics/t"),
+        ("--tree", '{"/a":{"value":1,"version":0}}', "/a"),
+        ("--tree", '{"a b":{"value":"x","version":0}}', "a b"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_one_clear_line(tmp_path: Path, option: str, content: str, said: str) -> None:
+    """Exit code 2, one line on stderr that names what is wrong, and nothing on stdout."""
+    path = tmp_path / "file.json"
+    path.write_text(content)
+    done = demo("--plain", option, str(path))
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+
+
+def test_a_file_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
+    """As any file that cannot be used."""
+    for option in ("--layout", "--tree"):
+        done = demo(option, str(tmp_path / "none.json"))
+        assert done.exit_code == 2
+        assert len(done.stderr.splitlines()) == 1
+
+
+CLUSTERS = ("main-eqiad", "main-codfw", "jumbo-eqiad", "logging-eqiad", "logging-codfw", "test-eqiad")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_a_broker_of_a_published_cluster_is_emptied(shared_data: Path, name: str) -> None:
+    """Every layout: the broker ends without replicas, racks are respected, nothing is lost."""
+    clusters = json.loads((shared_data / "wikimedia_clusters.json").read_text())["clusters"]
+    racks = {int(broker): rack for broker, rack in clusters[name].items()}
+    retirement = Retirement(racks, 3, Silent())
+    result = retirement.run()
+    assert result["lost"] == 0
+    assert result["written"] > 0
+    assert result["brokers"][str(result["leaving"])]["replicas_after"] == 0
+    left = {broker: rack for broker, rack in racks.items() if broker != result["leaving"]}
+    assert racks_kept(retirement.rig.committed.partitions.values(), left) == (39, 39)
+    assert longest_plain_trace(retirement.sink.lines, ()) is not None
+
+
+@pytest.mark.parametrize("tree, moves", [("moving", 4), ("idle", 0)])
+def test_both_recorded_trees_are_taken_over(shared_data: Path, tree: str, moves: int) -> None:
+    """The moves that ran are finished, the epoch rises, no field is lost."""
+    entries = read_tree_file(shared_data / f"kafka_3_9_tree_{tree}.json")
+    result = take_over(entries, 1, Silent())
+    assert len(result["moves"]) == moves
+    assert result["finished"]
+    assert not result["fields_lost"]
+    assert result["epoch"] == result["epoch_before"] + 1
+
+
+def test_the_tree_in_the_package_is_the_recorded_one(shared_data: Path) -> None:
+    """The copy that ships is the recording, to the byte."""
+    assert recorded_tree() == read_tree_file(shared_data / "kafka_3_9_tree_moving.json")
+    assert brokers_of_tree(recorded_tree()) == {1: "a", 2: "b", 3: "c"}
+
+
+def test_a_difference_names_what_is_new_gone_and_rewritten() -> None:
+    """One line per key, of JSON objects the members that differ."""
+    before = {"/a": b'{"x":1,"y":2}', "/b": b"1", "/c": b"2"}
+    after = {"/a": b'{"x":1,"y":3}', "/c": b"3", "/d": b"4"}
+    assert difference(before, after) == ["~ /a  y 2 -> 3", "- /b  1", "~ /c  2 -> 3", "+ /d  4"]
+    assert fields_lost({"/a": b'{"x":1,"isr":[1]}'}, {"/a": b'{"isr":[1]}'}) == ["/a: x"]
+
+
+def test_a_drain_goes_to_the_least_loaded_broker_that_keeps_the_racks_apart() -> None:
+    """Ties go to the lowest id; what was decided counts for the next."""
+    racks = {1: "a", 2: "b", 3: "b", 4: "a"}
+    partitions = [Partition("t", p, (1, 2), (1, 2), 1, 0) for p in range(2)]
+    plan = plan_drain(partitions, 2, racks)
+    assert [target for _, target in sorted(plan.items())] == [(1, 3), (1, 3)]
+    assert plan_drain(partitions, 1, racks)[partitions[0].tp] == (4, 2)
