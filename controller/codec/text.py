@@ -25,7 +25,7 @@ class BadValue(ValueError):
 
 
 def bad(where: str, expected: str, got: object) -> NoReturn:
-    raise BadValue(f"{where}: expected {expected}, got {reprlib.repr(got):.120}")  # repr() would follow any depth
+    raise BadValue(f"{where:.120}: expected {expected}, got {reprlib.repr(got):.120}")  # repr() would follow any depth
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -49,8 +49,7 @@ def kafka_move_found(view: ClusterView, event: KafkaMoveFound) -> Decision:
     target = tuple(b for b in event.replicas if b not in event.removing)
     if not origin or not target or origin == target:
         return Decision()
-    after = attrs.evolve(
-        partition,
+    after = partition.but(
         replicas=origin + tuple(b for b in event.adding if b in partition.isr and b in event.replicas),
         move=Move(target, origin, event.now_ms),
         leader_epoch=partition.leader_epoch + 1,
@@ -69,7 +68,7 @@ def stray_isr_found(view: ClusterView, event: StrayIsrFound) -> Decision:
     strays = tuple(b for b in partition.isr if b not in partition.members)
     if not strays:
         return Decision()
-    after = attrs.evolve(partition, replicas=partition.replicas + strays)
+    after = partition.but(replicas=partition.replicas + strays)
     void = drop_intents(view, partition, strays, "member again")
     return Decision((ReplicasChanged(partition, after, "isr outside replicas"), *void))
 
@@ -110,7 +109,9 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
         records.append(KeyVersionFound(event.topic, event.partition, event.at, known))
     was_unreadable = view.unreadable(event.topic, event.partition)
     if was_unreadable:
-        return _readable_again(view, partition, event, records, was_unreadable)
+        return _readable_again(partition, event, records, was_unreadable)
+    if not partition.has_state and event.found is not None:
+        return _take_whole(partition, event, event.found, records, "found")
     if known == event.at or (event.found is None and event.problem is None and not partition.has_state):
         return Decision(tuple(records))
     if event.found is None:
@@ -127,26 +128,30 @@ def _take_over(view: ClusterView, partition: Partition, found: Partition, record
         and set(found.isr) <= set(partition.members)
         and partition.leader in (*found.isr, NO_LEADER)
     )
-    after = attrs.evolve(partition, extra={**(partition.extra or {}), **(found.extra or {})} or None)
+    after = partition.but(extra={**(partition.extra or {}), **(found.extra or {})} or None)
     detail = "nothing taken over, written again"
     if legal and (found.isr, found.leader_recovery_state) != (partition.isr, partition.leader_recovery_state):
-        after = attrs.evolve(after, isr=found.isr, leader_recovery_state=found.leader_recovery_state)
+        after = after.but(isr=found.isr, leader_recovery_state=found.leader_recovery_state)
         detail = f"isr {list(found.isr)} taken over"
     settled, _ = settle(view, after)
     return Decision((*records, StateFound(partition, after, detail), *settled))
 
 
-def _readable_again(
-    view: ClusterView, partition: Partition, event: StateKeyRead, records: list[Record], was: str
-) -> Decision:
-    if event.problem is not None or (event.found is None and not event.at.version):
+def _readable_again(partition: Partition, event: StateKeyRead, records: list[Record], was: str) -> Decision:
+    if event.problem is not None or event.found is None:
         return Decision()  # an unreadable key that was deleted says nothing of the logs: still nobody may lead
-    found = event.found or partition
-    mended = BadKey(event.topic, event.partition, None, was)
+    records.append(BadKey(event.topic, event.partition, None, was))
+    return _take_whole(partition, event, event.found, records, "readable again")
+
+
+def _take_whole(
+    partition: Partition, event: StateKeyRead, found: Partition, records: list[Record], cause: str
+) -> Decision:
+    """Nothing of the partition is known but R: its epochs above all must not begin anew."""
     follow: list[Event] = [PartitionDue(event.now_ms, event.topic, event.partition)]
     if not set(found.isr) <= set(found.members):
         follow.insert(0, StrayIsrFound(event.now_ms, event.topic, event.partition))
-    return Decision((*records, mended, StateFound(partition, found, "readable again")), expand=tuple(follow))
+    return Decision((*records, StateFound(partition, found, cause)), expand=tuple(follow))
 
 
 def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:

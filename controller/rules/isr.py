@@ -4,8 +4,6 @@ ISR change does not raise the leader epoch. After it the move, if one runs, grow
 
 from __future__ import annotations
 
-import attrs
-
 from controller.model.errors import (
     ApiError,
     FencedLeaderEpoch,
@@ -41,7 +39,7 @@ def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
         return Decision()
     if error := _check_content(view, partition, event):
         return refuse(error)
-    after = attrs.evolve(partition, isr=event.new_isr, leader_recovery_state=event.leader_recovery_state)
+    after = partition.but(isr=event.new_isr, leader_recovery_state=event.leader_recovery_state)
     settled, _ = settle(view, after)
     return Decision((IsrChanged(partition, after), *settled))
 

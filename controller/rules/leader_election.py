@@ -6,8 +6,6 @@ Every change of leader, and every removal of a dead follower from I, raises the 
 
 from __future__ import annotations
 
-import attrs
-
 from controller.model.errors import (
     ApiError,
     ElectionNotNeeded,
@@ -32,7 +30,7 @@ def elect_first(view: ClusterView, partition: Partition) -> Partition | None:
     if not alive or topic is None:
         return None
     epoch = topic.created_epoch(partition.partition)
-    return attrs.evolve(partition, leader=alive[0], isr=alive, leader_epoch=epoch)
+    return partition.but(leader=alive[0], isr=alive, leader_epoch=epoch)
 
 
 def elect_offline(view: ClusterView, partition: Partition, *, unclean: bool) -> Partition | None:
@@ -42,11 +40,11 @@ def elect_offline(view: ClusterView, partition: Partition, *, unclean: bool) -> 
     leader = next((b for b in partition.members if b in isr), NO_LEADER)
     epoch = partition.leader_epoch + 1
     if leader != NO_LEADER:
-        return attrs.evolve(partition, leader=leader, isr=isr, leader_epoch=epoch)
+        return partition.but(leader=leader, isr=isr, leader_epoch=epoch)
     outside = next((b for b in partition.replicas if is_alive(view, partition, b)), NO_LEADER) if unclean else NO_LEADER
     if outside != NO_LEADER:
-        return attrs.evolve(partition, leader=outside, isr=(outside,), leader_epoch=epoch, leader_recovery_state=1)
-    return None if partition.leader == NO_LEADER else attrs.evolve(partition, leader=NO_LEADER, leader_epoch=epoch)
+        return partition.but(leader=outside, isr=(outside,), leader_epoch=epoch, leader_recovery_state=1)
+    return None if partition.leader == NO_LEADER else partition.but(leader=NO_LEADER, leader_epoch=epoch)
 
 
 def is_unclean_allowed(view: ClusterView, topic: str) -> bool:
@@ -67,7 +65,7 @@ def replica_died(view: ClusterView, event: ReplicaDied) -> Decision:
     isr = tuple(b for b in partition.isr if is_alive(view, partition, b))
     if not isr or partition.leader not in isr:
         return Decision()  # the leader is dead as well: its own event elects
-    after = attrs.evolve(partition, isr=isr, leader_epoch=partition.leader_epoch + 1)
+    after = partition.but(isr=isr, leader_epoch=partition.leader_epoch + 1)
     return _and_settle(view, [IsrChanged(partition, after, "follower died")], after)
 
 
@@ -119,7 +117,7 @@ def _preferred(view: ClusterView, partition: Partition) -> Partition | ApiError:
     if preferred not in partition.isr or not is_alive(view, partition, preferred):
         why = "not in sync" if is_alive(view, partition, preferred) else "not alive"
         return PreferredLeaderNotAvailable(f"{name}: the preferred leader {preferred} is {why}")
-    return attrs.evolve(partition, leader=preferred, leader_epoch=partition.leader_epoch + 1)
+    return partition.but(leader=preferred, leader_epoch=partition.leader_epoch + 1)
 
 
 def _unclean(view: ClusterView, partition: Partition) -> Partition | ApiError:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import attrs
-
 from controller.model.records import (
     DeleteIntended,
     IntentDropped,
@@ -33,7 +31,7 @@ def settle(view: ClusterView, partition: Partition) -> tuple[list[Record], Parti
     target = partition.move.target
     joined = tuple(b for b in target if b in partition.isr and b not in partition.replicas)
     if joined:
-        grown = attrs.evolve(partition, replicas=partition.replicas + joined)
+        grown = partition.but(replicas=partition.replicas + joined)
         records.append(ReplicasGrown(partition, grown))
         partition = grown
     leader = _leader_within(view, partition, target)
@@ -50,8 +48,8 @@ def _leader_within(view: ClusterView, partition: Partition, target: Replicas) ->
 
 
 def _complete(view: ClusterView, partition: Partition, target: Replicas, leader: int) -> tuple[list[Record], Partition]:
-    changed = attrs.evolve(partition, replicas=target, leader=leader, leader_epoch=partition.leader_epoch + 1)
-    cleared = attrs.evolve(changed, move=None)
+    changed = partition.but(replicas=target, leader=leader, leader_epoch=partition.leader_epoch + 1)
+    cleared = changed.but(move=None)
     # The origin as well: a store written in the seed's order may have R = T already, and the old replicas nowhere else.
     origin = () if partition.move is None else partition.move.origin
     removed = [b for b in dict.fromkeys(partition.replicas + origin) if b not in target]
@@ -63,7 +61,7 @@ def _complete(view: ClusterView, partition: Partition, target: Replicas, leader:
     isr = tuple(b for b in cleared.isr if b in target)
     if isr == cleared.isr:
         return records, cleared
-    shrunk = attrs.evolve(cleared, isr=isr)
+    shrunk = cleared.but(isr=isr)
     return [*records, IsrShrunk(cleared, shrunk)], shrunk
 
 

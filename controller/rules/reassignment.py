@@ -25,7 +25,7 @@ from controller.model.errors import (
     StorageError,
     UnknownTopicOrPartition,
 )
-from controller.model.events import AlterReassignment, Decision, Event, MoveDeadline, refuse
+from controller.model.events import AlterReassignment, Decision, MoveDeadline, refuse
 from controller.model.records import Record, TargetCleared, TargetReplaced, TargetSet
 from controller.model.requests import BROKER_ID_MAX, PartitionReassignment, ReassignmentAnswer, WaitingOn
 from controller.model.values import Move, Partition, Replicas
@@ -107,7 +107,7 @@ def _accept(view: ClusterView, partition: Partition, target: Replicas, event: Al
     if target == partition.replicas:
         return Decision(reply=_answer(partition, partition.replicas))
     move = Move(target, partition.replicas, event.now_ms, _deadline(event))
-    after = attrs.evolve(partition, move=move, leader_epoch=partition.leader_epoch + 1)
+    after = partition.but(move=move, leader_epoch=partition.leader_epoch + 1)
     void = drop_intents(view, partition, target, "member again")
     settled, end = settle(view, after)
     return Decision((TargetSet(partition, after), *void, *settled), _answer(end, move.origin))
@@ -117,7 +117,7 @@ def _same_target(partition: Partition, move: Move, event: AlterReassignment) -> 
     deadline = _deadline(event)
     if deadline is None or deadline == move.deadline_ms:
         return Decision(reply=_answer(partition, move.origin))
-    after = attrs.evolve(partition, move=attrs.evolve(move, deadline_ms=deadline))
+    after = partition.but(move=attrs.evolve(move, deadline_ms=deadline))
     return Decision((TargetReplaced(partition, after, "deadline replaced"),), _answer(after, move.origin))
 
 
@@ -125,7 +125,7 @@ def _override(
     view: ClusterView, partition: Partition, move: Move, target: Replicas, event: AlterReassignment
 ) -> Decision:
     replaced = Move(target, move.origin, move.started_ms, _deadline(event))
-    after = attrs.evolve(partition, move=replaced, leader_epoch=partition.leader_epoch + 1)
+    after = partition.but(move=replaced, leader_epoch=partition.leader_epoch + 1)
     dropped = [b for b in move.target if b not in (*partition.replicas, *partition.isr, *target)]
     records: list[Record] = [
         TargetReplaced(partition, after),
@@ -140,7 +140,7 @@ def _cancel(view: ClusterView, partition: Partition, cause: str, *, force: bool)
     move = partition.move
     if move is None:
         return Decision()
-    after = attrs.evolve(partition, move=None, leader_epoch=partition.leader_epoch + 1)
+    after = partition.but(move=None, leader_epoch=partition.leader_epoch + 1)
     if not force and not any(b in after.replicas and is_alive(view, partition, b) for b in after.isr):
         return refuse(
             EligibleLeadersNotAvailable(
@@ -162,7 +162,7 @@ def move_deadline(view: ClusterView, event: MoveDeadline) -> Decision:
     return _cancel(view, partition, "deadline", force=True)
 
 
-def expand_cancel(view: ClusterView, topic: str | None, now_ms: int, *, force: bool) -> tuple[Event, ...]:
+def expand_cancel(view: ClusterView, topic: str | None, now_ms: int, *, force: bool) -> tuple[AlterReassignment, ...]:
     """A cancel for every move of `topic`, or of all topics."""
     moving = [p for p in view.moving() if topic is None or p.topic == topic]
     return tuple(AlterReassignment(now_ms, p.topic, p.partition, None, force=force) for p in moving)

@@ -193,7 +193,7 @@ class ClusterState:
     def put_row(self, number: int, before: Partition, after: Partition) -> None:
         """`after` stands where `before` stood; indexes follow."""
         self.rows[number] = after
-        if before.replicas is not after.replicas or before.isr is not after.isr or before.move is not after.move:
+        if before.replicas is not after.replicas or before.move is not after.move or before.isr is not after.isr:
             old, new = brokers_of(before), brokers_of(after)
             for broker in sorted(new - old):
                 self.index(broker).add(number)

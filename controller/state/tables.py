@@ -53,7 +53,7 @@ def _number(state: ClusterState, partition: Partition) -> int:
 
 
 def _state_key(state: ClusterState, record: r.PartitionRecord, token: object) -> list[Mark]:
-    return [("state", _number(state, record.after))]
+    return [("state", token)]  # what `_put` gave back: the number
 
 
 def _both_keys(state: ClusterState, record: r.PartitionRecord, token: object) -> list[Mark]:

@@ -1,7 +1,7 @@
 """The invariants of the design that can be seen in the state and in the records of one Decision.
 
-`check_records` holds each record against the row as it stands when the record is applied; `check_state` holds the state as
-it stands between Decisions. Both raise AssertionError with the record or row.
+`check_records` holds each record against the row as it stands when the record is applied; `check_state` holds the
+state as it stands between Decisions. Both raise AssertionError with the record or row.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def _check_replicas(record: r.PartitionRecord) -> None:
     lost = set(before.replicas) - set(after.replicas)
     if not lost or isinstance(record, (r.TargetSet, r.StateFound)):  # Kafka's own move: R was listed with its T
         return
-    assert isinstance(record, r.ReplicasChanged) and before.move is not None, f"R lost {lost}: {record}"
+    assert isinstance(record, r.ReplicasChanged), f"R lost {lost}: {record}"
+    assert before.move is not None, f"R lost {lost} without a move: {record}"
     assert set(before.move.target) <= set(before.isr), f"R lost {lost} before T was in sync: {record}"
 
 
@@ -60,17 +61,19 @@ def check_state(state: ClusterState) -> None:
             assert topic is not None
             intent = state.open_intent(broker, topic.topic_id, row.partition)
             assert intent is None, f"{broker} is a member and told to delete: {intent}"
-    assert {state.rows[n] for n in state.moves} == {row for row in state.rows if row is not None and row.move}
+    moving = {number: row for number, row in enumerate(state.rows) if row is not None and row.move is not None}
+    assert {number: state.rows[number] for number in state.moves} == moving
+    assert state.listing == {row.tp: row for row in moving.values()}
     by_hand = members_by_hand(state)
     for broker in {*by_hand, *state.brokers_named()}:
         numbers = state.numbers_on(broker)
-        assert len(numbers) == len(set(numbers)) and set(numbers) == by_hand.get(broker, set())
+        assert sorted(numbers) == sorted(by_hand.get(broker, set()))
 
 
 def _check_row(row: Partition) -> None:
     assert len(set(row.replicas)) == len(row.replicas) >= 1, row
     if not row.isr:
-        assert row.leader == NO_LEADER and row.leader_epoch == NO_EPOCH and row.move is None, row
+        assert (row.leader, row.leader_epoch, row.move) == (NO_LEADER, NO_EPOCH, None), row
         return
     assert row.leader_epoch >= 0, row
     assert len(set(row.isr)) == len(row.isr), row

@@ -9,7 +9,7 @@ import attrs
 from controller.model import records as r
 from controller.model.errors import ApiError
 from controller.model.requests import ReassignmentAnswer, TopicDescription
-from controller.model.values import DeleteIntent, Partition
+from controller.model.values import DeleteIntent, Partition, Topic
 from controller.state import ClusterState
 from tests.rules.world import Ran
 
@@ -65,7 +65,7 @@ def _record(record: r.Record) -> str:
 
 
 def _value(value: object) -> str:
-    if isinstance(value, r.Topic):
+    if isinstance(value, Topic):
         extra = f" extra {dict(value.extra)}" if value.extra else ""
         return f"{value.name} {value.topic_id or 'without id'}{extra}"
     if isinstance(value, tuple):

@@ -1,7 +1,7 @@
 """Rules as transcripts: what each command leaves is just what stands below it.
 
-`KEDGE_RECORD=1 pytest tests/rules/test_transcripts.py` writes what is left now; what `git diff` then shows is the change
-of behaviour. Beside the text every command is held to the invariants (`tests.rules.world`).
+`KEDGE_RECORD=1 pytest tests/rules/test_transcripts.py` writes what is left now; what `git diff` then shows is the
+change of behaviour. Beside the text every command is held to the invariants (`tests.rules.world`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rules.script import Script, play
+from tests.rules.script import play
 
 FOLDER = Path(__file__).resolve().parent / "transcripts"
 FILES = sorted(FOLDER.glob("*.txt"))

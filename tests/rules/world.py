@@ -11,6 +11,8 @@ from collections.abc import Mapping
 
 import attrs
 
+from controller.codec import partition_state
+from controller.codec.text import parse
 from controller.machine import decide, step
 from controller.model.events import BrokerCame, BrokerGone, Decision, Event
 from controller.model.records import KeyVersion, Record
@@ -40,6 +42,7 @@ class World:
         self.now_ms = 1000
         self._seq = 0
         self._is_checked = is_checked
+        self._stored: dict[str, tuple[Replicas, ...]] = {}  # R of each partition, as the topic keys say
 
     # --- what stands in the store
 
@@ -59,6 +62,7 @@ class World:
         assert partition.partition == self.state.partition_count(partition.topic)
         written = (1, 0) if partition.has_state else (0, -1)
         self.state.add_partition(self.state.topics[partition.topic], partition, *written)
+        self._stored[partition.topic] = (*self._stored.get(partition.topic, ()), partition.replicas)
         return partition
 
     def plant_move(self, topic: str, replicas: Replicas, isr: Replicas, target: Replicas) -> Partition:
@@ -78,11 +82,14 @@ class World:
             decision = self.decide(waiting.popleft())
             first = first or decision
             waiting.extend(decision.expand)
-        assert first is not None and not waiting, "events that follow never end"
+        assert first is not None
+        assert not waiting, "events that follow never end"
         records = self.state.batch.records()
+        ran = Ran(first.reply, records, self.commit())
         if self._is_checked:
             check_state(self.state)
-        return Ran(first.reply, records, self.commit())
+            self._check_stored()
+        return ran
 
     def decide(self, event: Event) -> Decision:
         """One Decision, applied, undone and applied again."""
@@ -110,6 +117,7 @@ class World:
             elif kind == "topic" and isinstance(of, str):
                 state.topics[of].version += 1
                 state.topics[of].generation += 1
+                self._stored[of] = state.assignments(of)
             elif kind == "admitted" and isinstance(of, int) and of in state.brokers:
                 state.admitted[of] = Admitted(self._seq, state.brokers[of].epoch)
             elif kind == "intents" and isinstance(of, int):
@@ -117,6 +125,18 @@ class World:
             elif kind == "intents done" and isinstance(of, tuple):
                 state.intents.keys.pop((of[0], of[1]))
         return done
+
+    def _check_stored(self) -> None:
+        """A takeover now would load what the state holds, though topic keys may be behind."""
+        for row in self.state.partitions():
+            self._stored.setdefault(row.topic, self.state.assignments(row.topic))  # planted
+            stored = self._stored[row.topic]
+            if not row.has_state or row.partition >= len(stored):
+                continue
+            value = parse(partition_state.encode(row, 7))
+            loaded = partition_state.decode(value, row.topic, row.partition, stored[row.partition], 0)
+            assert sorted(loaded.replicas) == sorted(row.replicas), f"a takeover would lose a replica: {loaded} {row}"
+            assert attrs.evolve(loaded, replicas=row.replicas) == row
 
     def die(self, broker: int) -> Ran:
         return self.run(BrokerGone(self.now_ms, broker, self.state.brokers[broker].epoch))

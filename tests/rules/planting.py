@@ -1,0 +1,85 @@
+"""The commands of a transcript that say what stands in the store before anything happens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from controller.model.values import DeleteIntent, Move, Partition, Replicas
+from tests.rules.world import World
+
+
+@attrs.frozen
+class Line:
+    """A command's words, and its options `name=value`."""
+
+    words: list[str]
+    options: Mapping[str, str]
+
+
+def read_line(text: str) -> tuple[str, Line]:
+    """The verb, and what it is about; what follows two blanks and # is a comment."""
+    verb, *rest = text.partition("  #")[0].split()
+    words = [word for word in rest if "=" not in word]
+    return verb, Line(words, dict(word.split("=", 1) for word in rest if "=" in word))
+
+
+def ids(text: str) -> Replicas:
+    """`1,2,3`; `-` is none."""
+    return () if text == "-" else tuple(int(word) for word in text.split(","))
+
+
+def name_of(text: str) -> tuple[str, int]:
+    """`topic-0`, and `topic--1` as well."""
+    cut = text.index("--") if "--" in text else text.rindex("-")
+    return text[:cut], int(text[cut + 1 :])
+
+
+class Planting:
+    """What is planted leaves nothing in the transcript."""
+
+    def __init__(self) -> None:
+        self.world = World()
+
+    def do_broker(self, line: Line) -> None:
+        for word in line.words:
+            broker, _, rack = word.partition(":")
+            self.world.plant_broker(int(broker), rack or None, int(line.options.get("epoch", 1)))
+
+    def do_topic(self, line: Line) -> None:
+        topic_id = line.options.get("id")
+        configs = {name: value for name, value in line.options.items() if "." in name}
+        self.world.plant_topic(line.words[0], "" if topic_id == "-" else topic_id, configs)
+
+    def do_partition(self, line: Line) -> None:
+        topic, number = name_of(line.words[0])
+        replicas = ids(line.options["R"])
+        isr = ids(line.options.get("I", line.options["R"]))
+        move = None
+        if "T" in line.options:
+            move = Move(ids(line.options["T"]), ids(line.options.get("origin", line.options["R"])), 500)
+        leader = int(line.options.get("leader", isr[0] if isr else -1))
+        epoch = int(line.options.get("epoch", 3 if isr else -1))
+        recovery = int(line.options.get("recovery", 0))
+        status = int(line.options.get("status", 0))
+        self.world.plant(Partition(topic, number, replicas, isr, leader, epoch, move, status, recovery))
+
+    def do_intent(self, line: Line) -> None:
+        topic, number = name_of(line.words[1])
+        broker = int(line.words[0])
+        topic_id = line.options.get("id", f"id-of-{topic}")
+        intent = DeleteIntent(broker, topic, topic_id, number, int(line.options.get("epoch", 2)))
+        self.world.state.intents.load(broker, 900 + len(self.world.state.intents), 1, [intent])
+
+    def do_unreadable(self, line: Line) -> None:
+        topic, number = name_of(line.words[0]) if "-" in line.words[0] else (line.words[0], None)
+        self.world.state.set_problem(topic, number, "the key is broken")
+
+    def do_setting(self, line: Line) -> None:
+        typed: dict[str, Any] = {name: int(value) for name, value in line.options.items()}
+        self.world.state.settings = attrs.evolve(self.world.state.settings, **typed)
+
+    def do_now(self, line: Line) -> None:
+        self.world.now_ms = int(line.words[0])

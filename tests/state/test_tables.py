@@ -1,0 +1,122 @@
+"""Every kind of record and of event has its place in the tables, and the small things of the state hold."""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+
+import pytest
+
+from controller import machine
+from controller.model import events, records
+from controller.model.records import KeyVersion, KeyVersions
+from controller.model.values import DeleteIntent, Partition, Settings, Topic
+from controller.state import ClusterState, apply, start_batch, undo_to
+from controller.state.intents import Intents
+from controller.state.tables import TABLE
+from tests.rules.world import World
+
+
+def kinds(module: ModuleType, root: type) -> set[type]:
+    found = {kind for _, kind in inspect.getmembers(module, inspect.isclass) if issubclass(kind, root)}
+    return found - {root, records.PartitionRecord}
+
+
+def test_every_record_stands_in_the_table() -> None:
+    """Whatever a rule may answer with can be applied, undone, and dirties known keys."""
+    assert set(TABLE) == kinds(records, records.Record)
+
+
+def test_every_event_has_a_rule() -> None:
+    """Whatever the runtime may draw from its inbox is decided by one rule."""
+    assert set(machine.RULES) == kinds(events, events.Event)
+
+
+def test_growth_is_late_and_taken_back_with_its_record() -> None:
+    """The topic of a partition that grew is late as long as the record stands."""
+    world = World()
+    before = world.plant(Partition("t", 0, (1,), (1, 2), 1, 0))
+    state = world.state
+    apply(state, records.ReplicasGrown(before, before.but(replicas=(1, 2))))
+    assert list(state.batch.late_topics) == ["t"]
+    undo_to(state, 0)
+    assert list(state.batch.late_topics) == []
+
+
+def test_a_started_batch_is_empty_and_the_old_one_keeps_its_records() -> None:
+    """What was decided so far belongs to the commit; what is decided from now on to the next."""
+    world = World()
+    world.plant(Partition("t", 0, (1,), (1,), 1, 0))
+    record = records.KeysRewritten("t")
+    apply(world.state, record)
+    done = start_batch(world.state)
+    assert (done.records(), list(done.marks)) == ([record], [("topic", "t")])
+    assert (len(world.state.batch), world.state.batch.marks) == (0, {})
+
+
+def test_a_topic_is_loaded_with_its_versions() -> None:
+    """Keys stand where the store said, and an absent state key stands at version 0."""
+    state = ClusterState(1, 1, Settings())
+    rows = (Partition("t", 0, (1,), (1,), 1, 0), Partition("t", 1, (2,), (), -1, -1))
+    versions = KeyVersions(KeyVersion(5, 4), (KeyVersion(3, 2), KeyVersion(0, -1)), 6)
+    state.load_topic(Topic("t", "id"), rows, {"a": "b"}, versions)
+    assert [state.key_version("t", p) for p in (None, 0, 1, 2)] == [
+        KeyVersion(5, 4), KeyVersion(3, 2), KeyVersion(0, -1), KeyVersion(0, -1),
+    ]  # fmt: skip
+    assert state.key_version("nobody", None) == KeyVersion(0, -1)
+    assert [state.partition_epoch(row) for row in rows] == [2, -1]
+    assert state.partition_epoch(Partition("nobody", 0, (1,), (), -1, -1)) == -1
+    assert (list(state.topic_names()), state.topic_config("t"), state.topic_config("u")) == (["t"], {"a": "b"}, {})
+    assert (list(state.partitions()), state.partitions_of("u"), state.partition_count("u")) == (list(rows), (), 0)
+    assert (state.brokers_named(), state.partitions_on(7), state.admitted_epoch(1)) == ([1, 2], [], None)
+
+
+def test_of_two_loaded_intents_for_one_replica_the_newer_stands() -> None:
+    """A key whose intents were all superseded has nothing open, in whatever order the keys are read."""
+    old, new = (DeleteIntent(1, "t", "id", 0, epoch) for epoch in (2, 5))
+    for first, second in (((7, old), (8, new)), ((8, new), (7, old))):
+        intents = Intents()
+        for seq, intent in (first, second):
+            intents.load(1, seq, 1, [intent])
+        assert (intents.of(1), intents.get(1, "id", 0), intents.finished_keys()) == ((new,), new, [(1, 7)])
+        assert (len(intents), intents.brokers()) == (1, [1])
+
+
+def test_the_key_of_intents_goes_with_the_last_of_them() -> None:
+    """Closing the first intent of a key leaves it, closing the last names the key; an intent without key has none."""
+    intents = Intents()
+    first, second, fresh = (DeleteIntent(1, "t", "id", partition, 1) for partition in range(3))
+    intents.open(first)
+    intents.open(second)
+    assert intents.undurable(1) == [first, second]
+    intents.durable(1, 9, 1)
+    intents.durable(2, 9, 1)
+    assert (intents.undurable(1), set(intents.keys)) == ([], {(1, 9)})
+    intents.open(fresh)
+    assert intents.close(fresh) == (None, None)
+    assert intents.close(first) == (9, None)
+    assert intents.close(second) == (9, (1, 9))
+    intents.reopen(second, 9)
+    assert intents.finished_keys() == []
+
+
+def test_names_that_differ_by_dot_and_underscore_collide() -> None:
+    """A taken name is found under its twin, until the topic is taken back."""
+    state = ClusterState(1, 1, Settings())
+    for name in ("a.b", "plain"):
+        apply(state, records.TopicCreated(Topic(name, "id"), ((1,),)))
+    assert [state.colliding_topic(name) for name in ("a_b", "plain", "x_y")] == ["a.b", None, None]
+    undo_to(state, 0)
+    assert state.colliding_topic("a_b") is None
+
+
+@pytest.mark.parametrize("first", ["", "why"])
+def test_a_broken_key_is_remembered_until_it_is_mended(first: str) -> None:
+    """The state gives the reason; undoing gives back the one before."""
+    state = ClusterState(1, 1, Settings())
+    apply(state, records.BadKey("t", 0, "why", first or None))
+    assert (state.unreadable("t", 0), state.unreadable("t")) == ("why", None)
+    apply(state, records.BadKey("t", 0, None, "why"))
+    assert state.unreadable("t", 0) is None
+    undo_to(state, 1)
+    assert state.unreadable("t", 0) == "why"

@@ -1,0 +1,136 @@
+"""What was decided can be taken back, record by record, and leaves no trace."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from controller.machine import step
+from controller.model import events as e
+from controller.model import records as r
+from controller.model.values import Broker, BrokerRegistration, Partition, Replicas
+from controller.state import ClusterState, apply, start_batch, undo_to
+from tests.rules.world import World
+from tests.state.snapshot import members_by_hand, snapshot
+
+LISTS = st.lists(st.integers(1, 5), min_size=1, max_size=3, unique=True).map(tuple)
+NAMES = st.tuples(st.sampled_from(["a", "b", "made"]), st.integers(0, 2))
+
+
+@st.composite
+def events(draw: st.DrawFn) -> e.Event:
+    """Any event of any kind; most of them fit the cluster of `planted`."""
+    name, broker, epoch = draw(NAMES), draw(st.integers(1, 6)), draw(st.integers(1, 3))
+    live = Broker(BrokerRegistration(broker, rack=draw(st.sampled_from([None, "r"]))), epoch)
+    kinds = [
+        e.AlterReassignment(1000, *name, draw(st.one_of(LISTS, st.none())), force=draw(st.booleans())),
+        e.AlterReassignment(1000, *name, draw(LISTS), 5),
+        e.AlterIsr(1000, *name, draw(st.integers(1, 3)), draw(st.integers(3, 6)), 0, draw(LISTS), 1),
+        e.ElectLeader(1000, *name, draw(st.booleans())),
+        e.BrokerGone(1000, broker, epoch),
+        e.ReplicaDied(1000, *name, broker),
+        e.DeathDone(1000, broker, epoch),
+        e.BrokerCame(1000, live),
+        e.BrokerRedescribed(1000, live),
+        e.DiskReported(1000, *name, broker, draw(st.booleans())),
+        e.PartitionDue(1000, *name),
+        e.MoveDeadline(2000, *name),
+        e.TopicKeyDue(1000, name[0]),
+        e.IntentsDue(1000, broker),
+        e.KafkaMoveFound(1000, *name, draw(LISTS), draw(LISTS), draw(LISTS)),
+        e.StrayIsrFound(1000, *name),
+        e.StateKeyRead(1000, *name, Partition(*name, (1, 2), draw(LISTS), 1, 3), None, r.KeyVersion(9, 9)),
+        e.CreateTopic(1000, "made", 2, 1, None, {}, False, "id-of-made", 0, 0),
+        e.CreatePartitions(1000, name[0], draw(st.integers(1, 4)), None),
+    ]
+    return draw(st.sampled_from(kinds))
+
+
+def planted() -> World:
+    world = World()
+    for broker in range(1, 6):
+        world.plant_broker(broker)
+    world.plant(Partition("a", 0, (1, 2, 3), (1, 2, 3), 1, 3))
+    world.plant(Partition("a", 1, (2, 3), (2,), 2, 3))
+    world.plant_move("b", (1, 2), (1, 2, 4), (4, 5))
+    return world
+
+
+def acknowledged(state: ClusterState) -> e.Event:
+    intents = [intent for broker in state.intents.brokers() for intent in state.open_intents(broker)]
+    return e.DeletionAcknowledged(1000, tuple(intents[:2]))
+
+
+@given(st.lists(events(), max_size=25), st.integers(0, 60))
+def test_a_batch_is_taken_back_to_any_record(sequence: list[e.Event], cut: int) -> None:
+    """undo_to(k) gives the state as it stood after k records, undo_to(0) the state before the batch."""
+    state = planted().state
+    for event in sequence[: len(sequence) // 2]:  # something durable stands before
+        step(state, event)
+    start_batch(state)
+    for broker in state.intents.brokers():
+        state.intents.durable(broker, 1, 1)
+    stood = [snapshot(state)]
+    for event in [*sequence[len(sequence) // 2 :], acknowledged(state)]:
+        decision = step(state, event)
+        undo_to(state, len(stood) - 1)
+        for record in decision.records:
+            apply(state, record)
+            stood.append(snapshot(state))
+    middle = min(cut, len(stood) - 1)
+    undo_to(state, middle)
+    assert snapshot(state) == stood[middle]
+    undo_to(state, 0)
+    assert snapshot(state) == stood[0]
+
+
+@given(st.lists(events(), max_size=25), st.integers(0, 25))
+def test_the_index_by_broker_is_what_counting_by_hand_gives(sequence: list[e.Event], cut: int) -> None:
+    """partitions_on names every partition that has the broker in R, I or T, once, and no other."""
+    state = planted().state
+    for event in sequence:
+        step(state, event)
+    undo_to(state, min(cut, len(state.batch)))
+    by_hand = members_by_hand(state)
+    for broker in range(8):
+        found = state.partitions_on(broker)
+        assert sorted((p.topic, p.partition) for p in found) == sorted(
+            (row.topic, row.partition) for n in by_hand.get(broker, ()) if (row := state.rows[n]) is not None
+        )
+
+
+def test_a_number_of_a_topic_that_was_taken_back_is_used_again() -> None:
+    """What an index still holds of a partition that was taken back names neither nothing nor the next one."""
+    state = planted().state
+    create = e.CreateTopic(1000, "made", -1, -1, ((1,),), {}, False, "id-of-made", 0, 0)
+    step(state, create)
+    step(state, e.PartitionDue(1000, "made", 0))
+    step(state, e.AlterReassignment(1000, "made", 0, (3,)))
+    undo_to(state, 0)
+    assert state.partitions_on(3) == [state.partition("a", 0), state.partition("a", 1)]
+    step(state, e.CreateTopic(1000, "other", -1, -1, ((2,),), {}, False, "id-of-other", 0, 0))
+    assert state.partition("other", 0) not in state.partitions_on(3)
+    assert state.partition("other", 0) in state.partitions_on(2)
+
+
+def test_an_index_that_nobody_reads_does_not_grow_for_ever() -> None:
+    """A broker that becomes a member and leaves again, a hundred thousand times, takes no more room than at first."""
+    world = World(is_checked=False)
+    inside = world.plant(Partition("a", 0, (1, 2), (1, 2), 1, 0))
+    outside = inside.but(replicas=(1,), isr=(1,))
+    for _ in range(100_000):
+        world.state.put_row(0, inside, outside)
+        world.state.put_row(0, outside, inside)
+    assert len(world.state.index(2).numbers) < 5_000
+    assert world.state.partitions_on(2) == [inside]
+
+
+@pytest.mark.parametrize("replicas", [(1, 2), (2, 1, 3)])
+def test_a_record_of_an_unknown_partition_is_refused_loudly(replicas: Replicas) -> None:
+    """A record that names no row is a fault of the rules; it does not become a row."""
+    unknown = Partition("nobody", 0, replicas, replicas, replicas[0], 0)
+    state = planted().state
+    with pytest.raises(AssertionError, match="nobody-0 is not in the state"):
+        apply(state, r.IsrChanged(unknown, unknown))
+    assert len(state.batch) == 0
