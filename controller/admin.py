@@ -2,8 +2,8 @@
 committed, not finished.
 
 Arguments of a wrong kind raise TypeError or ValueError at once, in the caller; whatever depends on the cluster is the
-answer of the future: a value, or an `ApiError` with Kafka's number. Futures are `concurrent.futures.Future`, for asyncio
-wrap them (`asyncio.wrap_future`). All calls are thread-safe.
+answer of the future: a value, or an `ApiError` with Kafka's number. Futures are `concurrent.futures.Future`, for
+asyncio wrap them (`asyncio.wrap_future`). All calls are thread-safe.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 import enum
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
-from typing import Final, Generic, TypeVar, cast
+from concurrent.futures import CancelledError, Future
+from typing import Any, Final, Generic, TypeVar, cast
 
 from controller.model.errors import ApiError, ClusterAuthorizationFailed, ElectionNotNeeded
 from controller.model.events import AlterReassignment, CreatePartitions, CreateTopic, ElectLeader
@@ -52,12 +52,14 @@ DEFAULT_TIMEOUT_MS: Final = 60_000
 class Results(Generic[K, V]):
     """The answers to a request for many: `values` maps what was asked for to its future."""
 
-    def __init__(self, values: Mapping[K, Future[V]]) -> None:
+    def __init__(self, values: Mapping[K, Future[V]], make_future: Callable[[], Future[Any]] = Future) -> None:
         self.values = values
+        self._make_future = make_future
 
     def all(self) -> Future[dict[K, V]]:
-        """Done when all are: with every value, or with the first error in the order of the request."""
-        whole: Future[dict[K, V]] = Future()
+        """Done when all are: with every value, or with the first error in the order of the request (CancelledError
+        for a future that the caller cancelled)."""
+        whole: Future[dict[K, V]] = self._make_future()
         lock, waiting = threading.Lock(), len(self.values)
         if not waiting:
             whole.set_result({})
@@ -68,7 +70,7 @@ class Results(Generic[K, V]):
                 waiting -= 1
                 if waiting or not whole.set_running_or_notify_cancel():
                     return
-            error = next((e for f in self.values.values() if (e := f.exception()) is not None), None)
+            error = next((e for f in self.values.values() if (e := _error_of(f)) is not None), None)
             if error is not None:
                 whole.set_exception(error)
             else:
@@ -77,6 +79,10 @@ class Results(Generic[K, V]):
         for future in self.values.values():
             future.add_done_callback(one_done)
         return whole
+
+
+def _error_of(future: Future[Any]) -> BaseException | None:
+    return CancelledError() if future.cancelled() else future.exception()
 
 
 Target = NewPartitionReassignment | Sequence[int] | None
@@ -108,7 +114,7 @@ class Admin:
         self._alter_policy = alter_policy
         self._create_policy = create_policy
 
-    # --- reassignment (KIP-455)
+    # --- moves, as KIP-455 has them
 
     def alter_partition_reassignments(
         self,
@@ -123,7 +129,7 @@ class Admin:
         """
         _require(reassignments, Mapping, "reassignments")
         targets = {_tp(tp): None if t is None else _target(t) for tp, t in reassignments.items()}
-        return self._alter(targets, options or AlterReassignmentsOptions(), to_origin=False)
+        return self._alter(targets, _options(options), to_origin=False)
 
     def rollback_partition_reassignments(
         self, partitions: Iterable[TopicPartition], options: AlterReassignmentsOptions | None = None
@@ -131,13 +137,13 @@ class Admin:
         """Running moves get the replicas that the partition had before them as target: what was added goes again. 85
         where nothing runs; a move that was cancelled is rolled back by altering to the `origin` of its answer."""
         targets = dict.fromkeys(_tps(partitions))
-        return self._alter(targets, options or AlterReassignmentsOptions(), to_origin=True)
+        return self._alter(targets, _options(options), to_origin=True)
 
     def _alter(
         self, targets: Mapping[TopicPartition, Replicas | None], options: AlterReassignmentsOptions, *, to_origin: bool
     ) -> Results[TopicPartition, ReassignmentAnswer]:
         if error := self._refusal("ALTER"):
-            return Results({tp: self._submitter.failed(error()) for tp in targets})
+            return self._results({tp: self._submitter.failed(error()) for tp in targets})
         now_ms, request = self._submitter.now_ms(), self._chance.nonce()
         jobs = {}
         for tp, target in targets.items():
@@ -154,20 +160,20 @@ class Admin:
             )
             jobs[tp] = self._submitter.job(event, options.timeout_ms, "alter_partition_reassignments", request)
         self._submitter.submit(list(jobs.values()))
-        return Results({tp: cast("Future[ReassignmentAnswer]", job.future) for tp, job in jobs.items()})
+        return self._results({tp: cast("Future[ReassignmentAnswer]", job.future) for tp, job in jobs.items()})
 
     def cancel_partition_reassignments(
         self, topic: str | _All = ALL, options: AlterReassignmentsOptions | None = None
     ) -> Future[dict[TopicPartition, ReassignmentAnswer | ApiError]]:
         """Cancel every move of a topic, or every move (ALL). What was cancelled, with its answer or its error; empty
         where nothing ran."""
-        options = options or AlterReassignmentsOptions()
+        options = _options(options)
         if topic is not ALL and type(topic) is not str:
             raise TypeError(f"topic must be a str or ALL, not {topic!r:.80}")
         if error := self._refusal("ALTER"):
             return self._submitter.failed(error())
         now_ms, request = self._submitter.now_ms(), self._chance.nonce()
-        of = None if topic is ALL else cast(str, topic)
+        of = None if topic is ALL else topic
 
         def cancel(view: ClusterView) -> dict[TopicPartition, Job]:
             events = expand_cancel(view, of, now_ms, force=options.force)
@@ -195,7 +201,7 @@ class Admin:
             raise ValueError("give partitions or topics, not both")
         if error := self._refusal("DESCRIBE"):
             return self._submitter.failed(error())
-        return self._submitter.query(lambda view: take_listing(view, wanted, names), _timeout(timeout_ms))
+        return self._submitter.query(lambda view: take_listing(view, wanted, names), as_timeout(timeout_ms))
 
     # --- topics
 
@@ -209,8 +215,8 @@ class Admin:
             _require(name, str, "a topic's name")
             _require(new, NewTopic, f"topics[{name!r:.80}]")
         if error := self._refusal("CREATE"):
-            return Results({name: self._submitter.failed(error()) for name in topics})
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), _timeout(timeout_ms)
+            return self._results({name: self._submitter.failed(error()) for name in topics})
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
         jobs = {
             name: self._submitter.job(
                 CreateTopic(
@@ -233,7 +239,7 @@ class Admin:
             for name, new in topics.items()
         }
         self._submitter.submit(list(jobs.values()))
-        return Results({name: cast("Future[TopicDescription]", job.future) for name, job in jobs.items()})
+        return self._results({name: cast("Future[TopicDescription]", job.future) for name, job in jobs.items()})
 
     def create_partitions(
         self, topics: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_ms: int = DEFAULT_TIMEOUT_MS
@@ -245,8 +251,8 @@ class Admin:
             _require(name, str, "a topic's name")
             _require(new, NewPartitions, f"topics[{name!r:.80}]")
         if error := self._refusal("ALTER"):
-            return Results({name: self._submitter.failed(error()) for name in topics})
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), _timeout(timeout_ms)
+            return self._results({name: self._submitter.failed(error()) for name in topics})
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
         jobs = {
             name: self._submitter.job(
                 CreatePartitions(now_ms, name, new.total_count, new.new_assignments, validate_only),
@@ -257,7 +263,7 @@ class Admin:
             for name, new in topics.items()
         }
         self._submitter.submit(list(jobs.values()))
-        return Results({name: cast("Future[TopicDescription]", job.future) for name, job in jobs.items()})
+        return self._results({name: cast("Future[TopicDescription]", job.future) for name, job in jobs.items()})
 
     # --- leaders
 
@@ -274,7 +280,7 @@ class Admin:
         wanted = None if partitions is ALL else _tps(partitions)
         if error := self._refusal("ALTER"):
             return self._submitter.failed(error())
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), _timeout(timeout_ms)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
         unclean = election_type is ElectionType.UNCLEAN
 
         def elect(view: ClusterView) -> dict[TopicPartition, Job]:
@@ -287,6 +293,9 @@ class Admin:
             }
 
         return self._submitter.expand_all(elect, leave_out=(ElectionNotNeeded,) if wanted is None else ())
+
+    def _results(self, values: Mapping[K, Future[V]]) -> Results[K, V]:
+        return Results(values, self._submitter.future)
 
     def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
         """The error for a principal that may not do this on the cluster; None if it may."""
@@ -332,7 +341,15 @@ def _target(value: object) -> Replicas:
     return as_replicas(value, "target_replicas")
 
 
-def _timeout(timeout_ms: int) -> int:
+def _options(value: object) -> AlterReassignmentsOptions:
+    if value is None:
+        return AlterReassignmentsOptions()
+    _require(value, AlterReassignmentsOptions, "options")
+    return cast(AlterReassignmentsOptions, value)
+
+
+def as_timeout(timeout_ms: int) -> int:
+    """`timeout_ms`, checked: TypeError, ValueError."""
     if type(timeout_ms) is not int:
         raise TypeError(f"timeout_ms must be an int, not {timeout_ms!r:.80}")
     if timeout_ms < 0:

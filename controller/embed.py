@@ -9,12 +9,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, Self, cast
 
 import attrs
 
-from controller.admin import Admin, AlterPolicy, Authorizer, CreatePolicy
-from controller.model.errors import ControllerError
+from controller.admin import Admin, AlterPolicy, Authorizer, CreatePolicy, as_timeout
+from controller.model.errors import ApiError, ControllerError
 from controller.model.events import AlterIsr
 from controller.model.host import Host
 from controller.model.requests import AcceptedIsr, as_replicas
@@ -108,6 +108,8 @@ class Controller:
         self._threads: Threads | None = None
         self._closed = False
         self._polling = threading.Lock()
+        self._polled = False
+        self._closing = threading.Lock()
         self.admin = self.admin_for(None)
 
     # --- life
@@ -117,6 +119,8 @@ class Controller:
         self._may_run()
         if self._threads is not None:
             raise WrongMode("the controller has been started already")
+        if self._polled:
+            raise WrongMode("the controller is driven by poll_once")
         if self._executor is None:
             self._executor = ThreadExecutor(f"kedge-{self._services.controller_id}")
         self._threads = Threads(self._loop)
@@ -131,6 +135,7 @@ class Controller:
         if not self._polling.acquire(blocking=False):
             raise WrongMode("poll_once is running already")
         try:
+            self._polled = True
             self._loop.drain()
             return self._loop.step(timeout_s)
         finally:
@@ -143,18 +148,25 @@ class Controller:
     def close(self, timeout_s: float = 10.0) -> None:
         """Hand over and end: nothing is committed after this, the next controller is elected at once, own brokers are
         unregistered, futures that are left fail with NOT_CONTROLLER. Idempotent."""
-        if self._closed:
-            return
-        self._closed = True
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
         if self._threads is not None:
             self._threads.stop(timeout_s)
-        self._loop.resign()
+        inside = self._loop.driver == threading.get_ident()  # a callback closes its own controller
+        polling = not inside and self._polling.acquire(timeout=timeout_s)
+        try:
+            self._loop.resign()
+        finally:
+            if polling:
+                self._polling.release()
         if self._executor is not None:
             self._executor.close(timeout_s)
         self._registrar.close()
         self._services.journal.close()
 
-    def __enter__(self) -> Controller:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -179,14 +191,16 @@ class Controller:
 
     def describe(self) -> Description:
         """What this controller sees just now; also on a stand-by, and from any thread."""
-        term, findings = self._loop.term, dict(self._loop.findings)
+        term, findings = self._loop.term, {**self._loop.findings, **self._registrar.findings}
         outstanding = len(self._services.outstanding)
         if term is None:
-            return Description(
-                self._services.controller_id, False, self.active_id, None, (), 0, 0, 0, 0, outstanding, findings
-            )
+            nothing = (0, 0, 0, 0)  # topics, partitions, moves, deletions
+            lead = (self.is_active, self.active_id, None)
+            return Description(self._services.controller_id, *lead, (), *nothing, outstanding, findings)
         state = term.state
-        problems = {f"{topic}-{p}" if p is not None else topic: text for (topic, p), text in list(state.problems.items())}
+        problems = {
+            f"{topic}-{p}" if p is not None else topic: text for (topic, p), text in list(state.problems.items())
+        }
         findings |= {**term.findings, **term.lookout.findings, **term.dispatcher.findings, **problems}
         if self._services.journal.stopped:
             findings["journal"] = self._services.journal.stopped
@@ -231,7 +245,7 @@ class Controller:
         """The epoch under which this host registered a broker last, None where it did not."""
         return self._registrar.epoch_of(broker_id)
 
-    def alter_isr(
+    def alter_isr(  # noqa: PLR0917 - in the order of the RPC
         self,
         tp: TopicPartition,
         leader: int,
@@ -264,17 +278,17 @@ class Controller:
             broker_epoch,
             leader_recovery_state,
         )
-        job = self._submitter.job(event, timeout_ms, "alter_isr", answer=lambda _: self._accepted(tp))
+        job = self._submitter.job(event, as_timeout(timeout_ms), "alter_isr", answer=lambda _: self._accepted(tp))
         self._submitter.submit([job])
-        assert job.future is not None
-        return job.future
+        return cast("Future[AcceptedIsr]", job.future)
 
-    def _accepted(self, tp: TopicPartition) -> AcceptedIsr:
+    def _accepted(self, tp: TopicPartition) -> AcceptedIsr | ApiError:
         """Made by the loop, right after the commit."""
         term = self._loop.term
         view: ClusterView | None = None if term is None else term.state
         partition = None if view is None else view.partition(tp.topic, tp.partition)
-        assert view is not None and partition is not None
+        if view is None or partition is None:  # closed meanwhile
+            return self._loop.not_controller()
         return AcceptedIsr(partition.isr, view.partition_epoch(partition))
 
     def report_log(self, reports: LogReport | Iterable[LogReport]) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from controller.model import events as e
 from controller.model.events import Decision, Event
 from controller.rules import brokers, found, isr, leader_election, reassignment, topics
-from controller.state import ClusterState, apply
+from controller.state import ClusterState, apply_all
 
 Rule = Callable[[Any, Any], Decision]
 
@@ -48,6 +48,5 @@ def decide(state: ClusterState, event: Event) -> Decision:
 def step(state: ClusterState, event: Event) -> Decision:
     """Decide `event` and apply what was decided to the state and its batch."""
     decision = decide(state, event)
-    for record in decision.records:
-        apply(state, record)
+    apply_all(state, decision.records)
     return decision

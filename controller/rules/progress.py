@@ -71,7 +71,9 @@ def intend_deletion(view: ClusterView, partition: Partition, brokers: Iterable[i
     topic_id = "" if topic is None else topic.topic_id
     records: list[Record] = []
     for broker in brokers:
-        records += drop_intents(view, partition, [broker], "superseded")
+        older = view.open_intent(broker, topic_id, partition.partition)
+        if older is not None:
+            records.append(IntentDropped(older, "superseded"))
         intent = DeleteIntent(broker, partition.topic, topic_id, partition.partition, partition.leader_epoch)
         records.append(DeleteIntended(intent))
     return records

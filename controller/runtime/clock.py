@@ -28,6 +28,11 @@ class SystemClock:
         return time.monotonic()
 
 
+def elapsed_ms(clock: Clock) -> int:
+    """`monotonic_s` in whole milliseconds."""
+    return int(clock.monotonic_s() * 1000)
+
+
 class Chance:
     """One seeded source: nonces, topic ids, random starts of placements. Without a seed it is seeded by the system."""
 

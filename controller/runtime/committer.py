@@ -1,8 +1,9 @@
 """One fenced commit at a time, followed to its end: applied, in conflict, too large, or this term is over.
 
-A commit whose reply was lost is looked up by its token over a fresh session; the same attempt is sent again only when the
-token before it still stands. `try_once` never waits: a commit that is not decided yet stays in flight and is tried again,
-until its deadline (half of the session time, so that a leader that is cut off gives up before another can be elected).
+A commit whose reply was lost is looked up by its token over a fresh session; the same attempt is sent again only when
+the token before it still stands. `try_once` never waits: a commit that is not decided yet stays in flight and is tried
+again, until its deadline (half of the session time, so that a leader that is cut off gives up before another can be
+elected).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from controller.runtime.clock import Chance, Clock
 from stores.base import (
     Closed,
     Conflict,
+    Corrupt,
     MetadataStore,
     Op,
     OutcomeUnknown,
@@ -89,6 +91,8 @@ class Committer:
         except OutcomeUnknown as error:
             self._ask = True
             result = Result(End.IN_FLIGHT, why=str(error))
+        except Corrupt as error:  # the token is nobody's that we know: not the one before, and not ours
+            result = Result(End.DEPOSED, why=str(error))
         except TooLarge as error:
             result = Result(End.TOO_LARGE, why=str(error))
         except StoreError as error:

@@ -1,10 +1,10 @@
 """Level-triggered sends: per broker what is dirty, never what is to be sent.
 
-A round to a broker is up to three requests, LeaderAndIsr, then UpdateMetadata, then StopReplica, built when it goes out
-from what is committed then. What was in a round that did not arrive is dirty again; what got dirty meanwhile goes with the
-next. A broker that comes, and every broker after a takeover, is dirty as a whole (`full`). Metadata is the same for all
-brokers, so what changed stands in one log, in which each broker has its place; one that falls behind by more than the
-cluster is told everything.
+A round to a broker is up to three requests, LeaderAndIsr, then UpdateMetadata, then StopReplica, built when it goes
+out from what is committed then. What was in a round that did not arrive is dirty again; what got dirty meanwhile goes
+with the next. A broker that comes, and every broker after a takeover, is dirty as a whole (`full`). Metadata is the
+same for all brokers, so what changed stands in one log, in which each broker has its place; one that falls behind by
+more than the cluster is told everything.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from controller.model.host import (
 )
 from controller.model.values import Broker, DeleteIntent, TopicPartition
 from controller.runtime import requests
-from controller.runtime.clock import Clock
+from controller.runtime.clock import Clock, elapsed_ms
 from controller.runtime.executors import Executor
 from controller.runtime.inbox import Inbox, Sent
 from controller.state import ClusterState
@@ -35,6 +35,7 @@ _log = logging.getLogger(__name__)
 
 RETRY_MS_FIRST = 100
 RETRY_MS_MAX = 10_000
+_NEVER = 2**63
 
 
 @attrs.define(eq=False)
@@ -70,6 +71,8 @@ class _Lane:
     intents: dict[DeleteIntent, None] = attrs.field(factory=dict)  # to be told; what was told waits for its answer
     retry_at_ms: int = 0
     retry_ms: int = RETRY_MS_FIRST
+    intents_at_ms: int = 0
+    intents_ms: int = RETRY_MS_FIRST
     disks_gone: set[TopicPartition] = attrs.field(factory=set)
 
 
@@ -135,13 +138,11 @@ class Dispatcher:
 
     def send(self) -> int:
         """Start a round to every broker that is dirty and has none under way; returns how many."""
-        now_ms = self._clock.now_ms()
+        now_ms = elapsed_ms(self._clock)
         due = [
             broker_id
             for broker_id in sorted(self._lanes)
-            if broker_id not in self._busy
-            and self._lanes[broker_id].retry_at_ms <= now_ms
-            and self._is_dirty(self._lanes[broker_id])
+            if broker_id not in self._busy and self._due_ms(self._lanes[broker_id]) <= now_ms
         ]
         builder = requests.Builder(self._state) if due else None
         for broker_id in due:
@@ -153,21 +154,25 @@ class Dispatcher:
             self._trim()
         return len(due)
 
-    def _is_dirty(self, lane: _Lane) -> bool:
-        behind = lane.metadata_full or lane.metadata_at < self._log_from + len(self._log)
-        return bool(lane.dirty or lane.intents) or behind or lane.full or lane.peers
+    def _due_ms(self, lane: _Lane) -> int:
+        """From when on a round may go out; never if nothing is dirty. Deletions that the broker refused have a back-off
+        of their own, so that one of them does not hold up the word of a new leader."""
+        if lane.dirty or lane.full or lane.peers or lane.metadata_full:
+            return lane.retry_at_ms
+        if lane.metadata_at < self._log_from + len(self._log):
+            return lane.retry_at_ms
+        return max(lane.retry_at_ms, lane.intents_at_ms) if lane.intents else _NEVER
 
     def next_due_ms(self) -> int | None:
-        """When the next broker may be tried again, None if nobody waits for that."""
-        waiting = (
-            lane.retry_at_ms for broker, lane in self._lanes.items() if broker not in self._busy and self._is_dirty(lane)
-        )
-        return min(waiting, default=None)
+        """When the next broker may be tried again, in `elapsed_ms`; None if nobody waits for that."""
+        waiting = (self._due_ms(lane) for broker, lane in self._lanes.items() if broker not in self._busy)
+        return min((due_ms for due_ms in waiting if due_ms != _NEVER), default=None)
 
     def _build(self, builder: requests.Builder, lane: _Lane, now_ms: int) -> Round:
         state, broker = self._state, lane.broker
         numbers = tuple(state.numbers_on(broker.broker_id)) if lane.full else tuple(lane.dirty)
-        intents = tuple([i for i in lane.intents if state.open_intent(i.broker, i.topic_id, i.partition) == i])
+        lane.intents = {i: None for i in lane.intents if state.open_intent(i.broker, i.topic_id, i.partition) == i}
+        intents = tuple(lane.intents) if lane.intents_at_ms <= now_ms else ()
         sending = Round(broker, now_ms, lane.full, numbers, lane.metadata_full, lane.metadata_at, lane.peers, intents)
         if lane.full or numbers:
             sending.leader_and_isr = builder.leader_and_isr(broker, numbers, full=lane.full)
@@ -175,7 +180,9 @@ class Dispatcher:
         if intents:
             sending.stop_replica = builder.stop_replica(broker, intents)
         lane.full = lane.metadata_full = lane.peers = False
-        lane.dirty, lane.intents = {}, {}
+        lane.dirty = {}
+        if intents:
+            lane.intents = {}
         lane.metadata_at = self._log_from + len(self._log)
         return sending
 
@@ -204,25 +211,29 @@ class Dispatcher:
 
     # --- what came of it
 
-    def returned(self, sending: object, now_ms: int) -> list[Event]:
+    def returned(self, sending: object) -> list[Event]:
         """A round came back: what was not delivered is dirty again; what the broker said is for the machine."""
         assert isinstance(sending, Round)
         broker_id = sending.broker.broker_id
         if self._busy.get(broker_id) is not sending:
             return []  # of a former term
         del self._busy[broker_id]
+        self.findings.pop(_finding(broker_id), None)
         lane = self._lanes.get(broker_id)
         if lane is None or lane.broker.epoch != sending.broker.epoch:
             return []
+        now_ms = elapsed_ms(self._clock)
         if sending.error is not None:
             self._not_delivered(lane, sending, now_ms)
             return []
-        self.findings.pop(_finding(broker_id), None)
         lane.retry_ms = RETRY_MS_FIRST
         if sending.undeleted:
             lane.intents |= dict.fromkeys(i for i in sending.intents if _tp(i) in sending.undeleted)
-            self._back_off(lane, now_ms)
-        return self._said(lane, sending, now_ms)
+            lane.intents_at_ms = now_ms + lane.intents_ms
+            lane.intents_ms = min(lane.intents_ms * 2, RETRY_MS_MAX)
+        elif sending.intents:
+            lane.intents_ms = RETRY_MS_FIRST
+        return self._said(lane, sending, self._clock.now_ms())
 
     def _not_delivered(self, lane: _Lane, sending: Round, now_ms: int) -> None:
         lane.full |= sending.full
@@ -255,8 +266,9 @@ class Dispatcher:
             events.append(DeletionAcknowledged(now_ms, deleted))
         return events
 
-    def check_deadlines(self, now_ms: int, deadline_ms: int) -> None:
+    def check_deadlines(self, deadline_ms: int) -> None:
         """Report the calls that overrun; the next call to that broker waits for them all the same."""
+        now_ms = elapsed_ms(self._clock)
         for broker_id, sending in self._busy.items():
             if now_ms - sending.started_ms >= deadline_ms:
                 late_s = (now_ms - sending.started_ms) / 1000
@@ -283,13 +295,17 @@ def _deliver(host: Host, sending: Round, inbox: Inbox) -> None:
     except Exception as error:  # noqa: BLE001 - whatever a host raises must not hurt anybody else
         sending.error = f"{type(error).__name__}: {error}"
         _log.debug("broker %d: a round was not delivered", sending.broker.broker_id, exc_info=True)
-    inbox.put(Sent(sending.broker.broker_id, sending))
+    except BaseException as error:
+        sending.error = f"{type(error).__name__}: {error}"  # an interrupt goes on, but the round has come to its end
+        raise
+    finally:
+        inbox.put(Sent(sending.broker.broker_id, sending))
 
 
 def _checked(response: HostResponse) -> dict[TopicPartition, ErrorCode]:
     """The partitions that did not go well; raises for a request that did not as a whole."""
     if not isinstance(response, HostResponse):
         raise TypeError(f"a host answers with a HostResponse, not with {response!r:.200}")
-    if response.error is not ErrorCode.NONE:
-        raise RuntimeError(f"the broker answers {response.error.name}")
-    return {tp: code for tp, code in response.errors.items() if code is not ErrorCode.NONE}
+    if response.error != ErrorCode.NONE:  # by value: a host may hand on the number that came over a wire
+        raise RuntimeError(f"the broker answers {response.error!r}")
+    return {tp: code for tp, code in response.errors.items() if code != ErrorCode.NONE}

@@ -5,8 +5,10 @@ One call at a time per broker is the dispatcher's doing; an executor only takes 
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
+import time
 from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
@@ -38,27 +40,36 @@ class ThreadExecutor:
     def __init__(self, name: str) -> None:
         self._name = name
         self._lanes: dict[int, tuple[queue.SimpleQueue[Call | None], threading.Thread]] = {}
+        self._lock = threading.Lock()
+        self._closed = False
 
     def submit(self, broker: int, call: Call) -> None:
+        with self._lock:
+            if not self._closed:  # closed while the loop was inside the store: nobody is told any more
+                self._lane(broker).put(call)
+
+    def _lane(self, broker: int) -> queue.SimpleQueue[Call | None]:
         if broker not in self._lanes:
             calls: queue.SimpleQueue[Call | None] = queue.SimpleQueue()
-            thread = threading.Thread(
-                target=_work, args=(calls,), name=f"{self._name}-broker-{broker}", daemon=True
-            )
+            thread = threading.Thread(target=_work, args=(calls,), name=f"{self._name}-broker-{broker}", daemon=True)
             self._lanes[broker] = (calls, thread)
             thread.start()
-        self._lanes[broker][0].put(call)
+        return self._lanes[broker][0]
 
     def close(self, timeout_s: float) -> None:
-        """The threads end after the call that they are in; waits `timeout_s` for each at most."""
-        for calls, _ in self._lanes.values():
+        """The threads end after the call that they are in; waits `timeout_s` for all of them at most."""
+        with self._lock:
+            self._closed = True
+            lanes, self._lanes = self._lanes, {}
+        for calls, _ in lanes.values():
             calls.put(None)
-        for _, thread in self._lanes.values():
+        deadline_s = time.monotonic() + timeout_s
+        for _, thread in lanes.values():
             if thread is not threading.current_thread():
-                thread.join(timeout_s)
-        self._lanes = {}
+                thread.join(max(0.0, deadline_s - time.monotonic()))
 
 
 def _work(calls: queue.SimpleQueue[Call | None]) -> None:
     while (call := calls.get()) is not None:
-        call()
+        with contextlib.suppress(SystemExit):  # a host that says exit() in a callback ends that callback
+            call()

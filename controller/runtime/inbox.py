@@ -25,8 +25,9 @@ Answer: TypeAlias = Callable[[object], object]
 
 @attrs.define(eq=False)
 class Job:
-    """An event to decide. `deadline_ms`: until when a request may be committed (None: no end). `cause`, `request`: for
-    the journal. `delay_ms`: how long it waits when it touches a key that others keep writing; doubles."""
+    """An event to decide. `deadline_ms`: until when a request may be committed (None: no end), and `due_ms`, in
+    `elapsed_ms`. `cause`, `request`: for the journal. `delay_ms`: how long it waits when it touches a key that others
+    keep writing; doubles."""
 
     event: Event
     future: Future[object] | None = None
@@ -115,34 +116,40 @@ class Inbox:
 
 
 class WorkQueue:
-    """Jobs that wait to be decided: fresh ones and expanded ones in turn; delayed ones when they are due. Used by the
-    loop alone."""
+    """Jobs that wait to be decided: first those that are decided anew and what was read in the store (it is news only
+    until our next commit), in their order; then fresh ones and expanded ones in turn; delayed ones when they are due.
+    Used by the loop alone. Times are `elapsed_ms`."""
 
     def __init__(self) -> None:
+        self.first: deque[Job] = deque()
         self.fresh: deque[Job] = deque()
         self.expanded: deque[Job] = deque()
         self.delayed: list[Job] = []
         self._turn = False
 
     def __len__(self) -> int:
-        return len(self.fresh) + len(self.expanded) + len(self.delayed)
+        return len(self.first) + len(self.fresh) + len(self.expanded) + len(self.delayed)
 
     def is_ready(self) -> bool:
-        return bool(self.fresh or self.expanded)
+        return bool(self.first or self.fresh or self.expanded)
 
     def next(self) -> Job | None:
         """The next job to decide, None if there is none ready."""
+        if self.first:
+            return self.first.popleft()
         self._turn = not self._turn
         first, second = (self.fresh, self.expanded) if self._turn else (self.expanded, self.fresh)
         return first.popleft() if first else second.popleft() if second else None
 
     def put_back(self, jobs: Iterable[Job]) -> None:
         """Jobs that are decided anew, before all others and in their order."""
-        self.fresh.extendleft(reversed(list(jobs)))
+        self.first.extendleft(reversed(list(jobs)))
 
     def delay(self, job: Job, now_ms: int) -> None:
-        """Decide `job` again later: after 100 ms, then 200, ..."""
+        """Decide `job` again later: after 100 ms, then 200, ...; a request at its deadline, to be answered then."""
         job.due_ms = now_ms + job.delay_ms
+        if job.deadline_ms is not None:
+            job.due_ms = min(job.due_ms, max(job.deadline_ms, now_ms + 1))
         job.delay_ms = min(job.delay_ms * 2, 10_000)
         self.delayed.append(job)
 

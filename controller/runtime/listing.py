@@ -1,6 +1,5 @@
-"""Listings of running moves. What a query takes is a copy of a dict of immutable rows, in one go; each entry is described
-when it is looked at, so that a listing of 100,000 moves costs the loop only the copy.
-"""
+"""Listings of running moves. What a query takes is a copy of a dict of immutable rows, in one go; each entry is
+described when it is looked at, so that a listing of 100,000 moves costs the loop only the copy."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Takeover's one bulk load: the whole tree into a state, and the events that there is work for.
 
-Bulk reads by columns, many JSON values parsed in one go, no object that is not kept. Whatever cannot be read is a finding
-of that key: the rest is loaded, and `full` requests are withheld as long as a topic or state key is unreadable.
+Bulk reads by columns, many JSON values parsed in one go, no object that is not kept. Whatever cannot be read is a
+finding of that key: the rest is loaded, and `full` requests are withheld as long as a topic or state key is
+unreadable.
 """
 
 from __future__ import annotations
@@ -31,36 +32,44 @@ from controller.model.values import NO_EPOCH, NO_LEADER, Broker, Partition, Repl
 from controller.rules.brokers import expand_death
 from controller.rules.found import follow_up
 from controller.runtime.clock import Chance
+from controller.runtime.names import NO_TOPIC, broker_in, is_topic, number_in
 from controller.state import ClusterState
 from controller.state.rows import Admitted
 from stores.base import Columns, Entry, MetadataStore
 
 _CHUNK: Final = 2000  # values parsed at once: one broken among them costs the parse of as many, one by one
+_UNKNOWN_EPOCH: Final = (
+    -1
+)  # of an admission that cannot be read: no registration has it, so it is a death, then a birth
 _FREEZE_ABOVE: Final = 10_000  # partitions, from which on the collector need not look at them again
 
 
 @attrs.define
 class Loaded:
-    """The state of a term as it begins, and what there is to do. `findings`: for people."""
+    """The state of a term as it begins, and what there is to do. For people: `findings`, and `registration_findings`,
+    which live as long as the keys stay as they are."""
 
     state: ClusterState
     events: list[Event]
     registered: dict[int, Broker]
     intents_seq_max: int
     findings: dict[str, str]
+    registration_findings: dict[str, str]
 
 
 class Loader:
     """Reads one tree for one term."""
 
-    def __init__(self, store: MetadataStore, state: ClusterState, now_ms: int, chance: Chance, timeout_s: float) -> None:
+    def __init__(
+        self, store: MetadataStore, state: ClusterState, now_ms: int, chance: Chance, timeout_s: float
+    ) -> None:
         self._store = store
         self._state = state
         self._now_ms = now_ms
         self._chance = chance
         self._timeout_s = timeout_s
         self._tuples: dict[Replicas, Replicas] = {}
-        self._loaded = Loaded(state, [], {}, 0, {})
+        self._loaded = Loaded(state, [], {}, 0, {}, {})
 
     def load(self) -> Loaded:
         """Everything. Raises what the store raises; the caller takes over anew."""
@@ -78,11 +87,13 @@ class Loader:
     def _load_brokers(self) -> None:
         for name, entry in self._entries(keys.ADMITTED):
             try:
-                self._state.admitted[int(name)] = Admitted(entry.version, small.decode_admitted(entry.value))
-            except ValueError as error:
+                broker_id = broker_in(name)
+                self._state.admitted[broker_id] = Admitted(entry.version, _UNKNOWN_EPOCH)
+                self._state.admitted[broker_id] = Admitted(entry.version, small.decode_admitted(entry.value))
+            except BadValue as error:
                 self._loaded.findings[entry.key] = str(error)
         registered, problems = read_registrations(self._store, self._timeout_s)
-        self._loaded.findings |= problems
+        self._loaded.registration_findings = problems
         self._loaded.registered = registered
         for broker_id, broker in registered.items():
             if self._state.admitted_epoch(broker_id) in (None, broker.epoch):
@@ -105,6 +116,8 @@ class Loader:
 
     def _load_topics(self) -> None:
         names = self._store.children(keys.TOPICS, timeout_s=self._timeout_s)
+        self._loaded.findings |= {keys.topic(name): NO_TOPIC for name in names if not is_topic(name)}
+        names = [name for name in names if is_topic(name)]
         columns = self._columns([keys.topic(name) for name in names])
         topics = []
         for name, value, version, generation in zip(
@@ -160,8 +173,8 @@ class Loader:
     ) -> None:
         name, tuples, now_ms = found.topic.name, self._tuples, self._now_ms
         partitions = []
-        for number, (replicas, raw) in enumerate(zip(found.assignments, raws, strict=True)):
-            replicas = tuples.setdefault(replicas, replicas)
+        for number, (listed, raw) in enumerate(zip(found.assignments, raws, strict=True)):
+            replicas = tuples.setdefault(listed, listed)
             try:
                 partitions.append(_partition(name, number, replicas, raw, now_ms))
             except BadValue as error:
@@ -184,10 +197,11 @@ class Loader:
         for broker in self._store.children(keys.REPLICA_DELETIONS, timeout_s=self._timeout_s):
             for seq, entry in self._entries(f"{keys.REPLICA_DELETIONS}/{broker}"):
                 try:
-                    intents = small.decode_intents(entry.value, int(broker))
-                    self._state.intents.load(int(broker), int(seq), entry.version, intents)
-                    self._loaded.intents_seq_max = max(self._loaded.intents_seq_max, int(seq))
-                except ValueError as error:
+                    owner, number = broker_in(broker), number_in(seq)
+                    self._loaded.intents_seq_max = max(self._loaded.intents_seq_max, number)
+                    intents = small.decode_intents(entry.value, owner)
+                    self._state.intents.load(owner, number, entry.version, intents)
+                except BadValue as error:
                     self._loaded.findings[entry.key] = str(error)
         brokers = self._state.intents.brokers()
         self._loaded.events += [IntentsDue(self._now_ms, broker) for broker in brokers]
@@ -214,7 +228,7 @@ def read_registrations(store: MetadataStore, timeout_s: float) -> tuple[dict[int
     problems: dict[str, str] = {}
     for name, entry in read_children(store, keys.BROKER_IDS, timeout_s):
         try:
-            brokers[int(name)] = Broker(broker_codec.decode(entry.value, int(name)), entry.created)
+            brokers[broker_in(name)] = Broker(broker_codec.decode(entry.value, broker_in(name)), entry.created)
         except (ValueError, TypeError) as error:
             problems[entry.key] = str(error)
     return brokers, problems
@@ -272,7 +286,7 @@ def _collector_off() -> Iterator[None]:
             gc.enable()
 
 
-def load(
+def load(  # noqa: PLR0917 - what a term begins with, handed on
     store: MetadataStore,
     controller_id: int,
     controller_epoch: int,

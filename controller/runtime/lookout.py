@@ -1,8 +1,8 @@
 """Hints -> reads -> events. A hint says "look again at this key"; what is found there is a new event for the machine.
 
-Brokers are level-triggered: what is registered is compared with what is live, and the difference is a death or a birth. A
-birth waits until nothing of the death before it is left to do. A topic's key is looked at by version first: our own
-writes are hinted, too.
+Brokers are level-triggered: what is registered is compared with what is live, and the difference is a death or a
+birth. A birth waits until nothing of the death before it is left to do. A topic's key is looked at by version first:
+our own writes are hinted, too.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from controller.model.events import (
     TopicKeyRead,
 )
 from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import Broker, Partition, Topic
-from controller.runtime.loader import kafka_moves, new_partition, read_registrations
+from controller.model.values import Partition, Topic
+from controller.runtime.loader import Loaded, kafka_moves, new_partition, read_registrations
+from controller.runtime.names import NO_TOPIC, is_topic
 from controller.runtime.services import Services
 from controller.state import ClusterState
 from controller.state.rows import ABSENT
 from stores.base import Changed, Entry, Resync, StoreEvent
+from stores.recipes import TOKEN_KEY
 
 RECHECK_MS: Final = 5_000  # how often a key that cannot be read is read again
 
@@ -35,16 +37,26 @@ RECHECK_MS: Final = 5_000  # how often a key that cannot be read is read again
 class Lookout:
     """What a term has to look at again in the store. Reads between batches; a read that fails is made again."""
 
-    def __init__(self, services: Services, state: ClusterState, registered: dict[int, Broker]) -> None:
+    def __init__(self, services: Services, state: ClusterState, loaded: Loaded) -> None:
         self._services = services
         self._state = state
-        self._registered = registered
+        self._registered = loaded.registered
+        self._registration_findings = loaded.registration_findings
+        self._topic_findings: dict[str, str] = {}
         self._brokers_hinted = False
         self.brokers_due = True  # compare what is registered with what is live
         self._topics_hinted: dict[str, None] = {}
         self._all_topics = False
-        self._recheck_ms = services.clock.now_ms() + RECHECK_MS
-        self.findings: dict[str, str] = {}
+        self._recheck_ms = services.elapsed_ms() + RECHECK_MS
+
+    @property
+    def findings(self) -> dict[str, str]:
+        """What is wrong with keys that were looked at, by key."""
+        return {**self._registration_findings, **self._topic_findings}
+
+    def next_due_ms(self) -> int | None:
+        """When something is looked at again without a hint, in `elapsed_ms`."""
+        return self._recheck_ms if self._state.problems else None
 
     def hint(self, event: StoreEvent) -> None:
         """Remember what to look at."""
@@ -54,29 +66,36 @@ class Lookout:
         elif where == keys.TOPICS:
             self._all_topics = True
         elif where.startswith(keys.TOPICS + "/"):
-            topic = keys.topic_of(where)
-            if topic is not None:
-                self._topics_hinted[topic] = None
+            self._hint_topic(keys.topic_of(where))
+
+    def _hint_topic(self, name: str | None) -> None:
+        if name is None:
+            return
+        if is_topic(name):
+            self._topics_hinted[name] = None
+        else:
+            self._topic_findings[keys.topic(name)] = NO_TOPIC
 
     def look(self) -> list[Event]:
         """Read what was hinted at; what was found. Raises what the store raises, having forgotten nothing."""
-        now_ms = self._services.clock.now_ms()
+        now_ms, elapsed_ms = self._services.clock.now_ms(), self._services.elapsed_ms()
         if self._brokers_hinted:
-            self._registered, problems = read_registrations(self._services.store, self._services.read_timeout_s)
-            self.findings = problems
+            found = read_registrations(self._services.store, self._services.read_timeout_s)
+            self._registered, self._registration_findings = found
             self._brokers_hinted, self.brokers_due = False, True
-        events = self._brokers(now_ms) if self.brokers_due else []
-        self.brokers_due = False
         if self._all_topics:
             names = self._services.store.children(keys.TOPICS, timeout_s=self._services.read_timeout_s)
-            self._topics_hinted |= dict.fromkeys((*names, *self._state.topic_names()))
+            for name in (*names, *self._state.topic_names()):
+                self._hint_topic(name)
             self._all_topics = False
-        if self._topics_hinted:
-            events += self._topics(now_ms)
-            self._topics_hinted = {}
-        if self._state.problems and now_ms >= self._recheck_ms:
+        events = self._topics(now_ms) if self._topics_hinted else []
+        if self._state.problems and elapsed_ms >= self._recheck_ms:
             events += self._recheck(now_ms)
-            self._recheck_ms = now_ms + RECHECK_MS
+            self._recheck_ms = elapsed_ms + RECHECK_MS
+        # Nothing is read below this line: what was hinted at may be forgotten.
+        if self.brokers_due:
+            events += self._brokers(now_ms)
+        self.brokers_due, self._topics_hinted = False, {}
         return events
 
     # --- brokers
@@ -108,7 +127,7 @@ class Lookout:
         return [self.read_topic(name, now_ms) for name in changed]
 
     def _is_news(self, name: str, version: int) -> bool:
-        return self._state.key_version(name, None).version != version
+        return self._state.key_version(name, None).version != version or self._state.unreadable(name) is not None
 
     def _recheck(self, now_ms: int) -> list[Event]:
         return [
@@ -182,9 +201,12 @@ class Lookout:
             return {}, 0
         try:
             return small.decode_config(entry.value), entry.version
-        except BadValue:
+        except BadValue as error:
+            self._topic_findings[entry.key] = str(error)
             return {}, entry.version
 
     def read_versions(self, paths: Iterable[str]) -> list[Entry | None]:
-        """Where keys stand now, after a commit whose reply was lost."""
+        """Where keys stand now, after a commit whose reply was lost: at least as it left them, hence the read of its
+        token before (ZooKeeper: `sync`)."""
+        self._get(TOKEN_KEY)
         return self._services.store.get_many(list(paths), timeout_s=self._services.read_timeout_s)

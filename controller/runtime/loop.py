@@ -1,7 +1,8 @@
 """The loop of a controller: stand by, be elected, lead, be demoted, stand by again.
 
-`step` is the one body, driven by `poll_once` on the caller's thread or by a thread of the runtime's own. Sessions are watched
-beside it (`session_event`, `check_session`), so that whoever waits is answered even while the loop is inside the store.
+`step` is the one body, driven by `poll_once` on the caller's thread or by a thread of the runtime's own. Sessions are
+watched beside it (`session_event`, `check_session`), so that whoever waits is answered even while the loop is inside
+the store.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Final
 
 from controller.codec import keys
 from controller.codec.small import decode_controller, encode_controller
+from controller.codec.text import BadValue, fields, number, parse
 from controller.model.errors import NotController
 from controller.runtime.committer import Committer, End
 from controller.runtime.inbox import Hint, Item
@@ -26,6 +28,10 @@ _log = logging.getLogger(__name__)
 
 ITEMS_MAX: Final = 10_000  # taken in at once
 STORE_RETRY_S: Final = 0.05
+STAND_AGAIN_MS: Final = 100  # after an election that was not won, while nobody is known to lead
+CLAIMS_MAX: Final = 3
+FORMAT_KEY: Final = "/kedge/format"
+CONTROLLER_VERSION: Final = 1  # what `min_controller` in it is compared with
 
 
 class Loop:
@@ -40,7 +46,9 @@ class Loop:
         self.findings: dict[str, str] = {}
         self._registrar = registrar
         self._stand_at_ms = 0
+        self._lock = threading.Lock()  # of `term` and `_lost`: sessions are watched from another thread
         self._lost: str | None = None
+        self._session_id: int | None = None  # in which the term was won
         self._suspended_at_s: float | None = None
         self._check_leader = False
         self.subscription = services.store.subscribe(LEADER_KEY, Depth.SELF)
@@ -69,9 +77,11 @@ class Loop:
     def session_event(self, event: SessionChanged) -> None:
         """A lost session ends the term at once; a suspended one when it has lasted for the session time."""
         if event.state is SessionState.SUSPENDED:
-            self._suspended_at_s = self.services.clock.monotonic_s()
+            if self._suspended_at_s is None:
+                self._suspended_at_s = self.services.clock.monotonic_s()
         elif event.state is SessionState.LOST:
-            self.lose("the session of the store was lost")
+            if self._session_id is None or event.session_id == self._session_id:  # else an older one of ours
+                self.lose("the session of the store was lost")
         else:
             self._suspended_at_s = None
             self._stand_at_ms = 0
@@ -87,15 +97,25 @@ class Loop:
     def lose(self, why: str) -> None:
         """The term is over: whoever waits hears NOT_CONTROLLER now, the loop follows when it returns from where it
         is."""
-        if self.term is not None and self._lost is None:
+        with self._lock:
+            if self.term is None or self._lost is not None:
+                return
             self._lost = why
-            self.services.outstanding.fail_all(self.not_controller)
-            self.services.inbox.wake()
+            self.term.is_over = True
+        self.services.outstanding.fail_all(self.not_controller)
+        self.services.inbox.wake()
 
     # --- the body
 
     def drain(self) -> None:
         """Take in what the subscription has, without waiting: `poll_once` mode."""
+        self.driver = threading.get_ident()
+        try:
+            self._drain()
+        finally:
+            self.driver = None
+
+    def _drain(self) -> None:
         while (event := self.subscription.poll(0)) is not None:
             self.hear(event)
         self.check_session()
@@ -122,22 +142,30 @@ class Loop:
             if entry is not None and entry.owner == store.session.session_id:
                 store.commit([Delete(LEADER_KEY, entry.version)], timeout_s=self.services.read_timeout_s)
         except StoreError:
-            _log.info("controller %d: /controller was not given up, its session ends later", self.services.controller_id)
+            _log.info(
+                "controller %d: /controller was not given up, its session ends later", self.services.controller_id
+            )
 
     def step(self, timeout_s: float) -> bool:
         """One pass: take in, decide, commit, publish, send. Waits up to `timeout_s` if there is nothing to do; whether
         anything was done."""
         self.driver = threading.get_ident()
         try:
-            items = self.services.inbox.take(ITEMS_MAX, self._wait_s(timeout_s))
-            self._leader_hints(items)
-            if self._lost is not None:
-                self._drop(self._lost)
-            if self.term is None:
-                return self._stand_by(items)
-            return self._lead(self.term, items)
+            return self._step(timeout_s)
+        except Exception:
+            self.lose("a pass of the loop failed")  # what it left half done is loaded anew
+            raise
         finally:
             self.driver = None
+
+    def _step(self, timeout_s: float) -> bool:
+        items = self.services.inbox.take(ITEMS_MAX, self._wait_s(timeout_s))
+        self._leader_hints(items)
+        if self._lost is not None:
+            self._drop(self._lost)
+        if self.term is None:
+            return self._stand_by(items)
+        return self._lead(self.term, items)
 
     def _wait_s(self, timeout_s: float) -> float:
         term = self.term
@@ -148,7 +176,7 @@ class Loop:
         due_ms = self._stand_at_ms if term is None else term.next_due_ms()
         if due_ms is None:
             return timeout_s
-        return min(timeout_s, max(0.0, (due_ms - self.services.clock.now_ms()) / 1000))
+        return min(timeout_s, max(0.0, (due_ms - self.services.elapsed_ms()) / 1000))
 
     def _leader_hints(self, items: list[Item]) -> None:
         for item in items:
@@ -178,8 +206,11 @@ class Loop:
         """The term ends here. Nothing of it was left half done: the next one loads what was committed."""
         _log.info("controller %d: demoted: %s", self.services.controller_id, why)
         self.services.journal.resigned(self.services.clock.now_ms(), why)
-        self.term, self._lost, self.controller_epoch = None, None, None
-        self.active_id = None
+        with self._lock:
+            if self.term is not None:
+                self.term.is_over = True
+            self.term, self._lost, self.controller_epoch = None, None, None
+            self.active_id = self._session_id = None
         self.findings["demoted"] = why
         self.services.outstanding.fail_all(self.not_controller)
         self._stand_at_ms = 0
@@ -189,29 +220,38 @@ class Loop:
     def _stand_by(self, items: list[Item]) -> bool:
         if len(self.services.outstanding):
             self.services.outstanding.fail_all(self.not_controller)
-        now_ms = self.services.clock.now_ms()
-        if now_ms < self._stand_at_ms or not self.services.store.session.connected:
+        if self.services.elapsed_ms() < self._stand_at_ms:
+            return bool(items)
+        self._stand_at_ms = self.services.elapsed_ms() + STAND_AGAIN_MS
+        if not self.services.store.session.connected:
             return bool(items)
         try:
-            return self._stand(now_ms) or bool(items)
+            won = self._stand()
+            self.findings.pop("election", None)
+            return won or bool(items)
         except (StoreError, Deposed) as error:
             self.findings["election"] = f"{type(error).__name__}: {error}"
-            self._stand_at_ms = now_ms + 100
             return bool(items)
 
-    def _stand(self, now_ms: int) -> bool:
+    def _stand(self) -> bool:
         """Stand for election; whether it was won and the cluster is loaded."""
         services, timeout_s = self.services, self.services.read_timeout_s
+        now_ms, session_id = services.clock.now_ms(), services.store.session.session_id
         entry = services.store.get(LEADER_KEY, sync=True, timeout_s=timeout_s)
-        if entry is not None and entry.owner != services.store.session.session_id:
+        self.findings.pop(LEADER_KEY, None)
+        if entry is not None and entry.owner != session_id:
             self.active_id = decode_controller(entry.value)
-            self._stand_at_ms = now_ms + int(services.store.session_timeout_s * 1000 / 3)
+            if self.active_id is None:
+                self.findings[LEADER_KEY] = f"somebody holds it and does not say who: {entry.value!r:.100}"
+            self._stand_at_ms = services.elapsed_ms() + int(services.store.session_timeout_s * 1000 / 3)
+            return False
+        if self._is_too_old():
             return False
         value = encode_controller(services.controller_id, now_ms)
         won = elect(services.store, value, services.chance.nonce(), timeout_s)
         if won is None:
-            self._stand_at_ms = now_ms + 100
             return False
+        self._session_id = session_id
         fence = Fence(won)
         committer = Committer(services.store, fence, services.clock, services.chance)
         self._claim(committer)
@@ -221,11 +261,29 @@ class Loop:
     def _claim(self, committer: Committer) -> None:
         """The token is ours before anything is loaded: nothing of an older term is applied after this."""
         committer.begin(())
-        for _ in range(3):
-            result = committer.try_once()
-            if result.end is End.APPLIED:
-                return
-        raise Deposed(f"the token could not be claimed: {result.why}")
+        result = committer.try_once()
+        for _ in range(CLAIMS_MAX - 1):
+            if result.end is End.IN_FLIGHT:
+                result = committer.try_once()
+        if result.end is not End.APPLIED:
+            raise Deposed(f"the token could not be claimed: {result.why}")
+
+    def _is_too_old(self) -> bool:
+        """Whether the tree was written by a version that this one must not lead after; then it only stands by."""
+        entry = self.services.store.get(FORMAT_KEY, sync=True, timeout_s=self.services.read_timeout_s)
+        self.findings.pop(FORMAT_KEY, None)
+        if entry is None:
+            return False
+        try:
+            least = number(fields(parse(entry.value), "format").get("min_controller"), "min_controller", 0, 2**31 - 1)
+        except BadValue as error:  # a later version may spell it otherwise: standing by is what it would ask for
+            self.findings[FORMAT_KEY] = f"stands by, since this cannot be read: {error}"
+            return True
+        if least > CONTROLLER_VERSION:
+            self.findings[FORMAT_KEY] = (
+                f"stands by: a controller of version {least} is asked for, not {CONTROLLER_VERSION}"
+            )
+        return least > CONTROLLER_VERSION
 
     def _take_over(self, committer: Committer, epoch: int, now_ms: int) -> None:
         services = self.services
@@ -238,13 +296,17 @@ class Loop:
             services.chance,
             services.read_timeout_s,
         )
+        if services.store.session.session_id != self._session_id:
+            raise Deposed("the session was lost during the load")
         seq = committer.next_seq - 1
         offset = loaded.intents_seq_max if loaded.intents_seq_max > seq else 0
         services.journal.takeover(loaded.state, seq, now_ms)
         self._check_leader = False
         self.findings = {}
-        self.term = Term(services, committer, loaded, offset)
-        self.active_id, self.controller_epoch = services.controller_id, epoch
+        term = Term(services, committer, loaded, offset)
+        with self._lock:
+            self.term, self._lost = term, None
+            self.active_id, self.controller_epoch = services.controller_id, epoch
         _log.info("controller %d: active under epoch %d", services.controller_id, epoch)
 
 

@@ -18,6 +18,7 @@ from controller.runtime.services import Services
 from controller.state import Batch, ClusterState, Mark
 
 _TELLS_MEMBERS: Final = (r.StateFound,)
+_MOVES: Final = (r.TargetSet, r.TargetReplaced, r.StateFound)  # what may bring a deadline
 
 
 class Timers:
@@ -34,27 +35,30 @@ class Timers:
             heapq.heappush(self._deadlines, (partition.move.deadline_ms, partition.topic, partition.partition))
 
     def topics_late(self, topics: Iterable[str], now_ms: int) -> None:
+        """Their keys are behind since `now_ms` (`elapsed_ms`)."""
         for topic in topics:
             self._late_topics.setdefault(topic, now_ms + self._rewrite_after_ms)
 
     def topic_written(self, topic: str) -> None:
         self._late_topics.pop(topic, None)
 
-    def due(self, now_ms: int) -> list[Event]:
-        """What time has come for. A deadline that was replaced meanwhile changes nothing when it is decided."""
+    def due(self, now_ms: int, elapsed_ms: int) -> list[Event]:
+        """What time has come for, deadlines by the wall clock `now_ms`. A deadline that was replaced meanwhile changes
+        nothing when it is decided."""
         events: list[Event] = []
         while self._deadlines and self._deadlines[0][0] <= now_ms:
             _, topic, partition = heapq.heappop(self._deadlines)
             events.append(MoveDeadline(now_ms, topic, partition))
         if self._late_topics:
-            late = [topic for topic, due_ms in self._late_topics.items() if due_ms <= now_ms]
+            late = [topic for topic, due_ms in self._late_topics.items() if due_ms <= elapsed_ms]
             for topic in late:
                 del self._late_topics[topic]
                 events.append(TopicKeyDue(now_ms, topic))
         return events
 
-    def next_due_ms(self) -> int | None:
-        times = [*self._late_topics.values(), *(deadline for deadline, _, _ in self._deadlines[:1])]
+    def next_due_ms(self, now_ms: int, elapsed_ms: int) -> int | None:
+        """In `elapsed_ms`."""
+        times = [*self._late_topics.values(), *(elapsed_ms + due_ms - now_ms for due_ms, _, _ in self._deadlines[:1])]
         return min(times, default=None)
 
 
@@ -74,14 +78,27 @@ class Publisher:
         """Everybody hears of a commit; `marks`: the keys that it wrote."""
         now_ms = self._services.clock.now_ms()
         if batch.log:
-            rows = [Decided(decision.records, job.cause, job.request) for job, decision in decided if decision.records]
+            rows = [
+                Decided(decision.records, job.cause, job.request, self._bytes_copied(decision))
+                for job, decision in decided
+                if decision.records
+            ]
             self._services.journal.commit(seq, now_ms, rows, self._state.partition_epoch)
             for mark in marks:
                 if mark[0] == "topic":
                     self._timers.topic_written(str(mark[1]))
-            self._timers.topics_late((t for t in batch.late_topics if ("topic", t) not in batch.marks), now_ms)
+            late = (t for t in batch.late_topics if ("topic", t) not in batch.marks)
+            self._timers.topics_late(late, self._services.elapsed_ms())
             self._tell_brokers(batch.records())
         self.answer(decided)
+
+    def _bytes_copied(self, decision: Decision) -> int | None:
+        """What the replicas that a move added hold, as their brokers reported it; None where no move ends."""
+        ended = next((record for record in decision.records if type(record) is r.TargetCleared), None)
+        if ended is None or ended.before.move is None:
+            return None
+        added = [b for b in ended.before.isr if b not in ended.before.move.origin]
+        return self._services.progress.bytes_of(ended.after.topic, ended.after.partition, added)
 
     def answer(self, decided: Sequence[tuple[Job, Decision]]) -> None:
         """The callers' futures are completed."""
@@ -99,7 +116,7 @@ class Publisher:
                 number = self._state.number(record.after.topic, record.after.partition)
                 if number is not None:
                     touched[number] = touched.get(number, False) or _concerns_members(record)
-                if isinstance(record, r.TargetSet | r.TargetReplaced):
+                if isinstance(record, _MOVES):
                     self._timers.move(record.after)
             else:
                 self._tell_other(record, touched)
@@ -122,6 +139,8 @@ class Publisher:
                 touched.setdefault(number, False)
         elif isinstance(record, r.TopicFound):
             touched |= {self._state.topics[record.topic.name].numbers[i]: True for i in range(len(record.partitions))}
+            for partition in record.partitions:
+                self._timers.move(partition)
         elif isinstance(record, r.BadKey) and not self._state.problems:
             self._dispatcher.everything_readable()
 

@@ -1,7 +1,6 @@
-"""The registrations of this host's own brokers: each an ephemeral key, in a store session of that broker's own, so that the
-end of a controller is not the end of its brokers. Written by the host's call, unfenced, also while this controller stands
-by. A broker whose session was lost is registered again by itself, under a new broker epoch.
-"""
+"""The registrations of this host's own brokers: each an ephemeral key, in a store session of that broker's own, so
+that the end of a controller is not the end of its brokers. Written by the host's call, unfenced, also while this
+controller stands by. A broker whose session was lost is registered again by itself, under a new broker epoch."""
 
 from __future__ import annotations
 
@@ -12,9 +11,9 @@ import attrs
 from controller.codec import BadValue, keys
 from controller.codec import broker as codec
 from controller.model.errors import DuplicateBrokerRegistration, StaleBrokerEpoch
-from controller.model.values import BrokerRegistration
+from controller.model.values import BrokerRegistration, Endpoint
 from controller.runtime.clock import Clock
-from stores.base import ABSENT, Conflict, Entry, MetadataStore, Put, StoreError
+from stores.base import ABSENT, Closed, Conflict, Entry, MetadataStore, Put, StoreError
 from stores.recipes import reap_own_leftover
 
 
@@ -38,15 +37,20 @@ class Registrar:
         self._timeout_s = timeout_s
         self._lock = threading.RLock()
         self._own: dict[int, _Own] = {}
+        self._closed = False
+        self.findings: dict[str, str] = {}  # own brokers that could not be registered again, for people
 
     def register(self, registration: BrokerRegistration) -> int:
         """The broker is registered; its epoch. Registering again with other endpoints or another rack keeps the epoch.
 
-        Raises DuplicateBrokerRegistration where the id is alive with another session that is not a leftover of the
-        same host's, StoreError where the store cannot be reached (nothing is registered then, or the call may be
-        repeated).
+        Raises TypeError or ValueError for what nobody could read, DuplicateBrokerRegistration where the id is alive
+        with another session that is not a leftover of the same host's, StoreError where the store cannot be reached
+        (nothing is registered then, or the call may be repeated).
         """
+        _check(registration, self._version, self._clock.now_ms())
         with self._lock:
+            if self._closed:
+                raise Closed("the controller was closed")
             own = self._own.get(registration.broker_id)
             if own is None:
                 store = self._store.another_session()
@@ -59,6 +63,7 @@ class Registrar:
                     own.store.close()
                 raise
             self._own[registration.broker_id] = own
+            self.findings.pop(keys.broker(registration.broker_id), None)
             return own.epoch
 
     def unregister(self, broker_id: int, epoch: int) -> None:
@@ -70,6 +75,7 @@ class Registrar:
                 known = "not registered here" if own is None else f"registered under epoch {own.epoch}"
                 raise StaleBrokerEpoch(f"broker {broker_id} with epoch {epoch} is {known}")
             del self._own[broker_id]
+            self.findings.pop(keys.broker(broker_id), None)
             own.store.close()
 
     def epoch_of(self, broker_id: int) -> int | None:
@@ -84,14 +90,17 @@ class Registrar:
         with self._lock:
             for own in self._own.values():
                 if own.store.session.session_id != own.session_id and own.store.session.connected:
+                    key = keys.broker(own.registration.broker_id)
                     try:
                         self._write(own)
-                    except (StoreError, DuplicateBrokerRegistration):
-                        continue
+                        self.findings.pop(key, None)
+                    except (StoreError, DuplicateBrokerRegistration) as error:
+                        self.findings[key] = f"not registered again: {error}"
 
     def close(self) -> None:
         """Every own broker is unregistered: its session ends."""
         with self._lock:
+            self._closed = True
             for own in self._own.values():
                 own.store.close()
             self._own = {}
@@ -123,8 +132,15 @@ class Registrar:
         """A registration of the same host's earlier session goes; anybody else's stays."""
         if not reap_own_leftover(own.store, key, lambda found: _is_same_host(found, own.registration), self._timeout_s):
             raise DuplicateBrokerRegistration(
-                f"broker {own.registration.broker_id} is registered by another session ({entry.owner}) as {entry.value!r:.200}"
+                f"broker {own.registration.broker_id} is registered by session {entry.owner} as {entry.value!r:.200}"
             )
+
+
+def _check(registration: BrokerRegistration, version: int, now_ms: int) -> None:
+    """Raise TypeError or ValueError for a registration that nobody could read."""
+    if any(not isinstance(endpoint, Endpoint) for endpoint in registration.endpoints):
+        raise TypeError(f"endpoints hold Endpoint only: {registration.endpoints!r:.200}")
+    codec.decode(codec.encode(registration, version, now_ms), registration.broker_id)
 
 
 def _is_same_host(entry: Entry, registration: BrokerRegistration) -> bool:

@@ -6,7 +6,7 @@ import attrs
 
 from controller.model.host import Host
 from controller.model.values import Settings
-from controller.runtime.clock import Chance, Clock
+from controller.runtime.clock import Chance, Clock, elapsed_ms
 from controller.runtime.executors import Executor
 from controller.runtime.inbox import Inbox
 from controller.runtime.journal import Journal
@@ -31,11 +31,16 @@ class Services:
     journal: Journal
     progress: Progress
 
+    def elapsed_ms(self) -> int:
+        """Milliseconds that never go back: what back-offs and deadlines of calls are reckoned in. The wall clock, which
+        may be set, is only written down (and a move's deadline, which is durable, is compared with it)."""
+        return elapsed_ms(self.clock)
+
     @property
     def read_timeout_s(self) -> float:
         """A third of the session time: a read that takes longer says nothing any more."""
         return self.store.session_timeout_s / 3
 
 
-class Deposed(Exception):  # noqa: N818 - not an error: the term is over
-    """This controller does not lead any more, or cannot know that it does."""
+class Deposed(Exception):
+    """Not an error: the term is over. The controller does not lead any more, or cannot know that it does."""

@@ -1,5 +1,5 @@
-"""How a call becomes a future and an item of the inbox. Thread-safe; the answer comes from the loop, or at once where this
-controller does not lead or its inbox is full."""
+"""How a call becomes a future and an item of the inbox. Thread-safe; the answer comes from the loop, or at once where
+this controller does not lead or its inbox is full."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from controller.model.view import ClusterView
 from controller.runtime.inbox import Answer, Item, Job, Query, Request
 from controller.runtime.loop import Loop
 from controller.runtime.replies import ReplyFuture
-
 
 K = TypeVar("K")
 
@@ -54,7 +53,7 @@ class Submitter:
         answer: Answer | None = None,
     ) -> Job:
         """An event with a future of its own."""
-        deadline_ms = None if timeout_ms is None else event.now_ms + timeout_ms
+        deadline_ms = None if timeout_ms is None else self._services.elapsed_ms() + timeout_ms
         return Job(event, self.future(), deadline_ms, cause, request, answer)
 
     def submit(self, jobs: list[Job]) -> None:
@@ -74,7 +73,13 @@ class Submitter:
         whole = self.future()
 
         def expanded(view: ClusterView) -> Iterable[Job]:
-            jobs = make(view)
+            if whole.done():
+                return ()
+            try:
+                jobs = make(view)
+            except Exception as error:  # noqa: BLE001 - a defect of ours: whoever asked gets it, the controller goes on
+                self.complete(whole, ApiError(f"the controller failed: {error!r}"))
+                return ()
             answers: dict[K, Any] = {}
             waiting = set(jobs)
 
@@ -99,7 +104,7 @@ class Submitter:
 
     def query(self, ask: Callable[[ClusterView], object], timeout_ms: int | None = None) -> Future[Any]:
         """What `ask` makes of the committed state."""
-        deadline_ms = None if timeout_ms is None else self.now_ms() + timeout_ms
+        deadline_ms = None if timeout_ms is None else self._services.elapsed_ms() + timeout_ms
         future = self.future()
         self._offer([Query(ask, future, deadline_ms)], [future])
         return future
@@ -115,11 +120,10 @@ class Submitter:
     def _offer(self, items: list[Item], futures: list[Future[Any]]) -> None:
         loop = self._loop
         self.track(futures)
-        if not loop.is_active:
-            self._fail(futures, loop.not_controller)
-        elif not self._services.inbox.offer(*items):
+        was_active = loop.is_active
+        if was_active and not self._services.inbox.offer(*items):
             self._fail(futures, lambda: Overloaded("the inbox is full, try again later"))
-        elif not loop.is_active:  # demoted just now: nobody may look into the inbox any more
+        if not was_active or not loop.is_active:  # demoted just now: nobody may look into the inbox any more
             self._fail(futures, loop.not_controller)
 
     def _fail(self, futures: list[Future[Any]], error: Callable[[], ApiError]) -> None:

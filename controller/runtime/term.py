@@ -1,8 +1,8 @@
 """One term of an active controller: gather, decide, commit, publish, send; from takeover to the end of leadership.
 
-`step` is one pass of the loop, on one thread, and never waits: a commit whose outcome is not known yet stays in flight, and
-until it is resolved nothing is decided, sent or answered. A batch that met somebody else's write is undone as a whole, the
-key is read, and all its events are decided anew after what was found there.
+`step` is one pass of the loop, on one thread, and never waits: a commit whose outcome is not known yet stays in
+flight, and until it is resolved nothing is decided, sent or answered. A batch that met somebody else's write is undone
+as a whole, the key is read, and all its events are decided anew after what was found there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from controller.machine import step
 from controller.model.errors import ApiError, InvalidRequest, RequestTimedOut
-from controller.model.events import Decision, Event
+from controller.model.events import DeathDone, Decision, Event, ReplicaDied, StateKeyRead, TopicKeyRead
 from controller.runtime.committer import Committer, End, Result
 from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.inbox import Hint, Item, Job, Query, Request, Sent, WorkQueue
@@ -27,6 +27,7 @@ from stores.base import Op, StoreError, Version
 
 _log = logging.getLogger(__name__)
 
+LOOK_AGAIN_MS: Final = 100  # after a read that failed
 CONFLICTS_MAX: Final = 3  # on one key, before the rest goes on without it
 
 
@@ -39,10 +40,8 @@ class Term:
         self.findings = loaded.findings
         self._committer = committer
         self._writer = Writer(self.state, seq_offset)
-        self.dispatcher = Dispatcher(
-            self.state, services.host, services.executor, services.inbox, services.clock
-        )
-        self.lookout = Lookout(services, self.state, loaded.registered)
+        self.dispatcher = Dispatcher(self.state, services.host, services.executor, services.inbox, services.clock)
+        self.lookout = Lookout(services, self.state, loaded)
         self._timers = Timers(services.settings.topic_rewrite_interval_ms)
         self._publisher = Publisher(services, self.state, self.dispatcher, self.lookout, self._timers)
         self.work = WorkQueue()
@@ -53,6 +52,8 @@ class Term:
         self._conflicts: dict[Mark, int] = {}
         self._held: dict[Mark, int] = {}  # keys that others keep writing -> until when they are left alone
         self._decisions_max = services.settings.commit_decisions_max
+        self._look_again_ms: int | None = None  # a read failed: when it is made again
+        self.is_over = False  # set from any thread: nothing more is decided or sent
         self._begin(loaded.events)
 
     def _begin(self, events: Sequence[Event]) -> None:
@@ -69,16 +70,17 @@ class Term:
         worked = bool(items)
         for item in items:
             self._take_in(item)
-        if self._committer.is_in_flight:
-            self._go_on()
-            if self._committer.is_in_flight:
+        if self.is_waiting_for_store:
+            if not self._go_on():
                 return worked
             worked = True
+        if self.is_over:  # while the commit was in flight
+            return worked
         worked |= self._look()
         if self.work.is_ready():
             self._gather()
             worked = True
-        if not self._committer.is_in_flight:
+        if not self._committer.is_in_flight and not self.is_over:
             self._answer_queries()
             worked |= self.dispatcher.send() > 0
         return worked
@@ -89,7 +91,7 @@ class Term:
         elif isinstance(item, Hint):
             self.lookout.hint(item.event)
         elif isinstance(item, Sent):
-            events = self.dispatcher.returned(item.outcome, self.services.clock.now_ms())
+            events = self.dispatcher.returned(item.outcome)
             self.work.expanded.extend(Job(event, cause="broker answered") for event in events)
         elif isinstance(item, Query):
             self._queries.append(item)
@@ -98,35 +100,52 @@ class Term:
 
     def _look(self) -> bool:
         """What was hinted, what time has come for."""
-        now_ms = self.services.clock.now_ms()
-        self.dispatcher.check_deadlines(now_ms, self.services.settings.callback_deadline_ms)
+        now_ms = self.services.elapsed_ms()
+        self.dispatcher.check_deadlines(self.services.settings.callback_deadline_ms)
         self.work.wake_delayed(now_ms)
-        events = self._timers.due(now_ms)
+        events = self._timers.due(self.services.clock.now_ms(), now_ms)
+        self.work.expanded.extend(Job(event, cause=_cause(event)) for event in events)
+        if self._look_again_ms is not None and now_ms < self._look_again_ms:
+            return bool(events)
+        waiting = len(self.work.first)
         try:
-            events += self._release_held(now_ms)
-            events += self.lookout.look()
+            self._release_held(now_ms)
+            self._found(self.lookout.look())
         except StoreError as error:
             self.findings["store"] = str(error)
-        self.work.expanded.extend(Job(event, cause=_cause(event)) for event in events)
-        return bool(events)
+            self._look_again_ms = now_ms + LOOK_AGAIN_MS
+        else:
+            self.findings.pop("store", None)
+            self._look_again_ms = None
+        return bool(events) or len(self.work.first) > waiting
+
+    def _found(self, events: Sequence[Event]) -> None:
+        """What was read is decided before anything else: a commit of ours in between would make it old."""
+        for event in events:
+            queue = self.work.first if isinstance(event, StateKeyRead | TopicKeyRead) else self.work.expanded
+            queue.append(Job(event, cause=_cause(event)))
 
     def _answer_queries(self) -> None:
         queries, self._queries = self._queries, []
-        now_ms = self.services.clock.now_ms()
+        now_ms = self.services.elapsed_ms()
         for query in queries:
             try:
-                if query.deadline_ms is not None and now_ms > query.deadline_ms:
-                    raise RequestTimedOut("the deadline passed before the answer")
-                answer = query.ask(self.state)
+                late = query.deadline_ms is not None and now_ms > query.deadline_ms
+                answer = RequestTimedOut("the deadline passed before the answer") if late else query.ask(self.state)
             except Exception as error:  # noqa: BLE001 - it belongs to whoever asked
                 answer = error
             self.services.outstanding.complete(query.future, answer)
 
     def next_due_ms(self) -> int | None:
-        """When there is something to do without any new item, None if not by time."""
-        times = (self._timers.next_due_ms(), self.work.next_due_ms(), self.dispatcher.next_due_ms())
-        known = [*(time for time in times if time is not None), *self._held.values()]
-        return min(known, default=None)
+        """When there is something to do without any new item, in `elapsed_ms`; None if not by time."""
+        services = self.services
+        times = [self._timers.next_due_ms(services.clock.now_ms(), services.elapsed_ms())]
+        times += [self.work.next_due_ms(), self.dispatcher.next_due_ms()]
+        if self._look_again_ms is not None:
+            times.append(self._look_again_ms)
+        else:
+            times += [*self._held.values(), self.lookout.next_due_ms()]
+        return min((time for time in times if time is not None), default=None)
 
     @property
     def is_waiting_for_store(self) -> bool:
@@ -140,7 +159,7 @@ class Term:
         capabilities = self.services.store.capabilities
         budget = Budget(self._writer, capabilities.commit_ops_max, capabilities.commit_bytes_max)
         while len(self._decided) < self._decisions_max and (job := self.work.next()) is not None:
-            if self._is_over(job):
+            if self._is_over(job) or self._must_wait(job):
                 continue
             before = len(state.batch)
             decision = self._decide(job, before)
@@ -148,7 +167,8 @@ class Term:
                 continue
             if self._held and self._touches_held(before):
                 undo_to(state, before)
-                self.work.delay(job, self.services.clock.now_ms())
+                if self._superseded(job.event) is None:  # else the key is read again when it is released
+                    self.work.delay(job, self.services.elapsed_ms())
                 continue
             if not budget.take(state.batch.log[before:]):
                 undo_to(state, before)
@@ -171,7 +191,7 @@ class Term:
         controller: nothing of it is applied, it is reported, and whoever asked gets the error."""
         try:
             return step(self.state, job.event)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - see above
             _log.exception("the rules failed on %r", job.event)
             undo_to(self.state, before)
             self.findings["defect"] = f"{type(job.event).__name__}: {error!r}"
@@ -179,28 +199,52 @@ class Term:
             return None
 
     def _is_over(self, job: Job) -> bool:
-        """A request whose deadline passed is answered, not decided."""
+        """A request whose deadline passed is answered, not decided; one that was answered (by a demotion, or cancelled
+        by the caller) is neither."""
         if job.future is None:
             return False
-        if job.future.cancelled():
+        if job.future.done():
+            self.services.outstanding.complete(job.future, None)
             return True
-        if job.deadline_ms is None or self.services.clock.now_ms() < job.deadline_ms:
+        if job.deadline_ms is None or self.services.elapsed_ms() < job.deadline_ms:
             return False
         self.services.outstanding.complete(job.future, RequestTimedOut("the deadline passed before the commit"))
         return True
+
+    def _must_wait(self, job: Job) -> bool:
+        """A death is not over before every partition of it is decided, also those that wait for a key."""
+        if type(job.event) is not DeathDone:
+            return False
+        broker = job.event.broker_id
+        waiting = (*self.work.delayed, *self.work.fresh)
+        if not any(type(other.event) is ReplicaDied and other.event.broker == broker for other in waiting):
+            return False
+        self.work.delay(job, self.services.elapsed_ms())
+        return True
+
+    def _superseded(self, event: Event) -> Mark | None:
+        """The key that `event` tells of, if it tells of what was read: a later read says all that it said."""
+        if isinstance(event, TopicKeyRead):
+            return ("topic", event.name)
+        if isinstance(event, StateKeyRead):
+            number = self.state.number(event.topic, event.partition)
+            return None if number is None else ("state", number)
+        return None
 
     def _touches_held(self, before: int) -> bool:
         return any(mark in self._held for _, _, fresh in self.state.batch.log[before:] for mark in fresh)
 
     def _refuse_too_large(self, job: Job) -> None:
-        error = InvalidRequest(f"what {type(job.event).__name__} would write is more than the store takes in one commit")
+        error = InvalidRequest(
+            f"what {type(job.event).__name__} would write is more than the store takes in one commit"
+        )
         self.findings["too large"] = str(error)
         self.services.outstanding.complete(job.future, error)
 
     # --- commit
 
-    def _go_on(self) -> None:
-        """Send the commit in flight, or find out what became of it."""
+    def _go_on(self) -> bool:
+        """Send the commit in flight, or find out what became of it; whether that is known now."""
         result = self._committer.try_once()
         if result.end is End.APPLIED:
             self._applied(result)
@@ -210,6 +254,7 @@ class Term:
             self._too_large()
         elif result.end is End.DEPOSED:
             raise Deposed(result.why)
+        return result.end is not End.IN_FLIGHT
 
     def _applied(self, result: Result) -> None:
         seq = self._committer.next_seq - 1
@@ -267,8 +312,9 @@ class Term:
         self._marks, self._ops = [], []
         count = self._conflicts[mark] = self._conflicts.get(mark, 0) + 1
         self.services.journal.conflict(key, count)
+        jobs = [job for job in jobs if self._superseded(job.event) != mark]
         if count >= CONFLICTS_MAX:
-            self._held[mark] = self.services.clock.now_ms() + min(100 << (count - CONFLICTS_MAX), 10_000)
+            self._held[mark] = self.services.elapsed_ms() + min(100 << (count - CONFLICTS_MAX), 10_000)
             self.work.put_back(jobs)
             return
         try:
@@ -277,13 +323,11 @@ class Term:
             raise Deposed(f"a conflict on {key} that cannot be read: {error}") from error
         self.work.put_back([*(Job(event, cause="conflict") for event in events), *jobs])
 
-    def _release_held(self, now_ms: int) -> list[Event]:
+    def _release_held(self, now_ms: int) -> None:
         """Keys that were left alone for long enough are read again, before the events that wait for them."""
-        events: list[Event] = []
         for mark in [mark for mark, until_ms in self._held.items() if until_ms <= now_ms]:
-            events += self._read_again(mark)
+            self._found(self._read_again(mark))
             del self._held[mark]
-        return events
 
     def _read_again(self, mark: Mark) -> list[Event]:
         """What a key that somebody else wrote holds now: an event for partitions and topics; the small keys are only
@@ -317,5 +361,3 @@ def _cause(event: Event) -> str:
     """What the journal says of an event that nobody asked for: its name in words."""
     name = type(event).__name__
     return "".join(f" {c.lower()}" if c.isupper() else c for c in name).strip()
-
-

@@ -1,10 +1,12 @@
-"""The threads of a started controller: one drives the loop, one listens to the store and watches sessions. Callbacks have
+"""The threads of a started controller: one drives the loop, one listens to the store and watches its session, one keeps
+the own brokers registered (it may wait for the store, and must not hold up the word of a lost session). Callbacks have
 threads of their own (`executors`)."""
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from typing import Final
 
 from controller.runtime.loop import Loop
@@ -27,6 +29,7 @@ class Threads:
         self._threads = [
             threading.Thread(target=self._drive, name=f"{name}-loop", daemon=True),
             threading.Thread(target=self._listen, name=f"{name}-listen", daemon=True),
+            threading.Thread(target=self._register, name=f"{name}-register", daemon=True),
         ]
 
     def start(self) -> None:
@@ -34,20 +37,20 @@ class Threads:
             thread.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Both have ended, or `timeout_s` is over (the loop may be inside the store)."""
+        """They have ended, or `timeout_s` is over (the loop may be inside the store)."""
         self._stop.set()
         self._loop.services.inbox.wake()
+        deadline_s = time.monotonic() + timeout_s
         for thread in self._threads:
             if thread is not threading.current_thread():
-                thread.join(timeout_s)
+                thread.join(max(0.0, deadline_s - time.monotonic()))
 
     def _drive(self) -> None:
         while not self._stop.is_set():
             try:
                 self._loop.step(IDLE_S)
-            except Exception:
+            except Exception:  # noqa: BLE001 - a defect of ours ends the term, not the controller
                 _log.exception("a pass of the loop failed; the term ends")
-                self._loop.lose("a pass of the loop failed")
                 self._stop.wait(FAILED_S)
 
     def _listen(self) -> None:
@@ -57,6 +60,9 @@ class Threads:
                 if event is not None:
                     self._loop.hear(event)
                 self._loop.check_session()
-                self._loop.watch_registrations()
             except StoreError:
                 self._stop.wait(FAILED_S)
+
+    def _register(self) -> None:
+        while not self._stop.wait(LISTEN_S):
+            self._loop.watch_registrations()

@@ -1,7 +1,7 @@
 """Marks -> ops: each dirty key encoded once, from the state, however many records touched it.
 
-`cost_max` says, before anything is encoded, what a mark may add to a commit at most, so that a batch is closed before it
-outgrows what the store declares.
+`cost_max` says, before anything is encoded, what a mark may add to a commit at most, so that a batch is closed before
+it outgrows what the store declares.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Final, cast
 
 from controller.codec import keys, partition_state, small
 from controller.codec import topic as topic_codec
-from controller.model.records import DeleteIntended, Record
+from controller.model.records import DeleteIntended, PartitionRecord, PartitionsAdded, Record, StateFound, TopicChanged
 from controller.model.values import Partition
 from controller.state import Batch, ClusterState, Mark
 from controller.state.intents import KeyId
@@ -35,7 +35,7 @@ class Budget:
         """Count what the records of one Decision add; False if the batch would outgrow the store by it."""
         for record, _, fresh in log:
             self._ops_left -= len(fresh)
-            self._bytes_left -= sum(map(self._writer.cost_max, fresh))
+            self._bytes_left -= sum(map(self._writer.cost_max, fresh)) if fresh else _growth_max(record)
             if type(record) is DeleteIntended:
                 size = small.intent_bytes_max(record.intent)
                 self._bytes_left -= size
@@ -44,6 +44,24 @@ class Budget:
                 if used > small.INTENTS_BYTES_MAX:
                     return False
         return self._ops_left >= 0 and self._bytes_left >= 0
+
+
+def _growth_max(record: Record) -> int:
+    """What a record may add to keys that the batch writes anyhow; their bounds were reckoned before it."""
+    if type(record) is StateFound:
+        exact = partition_state.state_bytes_max(record.after) - partition_state.state_bytes_max(record.before)
+        return max(0, exact) + 11 * max(0, len(record.after.replicas) - len(record.before.replicas))
+    if isinstance(record, PartitionRecord):
+        before, after = record.before, record.after
+        ids = max(0, len(after.isr) - len(before.isr)) + max(0, len(after.replicas) - len(before.replicas))
+        if after.move is before.move or after.move is None:
+            return 11 * ids
+        return 11 * (ids + len(after.move.target) + len(after.move.origin))
+    if type(record) is PartitionsAdded:
+        return sum(12 + 11 * len(replicas) for replicas in record.assignments)
+    if type(record) is TopicChanged:
+        return max(0, topic_codec.topic_bytes_max(record.after, ()) - topic_codec.topic_bytes_max(record.before, ()))
+    return 0
 
 
 class Writer:

@@ -2,6 +2,6 @@
 
 from controller.state.batch import Batch, Mark
 from controller.state.cluster import ClusterState
-from controller.state.tables import apply, start_batch, undo_to
+from controller.state.tables import apply, apply_all, start_batch, undo_to
 
-__all__ = ["Batch", "ClusterState", "Mark", "apply", "start_batch", "undo_to"]
+__all__ = ["Batch", "ClusterState", "Mark", "apply", "apply_all", "start_batch", "undo_to"]

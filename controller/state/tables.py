@@ -7,7 +7,7 @@ Every record type stands in the table (a test holds it to that).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from controller.model import records as r
@@ -303,6 +303,32 @@ def apply(state: ClusterState, record: r.Record) -> None:
     do, _, dirty = TABLE[type(record)]
     token = do(state, record)
     state.batch.note(record, token, dirty(state, record, token))
+
+
+def apply_all(state: ClusterState, records: Sequence[r.Record]) -> None:
+    """The state is as the records of one Decision say, in their order; the batch knows each.
+
+    A completing move has five records of one partition: its row and indexes are put once, as the last of them leaves it.
+    Each is undone alone all the same.
+    """
+    first: r.PartitionRecord | None = None
+    last: r.PartitionRecord | None = None
+    for record in records:
+        if not isinstance(record, r.PartitionRecord):
+            apply(state, record)
+            continue
+        if first is None or last is None or record.before is not last.after:
+            _put_run(state, first, last)
+            first = record
+        last = record
+        number = _number(state, record.after)
+        state.batch.note(record, number, TABLE[type(record)][2](state, record, number))
+    _put_run(state, first, last)
+
+
+def _put_run(state: ClusterState, first: r.PartitionRecord | None, last: r.PartitionRecord | None) -> None:
+    if first is not None and last is not None:
+        state.put_row(_number(state, last.after), first.before, last.after)
 
 
 def undo_to(state: ClusterState, length: int) -> None:

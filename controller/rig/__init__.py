@@ -1,0 +1,97 @@
+"""The test kit: a cluster in one process, with real controllers, simulated brokers, virtual time and seeded mishaps.
+
+    >>> from controller import TopicPartition
+    >>> from controller.rig import Rig
+    >>> rig = Rig(seed=1, brokers={1: "a", 2: "b", 3: "c", 4: "a"}, copy_rate_bytes_s=10_000_000)
+    >>> orders = rig.create_topic("orders", replicas=[[1, 2], [2, 3]], records=5_000)
+    >>> rig.reassign({TopicPartition("orders", 0): [3, 4]})  # accepted when this returns, not finished
+    >>> rig.until_replicas({TopicPartition("orders", 0): [3, 4]}, deadline_ms=60_000)
+    >>> rig.until_converged()
+    >>> rig.brokers[1].log(TopicPartition("orders", 0)) is None  # the old replica was deleted
+    True
+
+Nothing happens by itself: `step()` lets one tick of virtual time pass (`tick_ms`, 10 by default), `run(ms)` many,
+`until(condition, deadline_ms=..., what=...)` as many as it takes. No thread is started, no wall clock read, no port
+opened; a step takes about 0.1 ms. The same seed and the same calls give the same run, to the byte
+(`rig.timeline.trace` is its hash).
+
+Time and waiting (each lets time pass, and raises `NotInTime` with a description of what stands)
+    rig.step() -> whether anything happened      rig.run(ms)      rig.clock.elapsed_ms, rig.clock.now_ms()
+    rig.until(condition, deadline_ms=60_000, what="in words")
+    rig.until_replicas({tp: [4, 5, 6]}, deadline_ms=...)   R is just this and nothing moves there
+    rig.until_quiet()        nothing happens any more
+    rig.until_converged()    what live brokers know and hold is what is committed, nothing left to do
+    rig.wait(future, deadline_ms=...) -> its result
+
+Asking
+    rig.admin                the `Admin` of the active controller (waits until there is one); its futures complete
+                             while time passes: `rig.wait(rig.admin.list_partition_reassignments())`
+    rig.create_topic(name, partitions=1, replication_factor=3, replicas=None, configs=None, records=0)
+                             -> [TopicPartition], led, with so many records in each
+    rig.reassign({tp: [..] or None})             set targets, or cancel; raises the first error
+    rig.produce(tp, records, record_bytes=None) -> how many the leader took       acks=all, at once
+    rig.fill([tp, ..], records)                  each has so many more, on all replicas in sync, without copying time
+    rig.write([tp, ..], records_per_s, record_bytes=None) -> Writer, with .stop()  from now on, as time passes
+    rig.producers.sent, .acknowledged(tp or None), .waiting
+    rig.copying.rate_bytes_s = ...               may be changed at any time; .copied_bytes so far
+
+Looking
+    rig.partition(tp) -> Partition               as committed: replicas, isr, target_replicas, leader, leader_epoch
+    rig.committed.partitions                     all of them; .partition_epochs, .topics, .intents, .history
+    rig.leader(tp) -> Broker or None
+    rig.brokers[1]                               .life, .epoch, .registration.rack, .log(tp), .leads(tp), .replica(tp),
+                                                 .metadata, .deleted
+    rig.brokers[1].log(tp)                       .end_offset, .high_watermark, .size_bytes, .runs
+    rig.active -> Node or None; rig.nodes[101]   .controller (a `Controller`), .is_active, .state
+    rig.requests(kind=None, broker=None)         the request log: `Sent` with .request, .controller_id, .outcome
+    rig.timeline.lines(last=None)                what happened, one line each
+    rig.server                                   the MemoryServer: `MemoryStore(rig.server)` is one more client
+
+Mishaps (at once; controllers have the ids 101, 102, ...)
+    rig.kill_controller(101)  restart_controller(101)  pause_controller(101, for_ms=None)  resume_controller(101)
+    rig.expire_session(101)   cut_off(101, from_="store" or a broker id)  mend(101)  plan_store_faults(101, plan)
+    rig.kill_broker(1, at_once=True)  restart_broker(1)  bounce_broker(1)  pause_broker(1)  resume_broker(1)
+    rig.expire_broker_session(1)      lose_disk(1, tp=None)
+    rig.network.faults = CallbackFaults(delay=.1, lose=.1, lose_reply=.1, duplicate=.1)    rig.network.slow(1, steps)
+    rig.nodes[101].clock.jump(ms)     rig.heal()
+
+A rig may begin with what a real cluster left: `Rig(brokers={1: "a", 2: "b", 3: "c"}, tree=stores.tree.read_tree(path))`
+plants the tree; brokers with the ids that it names hold logs of `tree_records` records for replicas in sync, and
+nothing for the others.
+
+Every commit and every callback is held against `controller.rig.invariants`; what breaks one raises `InvariantBroken`
+in the step in which it happened. `rig.check_end()` adds what must hold once all is quiet: nothing acknowledged is lost.
+`python -m controller.rig explore --seeds 1..100` runs seeded mishaps.
+"""
+
+from controller.rig.broker import Broker, Life
+from controller.rig.clock import NodeClock, VirtualClock
+from controller.rig.invariants import InvariantBroken
+from controller.rig.log import Log, Run
+from controller.rig.network import CallbackFaults, Sent
+from controller.rig.node import Node, State
+from controller.rig.producers import Producers, Writer
+from controller.rig.rig import Rig
+from controller.rig.timeline import Timeline
+from controller.rig.waits import NotInTime, describe, disagreements
+
+__all__ = [
+    "Broker",
+    "CallbackFaults",
+    "InvariantBroken",
+    "Life",
+    "Log",
+    "Node",
+    "NodeClock",
+    "NotInTime",
+    "Producers",
+    "Rig",
+    "Run",
+    "Sent",
+    "State",
+    "Timeline",
+    "VirtualClock",
+    "Writer",
+    "describe",
+    "disagreements",
+]

@@ -1,0 +1,163 @@
+"""What is committed, kept up with the server commit by commit: partitions as values, and what they were at each write.
+
+It is read from the ops themselves, so that every state that ever stood in the store is seen, also one that was
+overwritten within the same step. Decoded with `controller.codec`, as any reader of the keys would.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from controller.codec import keys, partition_state, small
+from controller.codec import topic as topic_codec
+from controller.codec.text import parse
+from controller.model.values import DeleteIntent, Partition, Replicas, Topic, TopicPartition
+from controller.rig.server import Committed, RecordingServer
+from controller.rig.timeline import Timeline
+from stores.base import Delete, Put
+from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
+
+
+@attrs.frozen
+class Change:
+    """A partition was `before` (None: it had no state key) and is `after`, by the commit `by`."""
+
+    tp: TopicPartition
+    before: Partition | None
+    after: Partition
+    by: Committed
+
+
+@attrs.frozen
+class Moment:
+    """A partition as it stood from `revision` on, with its partition epoch."""
+
+    revision: int
+    partition_epoch: int
+    partition: Partition
+
+
+class CommittedTree:
+    """The store, decoded. `history`: what each partition was, oldest first. `epoch_ends`: controller epoch -> the
+    revision at which the next one began."""
+
+    def __init__(self, timeline: Timeline) -> None:
+        self._timeline = timeline
+        self.topics: dict[str, topic_codec.TopicKey] = {}
+        self.partitions: dict[TopicPartition, Partition] = {}
+        self.partition_epochs: dict[TopicPartition, int] = {}
+        self.configs: dict[str, dict[str, str]] = {}
+        self.intents: dict[str, tuple[DeleteIntent, ...]] = {}
+        self.history: dict[TopicPartition, list[Moment]] = {}
+        self.controller_epoch = 0
+        self.token: Token | None = None
+        self.epoch_ends: dict[int, int] = {}
+        self._states: dict[TopicPartition, tuple[bytes, int]] = {}
+
+    def load(self, server: RecordingServer) -> None:
+        """Begin with what stands in `server`."""
+        rows = sorted(server.table.rows.items())
+        for key, row in rows:
+            if keys.partition_of(key) is not None:
+                self._states[TopicPartition(*_of(key))] = (row[0], row[2])
+            elif row[4] is None:
+                self._take(key, row[0], server.revision)
+        for name in self.topics:
+            self._topic_partitions(name, server.revision)
+        server.take()
+
+    def topic(self, name: str) -> Topic | None:
+        """The topic's own key, None where there is none."""
+        found = self.topics.get(name)
+        return None if found is None else found.topic
+
+    def at(self, tp: TopicPartition, revision: int) -> Moment | None:
+        """What `tp` was when the store stood at `revision`."""
+        return next((moment for moment in reversed(self.history.get(tp, [])) if moment.revision <= revision), None)
+
+    def follow(self, commit: Committed) -> list[Change]:
+        """Take in a commit; which partitions it changed."""
+        touched: dict[TopicPartition, None] = {}
+        for op in commit.ops:
+            if isinstance(op, Put):
+                self._put(op, touched, commit.revision)
+            elif isinstance(op, Delete):
+                self.intents.pop(op.key, None)
+                self.configs.pop(op.key, None)
+        changes = [self._changed(tp, commit) for tp in touched]
+        said = "; ".join(_in_words(change) for change in changes if change is not None)
+        others = [op.key for op in commit.ops if not isinstance(op, Put) or keys.partition_of(op.key) is None]
+        self._timeline.say(commit.sender, f"commits {commit.revision}: {said} {' '.join(others)}".rstrip())
+        return [change for change in changes if change is not None]
+
+    def _put(self, op: Put, touched: dict[TopicPartition, None], revision: int) -> None:
+        if keys.partition_of(op.key) is not None:
+            tp = TopicPartition(*_of(op.key))
+            known = self._states.get(tp)
+            self._states[tp] = (op.value, 0 if known is None else known[1] + 1)
+            touched[tp] = None
+            return
+        self._take(op.key, op.value, revision)
+        name = keys.topic_of(op.key)
+        if name is not None:
+            touched.update((TopicPartition(name, p), None) for p in range(len(self.topics[name].assignments)))
+
+    def _take(self, key: str, value: bytes, revision: int) -> None:
+        name = keys.topic_of(key)
+        if name is not None:
+            self.topics[name] = topic_codec.decode(value, name)
+        elif key.startswith(keys.REPLICA_DELETIONS + "/"):
+            self.intents[key] = small.decode_intents(value, int(key.split("/")[3]))
+        elif key.startswith(keys.CONFIG_TOPICS + "/"):
+            self.configs[key] = small.decode_config(value)
+        elif key == EPOCH_KEY:
+            self.epoch_ends[self.controller_epoch] = revision - 1
+            self.controller_epoch = int(value)
+        elif key == TOKEN_KEY:
+            self.token = Token.decode(value)
+        elif key == LEADER_KEY:
+            pass
+
+    def _topic_partitions(self, name: str, revision: int) -> None:
+        for number in range(len(self.topics[name].assignments)):
+            self._decode(TopicPartition(name, number), revision)
+
+    def _decode(self, tp: TopicPartition, revision: int) -> Partition | None:
+        topic, state = self.topics.get(tp.topic), self._states.get(tp)
+        if topic is None or state is None or tp.partition >= len(topic.assignments):
+            return None
+        partition = partition_state.decode(parse(state[0]), tp.topic, tp.partition, topic.assignments[tp.partition], 0)
+        if adding := topic.adding.get(tp.partition, ()):
+            partition = _without(partition, adding)
+        self.partitions[tp] = partition
+        self.partition_epochs[tp] = state[1]
+        self.history.setdefault(tp, []).append(Moment(revision, state[1], partition))
+        return partition
+
+    def _changed(self, tp: TopicPartition, commit: Committed) -> Change | None:
+        before = self.partitions.get(tp)
+        epoch = self.partition_epochs.get(tp)
+        after = self._decode(tp, commit.revision)
+        if after is None or (after == before and epoch == self.partition_epochs[tp]):
+            if after is not None:
+                self.history[tp].pop()
+            return None
+        return Change(tp, before, after, commit)
+
+
+def _without(partition: Partition, adding: Replicas) -> Partition:
+    """Kafka lists what a move adds among the replicas; as R it counts once it is in the isr (KIP-455)."""
+    there = tuple(b for b in partition.replicas if b not in adding or b in partition.isr)
+    return attrs.evolve(partition, replicas=there)
+
+
+def _of(key: str) -> tuple[str, int]:
+    found = keys.partition_of(key)
+    assert found is not None
+    return found
+
+
+def _in_words(change: Change) -> str:
+    p = change.after
+    move = "" if p.move is None else f" T {list(p.move.target)}"
+    return f"{change.tp} R {list(p.replicas)} I {list(p.isr)}{move} leader {p.leader}/{p.leader_epoch}"

@@ -1,0 +1,266 @@
+"""What a broker does of itself: register, keep its session, ask for isr changes, report its logs.
+
+Rules
+* Each broker registers over a session of its own, so that no controller's end is a broker's. A process that dies lets
+  its session run out; one that is shut down ends it; one whose session was ended registers again, under a new epoch.
+* An isr change is asked of the controller that spoke last; where that is not the active one, of the one it names, or of
+  the next. The answer is applied when it comes. An error that says "not applied" drops the change; after any other the
+  same is asked again, every `RETRY_MS`, until something newer is told: it may have been applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Final
+
+import attrs
+
+from controller.model.errors import (
+    ApiError,
+    DuplicateBrokerRegistration,
+    ErrorCode,
+    IneligibleReplica,
+    NotController,
+)
+from controller.model.requests import AcceptedIsr
+from controller.model.values import TopicPartition
+from controller.rig.broker import Broker
+from controller.rig.clock import VirtualClock
+from controller.rig.network import Network
+from controller.rig.node import Node, State
+from controller.rig.replica import IsrAsked, Replica, Role
+from controller.rig.server import RecordingServer
+from controller.rig.timeline import Timeline
+from controller.runtime.progress import LogReport
+from controller.runtime.registrar import Registrar
+from stores.base import StoreError
+from stores.memory import MemoryStore
+
+RETRY_MS: Final = 100
+REPORT_MS: Final = 500
+
+
+class Connection(MemoryStore):
+    """A client that remembers the sessions it opened, so that they can be cut."""
+
+    def __init__(self, server: RecordingServer) -> None:
+        super().__init__(server)
+        self.opened: list[MemoryStore] = []
+
+    def another_session(self) -> MemoryStore:
+        """As MemoryStore."""
+        store = super().another_session()
+        self.opened.append(store)
+        return store
+
+
+@attrs.define(eq=False)
+class _Asking:
+    replica: Replica
+    asked: IsrAsked
+    node: int
+    process: object
+    future: Future[AcceptedIsr] | None
+    retry_at_ms: int = 0
+
+
+@attrs.define(eq=False)
+class Duties:
+    """The active half of one broker."""
+
+    broker: Broker
+    clock: VirtualClock
+    server: RecordingServer
+    nodes: Mapping[int, Node]
+    network: Network
+    timeline: Timeline
+    registration_version: int
+    lag_max_ms: int
+    proposed: Callable[[TopicPartition, IsrAsked], None]
+    _connection: Connection | None = None
+    _registrar: Registrar | None = None
+    _asking: dict[tuple[str, int], _Asking] = attrs.field(factory=dict)
+    _ask_at: dict[tuple[str, int], int] = attrs.field(factory=dict)
+    _asked_node: int | None = None
+    _reported_ms: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"broker {self.broker.broker_id}"
+
+    # --- registration
+
+    def register(self) -> None:
+        """The broker is registered, by a new process of it."""
+        with self.server.speaking(self.name):
+            self._connection = Connection(self.server)
+            self._registrar = Registrar(
+                self._connection, self.broker.clock, self.registration_version, self.server.session_timeout_s
+            )
+            self.broker.epoch = self._registrar.register(self.broker.registration)
+        self.timeline.say(self.name, f"registered, epoch {self.broker.epoch}")
+
+    def leave(self, *, at_once: bool) -> None:
+        """The process ends: its session with it, or when its time is over."""
+        if self._registrar is not None and self._connection is not None:
+            for store in () if at_once else (self._connection, *self._connection.opened):
+                store.disconnect()
+            with self.server.speaking(self.name):
+                self._registrar.close()
+                self._connection.close()
+        self._registrar = self._connection = None
+        self._asking.clear()
+        self._ask_at.clear()
+
+    def expire_session(self) -> None:
+        """The server ends the broker's session; the process lives, and registers again."""
+        if self._connection is not None:
+            for store in self._connection.opened:
+                self.server.expire(store.session.session_id)
+
+    def watch(self) -> bool:
+        """Register again where the session was lost; whether that happened."""
+        if self._registrar is None:
+            return False
+        with self.server.speaking(self.name):
+            try:
+                self._registrar.watch()
+            except (StoreError, DuplicateBrokerRegistration):
+                return False
+        epoch = self._registrar.epoch_of(self.broker.broker_id)
+        if epoch is None or epoch == self.broker.epoch:
+            return False
+        self.broker.epoch = epoch
+        self.timeline.say(self.name, f"registered again, epoch {epoch}")
+        return True
+
+    # --- isr
+
+    def step(self) -> bool:
+        """Take what was answered, ask what is to be asked; whether anything was done."""
+        moved = self._take_answers()
+        now_ms = self.clock.now_ms()
+        for place, replica in list(self.broker.replicas.items()):
+            if replica.role is not Role.LEADER or place in self._asking or self._ask_at.get(place, 0) > now_ms:
+                continue
+            wanted = replica.wanted_isr(self.broker.clock.now_ms(), self.lag_max_ms)
+            if wanted is not None:
+                replica.asked = IsrAsked(wanted, replica.leader_epoch, replica.partition_epoch)
+                self._asking[place] = asking = _Asking(replica, replica.asked, -1, None, None)
+                self._ask(asking, now_ms)
+                moved = True
+        return moved
+
+    def _ask(self, asking: _Asking, now_ms: int) -> None:
+        replica, asked = asking.replica, asking.asked
+        tp = TopicPartition(replica.topic, replica.partition)
+        node = self._node_to_ask()
+        asking.retry_at_ms = now_ms + RETRY_MS
+        if node is None or node.controller is None:
+            asking.future = None
+            return
+        asking.node, asking.process = node.node_id, node.process
+        self.proposed(tp, asked)
+        with self.server.speaking(node.name):
+            asking.future = node.controller.alter_isr(
+                tp,
+                self.broker.broker_id,
+                asked.leader_epoch,
+                asked.partition_epoch,
+                asked.isr,
+                self.broker.epoch,
+            )
+
+    def _node_to_ask(self) -> Node | None:
+        """The one that answered last, or spoke last; one that is down, paused or cut off is passed over."""
+        first = self._asked_node if self._asked_node is not None else self.broker.controller_id
+        ids = sorted(self.nodes)
+        if first in ids:
+            ids = ids[ids.index(first) :] + ids[: ids.index(first)]
+        for node_id in ids:
+            node = self.nodes[node_id]
+            if node.state is State.UP and not self.network.is_cut(node_id, self.broker.broker_id):
+                return node
+        return None
+
+    def _take_answers(self) -> bool:
+        moved = False
+        now_ms = self.clock.now_ms()
+        for place, asking in list(self._asking.items()):
+            if asking.replica.asked is not asking.asked or self.broker.replicas.get(place) is not asking.replica:
+                del self._asking[place]  # something newer was told
+            elif asking.future is None or self._is_unheard(asking):
+                if now_ms >= asking.retry_at_ms:
+                    self._ask(asking, now_ms)
+            elif asking.future.done():
+                moved = True
+                self._answered(place, asking, now_ms)
+        return moved
+
+    def _is_unheard(self, asking: _Asking) -> bool:
+        """Whether no answer can come (any more): the process is gone, or no way leads to it."""
+        node = self.nodes[asking.node]
+        return node.process is not asking.process or self.network.is_cut(asking.node, self.broker.broker_id)
+
+    def _answered(self, place: tuple[str, int], asking: _Asking, now_ms: int) -> None:
+        assert asking.future is not None
+        error = asking.future.exception()
+        if error is None:
+            accepted = asking.future.result()
+            asking.replica.learned(accepted.isr, accepted.partition_epoch)
+            if asking.replica.asked is asking.asked:  # nothing was written: it stood so already
+                asking.replica.asked = None
+            asking.replica.recovering = False
+            asking.replica.advance()
+            del self._asking[place]
+            return
+        self._refused(place, asking, error, now_ms)
+
+    def _refused(self, place: tuple[str, int], asking: _Asking, error: BaseException, now_ms: int) -> None:
+        code = error.code if isinstance(error, ApiError) else ErrorCode.UNKNOWN_SERVER_ERROR
+        tp = f"{asking.replica.topic}-{asking.replica.partition}"
+        self.timeline.say(self.name, f"alter_isr {tp} {list(asking.asked.isr)} => {code.name}")
+        if isinstance(error, IneligibleReplica):
+            asking.replica.asked = None
+            self._ask_at[place] = now_ms + RETRY_MS
+            del self._asking[place]
+            return
+        if isinstance(error, NotController):
+            self._turn_to_another(asking.node, error.active_id)
+        asking.future = None
+        asking.retry_at_ms = now_ms + RETRY_MS
+
+    def _turn_to_another(self, asked: int, active: int | None) -> None:
+        ids = sorted(self.nodes)
+        following = ids[(ids.index(asked) + 1) % len(ids)]
+        self._asked_node = active if active is not None and active != asked and active in self.nodes else following
+
+    # --- reports
+
+    def report(self) -> None:
+        """Tell whoever is active what the logs hold."""
+        now_ms = self.clock.now_ms()
+        if now_ms - self._reported_ms < REPORT_MS:
+            return
+        self._reported_ms = now_ms
+        reports = [
+            LogReport(
+                r.topic,
+                r.partition,
+                self.broker.broker_id,
+                max(0, r.leader_epoch),
+                0,
+                r.log.end_offset,
+                r.log.high_watermark,
+                r.log.size_bytes,
+            )
+            for r in self.broker.replicas.values()
+        ]
+        for node in self.nodes.values():
+            if (
+                node.is_active
+                and node.controller is not None
+                and not self.network.is_cut(node.node_id, self.broker.broker_id)
+            ):
+                node.controller.report_log(reports)

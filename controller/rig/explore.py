@@ -1,0 +1,103 @@
+"""A seeded run: requests and mishaps first, then everything is healed and must converge.
+
+The seed decides how many controllers and brokers there are, what is asked, and what goes wrong when. Nothing else does.
+"""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from controller.rig.rig import Rig
+from controller.rig.trouble import TROUBLE
+from controller.rig.workload import WORKLOAD, Deed
+from controller.rig.world import World
+
+STEPS: Final = 300
+HEALED_MS_MAX: Final = 60_000  # a retry waits up to 10 s, a deadline of a request up to 5 s
+
+
+@attrs.frozen
+class Run:
+    """How a seeded run ended. `error` None: all that must hold held. `trace`: its hash."""
+
+    seed: int
+    error: str | None
+    trace: str
+    steps: int
+    commits: int
+    acknowledged: int
+    timeline: tuple[str, ...]
+
+
+def build(seed: int) -> World:
+    """The cluster of a seed."""
+    size = random.Random(f"{seed}/size")  # noqa: S311 - seeded randomness is the aim
+    brokers = {broker_id: size.choice("abc") for broker_id in range(1, size.randint(3, 6) + 1)}
+    rig = Rig(
+        seed,
+        brokers=brokers,
+        controllers=size.randint(2, 3),
+        versioning=size.choice(("global", "per_key")),
+        session_timeout_ms=1_000,
+        lag_max_ms=300,
+        copy_rate_bytes_s=size.choice((20_000, 100_000, 1_000_000)),
+        record_bytes=100,
+    )
+    rig.polls_in_order = False
+    return World(rig, trouble=size.choice((0.02, 0.06, 0.15)), work=size.choice((0.05, 0.15, 0.4)))
+
+
+def run_seed(seed: int, steps: int = STEPS) -> Run:
+    """Run a seed to its end."""
+    world = build(seed)
+    rig = world.rig
+    error: str | None = None
+    try:
+        break_things(world, steps)
+        heal(world)
+    except AssertionError as failed:
+        error = f"{type(failed).__name__}: {failed}"
+    except Exception:  # noqa: BLE001 - whatever escapes from a controller is a finding of this seed
+        error = traceback.format_exc()
+    return Run(
+        seed,
+        error,
+        rig.timeline.trace,
+        rig.clock.elapsed_ms // rig.tick_ms,
+        rig.server.revision,
+        rig.producers.acknowledged(),
+        tuple(rig.timeline.lines()),
+    )
+
+
+def break_things(world: World, steps: int) -> None:
+    """Phase 1: `steps` steps with requests and mishaps."""
+    rig = world.rig
+    for step in range(steps):
+        world.due()
+        if step < 5 or world.happens(world.work):
+            rig.timeline.say("workload", _choose(world, WORKLOAD)(world))
+        if step > 10 and world.happens(world.trouble):
+            rig.timeline.say("trouble", _choose(world, TROUBLE)(world))
+        rig.step()
+
+
+def _choose(world: World, table: Sequence[tuple[int, Deed]]) -> Deed:
+    return world.rig.chance.choices([deed for _, deed in table], [weight for weight, _ in table])[0]
+
+
+def heal(world: World) -> None:
+    """Phase 2: all is mended, nothing more is asked; moves end, everyone agrees, every request was answered."""
+    rig = world.rig
+    world.agenda.clear()
+    rig.timeline.say("rig", "heals everything")
+    rig.heal()
+    rig.until(lambda: not world.partitions(moving=True), deadline_ms=HEALED_MS_MAX, what="no move is left")
+    rig.until_converged(deadline_ms=HEALED_MS_MAX)
+    rig.check_end()
+    rig.until(lambda: not world.unanswered(), deadline_ms=HEALED_MS_MAX, what=f"answers to {world.unanswered()}")

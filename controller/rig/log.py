@@ -1,0 +1,141 @@
+"""A replica's log, light: runs of records instead of records.
+
+Rules
+* A record is its offset, the leader epoch that it was written under, an id that nobody else has, and a size in bytes. A
+  run holds neighbours whose epoch and size are one and whose ids count up, so a bulk write is one object.
+* Two logs that hold the same epoch at the same offset hold the same record there (KIP-101); what `truncation_offset`
+  finds rests on that.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+import attrs
+
+
+@attrs.frozen
+class Run:
+    """`count` records from offset `start`: record i has the id `first_id` + i and `record_bytes` bytes."""
+
+    start: int
+    count: int
+    leader_epoch: int
+    first_id: int
+    record_bytes: int
+
+    @property
+    def end(self) -> int:
+        """The offset after the last record."""
+        return self.start + self.count
+
+    def head(self, count: int) -> Run:
+        """The first `count` records."""
+        return Run(self.start, count, self.leader_epoch, self.first_id, self.record_bytes)
+
+    def tail(self, offset: int) -> Run:
+        """The records from `offset` on."""
+        skipped = offset - self.start
+        return Run(offset, self.count - skipped, self.leader_epoch, self.first_id + skipped, self.record_bytes)
+
+    def goes_on_with(self, other: Run) -> bool:
+        """Whether `other` is simply more of the same."""
+        return (
+            self.end == other.start
+            and self.leader_epoch == other.leader_epoch
+            and self.record_bytes == other.record_bytes
+            and self.first_id + self.count == other.first_id
+        )
+
+
+class Log:
+    """The records of one replica, and its high watermark: everything below that is on every in-sync replica."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self.high_watermark = 0
+        self.size_bytes = 0
+
+    @property
+    def end_offset(self) -> int:
+        """The offset of the next record."""
+        return self.runs[-1].end if self.runs else 0
+
+    @property
+    def last_epoch(self) -> int:
+        """The leader epoch of the last record, -1 for an empty log."""
+        return self.runs[-1].leader_epoch if self.runs else -1
+
+    def append(self, runs: Iterable[Run]) -> None:
+        """`runs` are at the end. ValueError where they do not follow on each other and on what is there."""
+        for run in runs:
+            if run.start != self.end_offset or run.count < 1:
+                raise ValueError(f"{run} does not follow on offset {self.end_offset}")
+            self.size_bytes += run.count * run.record_bytes
+            if self.runs and self.runs[-1].goes_on_with(run):
+                self.runs[-1] = self.runs[-1].head(self.runs[-1].count + run.count)
+            else:
+                self.runs.append(run)
+
+    def read(self, offset: int, bytes_max: int | None = None) -> list[Run]:
+        """The records from `offset` on, as many whole ones as fit into `bytes_max`."""
+        found = []
+        left = bytes_max
+        for place in range(self._place(offset), len(self.runs)):
+            run = self.runs[place]
+            run = run.tail(offset) if run.start < offset else run
+            count = run.count if left is None else min(run.count, left // max(1, run.record_bytes))
+            if count <= 0:
+                break
+            found.append(run.head(count))
+            if left is not None:
+                left -= count * run.record_bytes
+            if count < run.count:
+                break
+        return found
+
+    def truncate(self, offset: int) -> int:
+        """What stood at `offset` and above is gone; returns how many records. The high watermark follows."""
+        removed = max(0, self.end_offset - offset)
+        while self.runs and self.runs[-1].end > offset:
+            run = self.runs.pop()
+            kept = max(0, offset - run.start)
+            self.size_bytes -= (run.count - kept) * run.record_bytes
+            if kept:
+                self.runs.append(run.head(kept))
+        self.high_watermark = min(self.high_watermark, self.end_offset)
+        return removed
+
+    def end_of_epoch(self, leader_epoch: int) -> tuple[int, int]:
+        """The highest epoch in the log that is not above `leader_epoch`, and the offset after its last record; (-1, 0)
+        where there is none. What OffsetForLeaderEpoch answers."""
+        place = bisect_right(self.runs, leader_epoch, key=lambda run: run.leader_epoch) - 1
+        return (self.runs[place].leader_epoch, self.runs[place].end) if place >= 0 else (-1, 0)
+
+    def holds(self, run: Run) -> bool:
+        """Whether every record of `run` stands here, at its offset."""
+        offset = run.start
+        for found in self.read(run.start):
+            if found.start != offset or found.first_id != run.first_id + (offset - run.start):
+                return False
+            offset = found.end
+            if offset >= run.end:
+                return True
+        return offset >= run.end
+
+    def _place(self, offset: int) -> int:
+        return bisect_right(self.runs, offset, key=lambda run: run.end)
+
+
+def truncation_offset(follower: Log, leader: Log) -> int:
+    """Up to where the follower's log is the leader's (KIP-101, and KIP-279 where epochs were missed): the follower asks
+    for the end of its last epoch, and for an older one as long as the leader knows none of it."""
+    epoch = follower.last_epoch
+    while epoch >= 0:
+        found, leader_end = leader.end_of_epoch(epoch)
+        own, own_end = follower.end_of_epoch(found)
+        if own == found:
+            return min(own_end, leader_end)
+        epoch = own
+    return 0

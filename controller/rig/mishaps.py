@@ -1,0 +1,148 @@
+"""What can befall a cluster, by name: nodes, brokers, disks, ways. Each happens at once; time does not pass."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from controller.model.values import TopicPartition
+from controller.rig.broker import Life
+from controller.rig.network import CallbackFaults
+from controller.rig.node import State
+from controller.rig.parts import Parts
+from stores.faults import Plan
+
+
+class Mishaps(Parts):
+    """The mishaps of a rig. Naming a node or broker that there is none of raises KeyError."""
+
+    # --- controllers
+
+    def kill_controller(self, node_id: int) -> None:
+        """The process ends without a word: its session runs out by the clock, its futures never complete."""
+        self.nodes[node_id].kill()
+        self.timeline.say("rig", f"kills controller {node_id}")
+
+    def restart_controller(self, node_id: int) -> None:
+        """A new process with this id, killed before if it still ran."""
+        node = self.nodes[node_id]
+        node.kill()
+        node.start()
+        self.timeline.say("rig", f"starts controller {node_id}")
+
+    def pause_controller(self, node_id: int, for_ms: int | None = None) -> None:
+        """The process stands still, until `resume_controller` or for so long. Beyond the session time it comes back as
+        a zombie: it goes on where it was, and hears of its session some steps later."""
+        node = self.nodes[node_id]
+        if node.state is State.UP:
+            node.pause(self.clock.now_ms(), int(self.server.session_timeout_s * 1000), for_ms)
+            self.timeline.say("rig", f"pauses controller {node_id}")
+
+    def resume_controller(self, node_id: int, *, deaf_ms: int | None = None) -> None:
+        """It goes on; for `deaf_ms` it does not hear what its session went through (default: five ticks)."""
+        node = self.nodes[node_id]
+        if node.state is State.PAUSED:
+            node.resume(self.clock.now_ms(), 5 * self.tick_ms if deaf_ms is None else deaf_ms)
+            self.timeline.say("rig", f"resumes controller {node_id}")
+
+    def expire_session(self, node_id: int, *, deaf_ms: int = 0) -> None:
+        """The server ends the session of a node that lives."""
+        process = self.nodes[node_id].process
+        if process is not None:
+            process.store.is_deaf = deaf_ms > 0
+            self.nodes[node_id].deaf_until_ms = self.clock.now_ms() + deaf_ms
+            self.server.expire(process.inner.session.session_id)
+            self.timeline.say("rig", f"expires the session of controller {node_id}")
+
+    def cut_off(self, node_id: int, *, from_: Literal["store"] | int = "store") -> None:
+        """No way leads from the node to the store, or to the broker with this id, until `mend`."""
+        if from_ == "store":
+            if (process := self.nodes[node_id].process) is not None:
+                process.inner.disconnect()
+        else:
+            self.network.cut(node_id, self.brokers[int(from_)].broker_id)
+        self.timeline.say("rig", f"cuts controller {node_id} off from {from_}")
+
+    def mend(self, node_id: int) -> None:
+        """All ways from the node are open again."""
+        node = self.nodes[node_id]
+        if node.process is not None:
+            node.process.inner.reconnect()
+        self.network.mend(controller_id=node_id)
+        self.timeline.say("rig", f"mends the ways of controller {node_id}")
+
+    def plan_store_faults(self, node_id: int, plan: Plan = ()) -> None:
+        """What happens to the calls that the node makes to the store from here on (`stores.faults`); none: nothing."""
+        process = self.nodes[node_id].process
+        if process is not None:
+            process.store.play(plan)
+
+    # --- brokers
+
+    def kill_broker(self, broker_id: int, *, at_once: bool = True) -> None:
+        """The process ends; its registration with it, or (not `at_once`) when its session has run out."""
+        broker = self.brokers[broker_id]
+        if broker.life is not Life.DOWN:
+            self.duties[broker_id].leave(at_once=at_once)
+            broker.stopped()
+            self.timeline.say("rig", f"kills broker {broker_id}")
+
+    def restart_broker(self, broker_id: int) -> None:
+        """The broker is up, by a new process, under a new broker epoch, with the logs it had."""
+        broker = self.brokers[broker_id]
+        if broker.life is not Life.DOWN:
+            self.kill_broker(broker_id)
+        broker.life = Life.UP
+        self.timeline.say("rig", f"starts broker {broker_id}")
+        self.duties[broker_id].register()
+
+    def bounce_broker(self, broker_id: int) -> None:
+        """It ends and is up again before anybody looked: the old registration is replaced by the new one."""
+        self.kill_broker(broker_id, at_once=False)
+        self.restart_broker(broker_id)
+
+    def pause_broker(self, broker_id: int) -> None:
+        """It stands still and stays registered: it copies nothing, serves nobody, and holds its callbacks up."""
+        broker = self.brokers[broker_id]
+        if broker.life is Life.UP:
+            broker.life = Life.PAUSED
+            self.timeline.say("rig", f"pauses broker {broker_id}")
+
+    def resume_broker(self, broker_id: int) -> None:
+        """It goes on where it was."""
+        broker = self.brokers[broker_id]
+        if broker.life is Life.PAUSED:
+            broker.life = Life.UP
+            self.timeline.say("rig", f"resumes broker {broker_id}")
+
+    def expire_broker_session(self, broker_id: int) -> None:
+        """The server ends the session of a broker that lives: it registers again, under a new epoch."""
+        self.duties[broker_id].expire_session()
+        self.timeline.say("rig", f"expires the session of broker {broker_id}")
+
+    def lose_disk(self, broker_id: int, tp: TopicPartition | None = None) -> None:
+        """The logs of `tp`, or all, are gone on the broker, which answers KAFKA_STORAGE_ERROR for them until it is
+        restarted (with an empty disk). It registers again, as a host does whose disk failed: so it is asked."""
+        self.brokers[broker_id].disk_failed(tp)
+        self.timeline.say("rig", f"takes the disk of broker {broker_id}")
+        self.expire_broker_session(broker_id)
+
+    # --- all
+
+    def heal(self) -> None:
+        """Everything that is broken is mended: ways, clocks, plans of faults; whoever is down or paused is up. What is
+        on its way to the store arrives. Logs that are lost stay lost."""
+        self.network.faults = CallbackFaults()
+        for node in self.nodes.values():
+            node.deliver_late()
+            node.clock.skew_ms = 0
+            if node.state is State.DOWN:
+                self.restart_controller(node.node_id)
+            elif node.state is State.PAUSED:
+                self.resume_controller(node.node_id)
+            self.plan_store_faults(node.node_id)
+            self.mend(node.node_id)
+        for broker in self.brokers.values():
+            broker.clock.skew_ms = 0
+            if broker.life is Life.DOWN:
+                self.restart_broker(broker.broker_id)
+            self.resume_broker(broker.broker_id)

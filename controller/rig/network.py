@@ -1,0 +1,225 @@
+"""The ways between controllers and brokers: callbacks that take time, get lost, or arrive twice and late; and cuts.
+
+Rules
+* A round of callbacks starts at the step after it was sent, or later by the faults; per broker and controller one at a
+  time, as the dispatcher has it. A broker that stands still holds its rounds up, and nobody else's.
+* What was lost or heard twice may arrive later, after newer requests. Not so UpdateMetadata and `full` requests of a
+  controller that still is the newest: nothing in them tells an older one from a newer one of the same controller epoch,
+  so a host over a real network has to keep their order (one connection, one at a time), and so does this one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+import attrs
+
+from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from controller.rig.broker import Broker, Life
+from controller.rig.timeline import Timeline
+from controller.runtime.executors import Call
+
+Request: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+REQUESTS_MAX: Final = 100_000
+
+
+class CutOffError(ConnectionError):
+    """There is no way between the two just now."""
+
+
+@attrs.frozen
+class CallbackFaults:
+    """How likely it is, per callback, that something happens to it. `late_steps_max`: how late what is late may be."""
+
+    delay: float = 0.0
+    lose: float = 0.0  # never arrives, or late
+    lose_reply: float = 0.0  # arrives, and the controller hears an error
+    duplicate: float = 0.0  # arrives now and once more, late
+    late_steps_max: int = 50
+
+
+@attrs.frozen
+class Sent:
+    """A callback in the request log. `outcome`: "ok", the error that the broker answered, or what befell it.
+    `revision`: how far the store was when its round went out."""
+
+    at_ms: int
+    controller_id: int
+    broker_id: int
+    request: Request
+    revision: int
+    outcome: str
+
+
+@attrs.define(eq=False)
+class _Round:
+    due: int
+    controller: object
+    controller_id: int
+    broker: int
+    revision: int
+    call: Call
+
+
+class Network:
+    """Everything that is under way. `faults` may be replaced at any time; `observe` sees every request that arrives."""
+
+    def __init__(
+        self, brokers: Mapping[int, Broker], chance: random.Random, timeline: Timeline, revision: Callable[[], int]
+    ) -> None:
+        self.faults = CallbackFaults()
+        self.requests: deque[Sent] = deque(maxlen=REQUESTS_MAX)
+        self.observe: Callable[[Sent], None] = lambda _: None
+        self._brokers = brokers
+        self._chance = chance
+        self._timeline = timeline
+        self._revision = revision
+        self._rounds: list[_Round] = []
+        self._late: list[tuple[int, Request, int]] = []
+        self._cuts: set[tuple[int, int]] = set()
+        self._slow: dict[int, int] = {}  # broker -> until which step its rounds wait
+        self._newest_controller_epoch = 0
+        self.now = 0
+        self.revision_sent = 0  # of the round that runs just now
+
+    # --- steering
+
+    def cut(self, controller_id: int, broker: int) -> None:
+        """Nothing goes between the two any more."""
+        self._cuts.add((controller_id, broker))
+
+    def mend(self, controller_id: int | None = None, broker: int | None = None) -> None:
+        """Cuts of that controller, of that broker, or all are mended."""
+        self._cuts = {
+            (c, b) for c, b in self._cuts if (controller_id, broker) not in ((c, b), (c, None), (None, b), (None, None))
+        }
+
+    def is_cut(self, controller_id: int, broker: int) -> bool:
+        return (controller_id, broker) in self._cuts
+
+    def slow(self, broker: int, steps: int) -> None:
+        """The next rounds to `broker` take `steps` steps."""
+        self._slow[broker] = self.now + steps
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is under way."""
+        return not self._rounds and not self._late
+
+    # --- rounds
+
+    def submit(self, controller: object, controller_id: int, broker: int, call: Call) -> None:
+        """A round goes out. `controller` is the process that sent it: if it dies first, nothing is sent."""
+        due = self.now + 2  # the step under way counts itself when the callbacks of former ones are let in
+        if self.faults.delay and self._chance.random() < self.faults.delay:
+            due += self._chance.randint(1, self.faults.late_steps_max)
+        self._rounds.append(_Round(due, controller, controller_id, broker, self._revision(), call))
+
+    def step(self, is_running: Callable[[object], bool | None]) -> bool:
+        """Let arrive what is due; whether anything did. `is_running`: None for a controller that is gone for good,
+        False for one that stands still."""
+        self.now += 1
+        moved = self._deliver_late()
+        rounds, self._rounds = self._rounds, []
+        for one in rounds:
+            running = is_running(one.controller)
+            if running is None:
+                continue
+            if not running or one.due > self.now or self._holds(one.broker):
+                self._rounds.append(one)
+                continue
+            self.revision_sent = one.revision
+            one.call()
+            moved = True
+        return moved
+
+    def _holds(self, broker: int) -> bool:
+        found = self._brokers.get(broker)
+        return self._slow.get(broker, 0) > self.now or (found is not None and found.life is Life.PAUSED)
+
+    def _deliver_late(self) -> bool:
+        due = [late for late in self._late if late[0] <= self.now]
+        self._late = [late for late in self._late if late[0] > self.now]
+        for _, request, revision in due:
+            broker = self._brokers.get(request.broker_id)
+            if broker is not None and broker.is_up and self._may_be_late(request):
+                self._obey(broker, request, revision, "late")
+        return bool(due)
+
+    def _may_be_late(self, request: Request) -> bool:
+        if request.controller_epoch < self._newest_controller_epoch:
+            return True
+        return not isinstance(request, UpdateMetadataRequest) and not getattr(request, "full", False)
+
+    # --- one callback
+
+    def call(self, controller_id: int, request: Request) -> HostResponse:
+        """A callback of a controller. Raises where the broker cannot be reached or its answer is lost."""
+        self._newest_controller_epoch = max(self._newest_controller_epoch, request.controller_epoch)
+        broker = self._brokers.get(request.broker_id)
+        if broker is None or broker.life is Life.DOWN or self.is_cut(controller_id, request.broker_id):
+            self._note(request, self.revision_sent, "unreachable")
+            raise CutOffError(f"broker {request.broker_id} cannot be reached")
+        if self._happens(self.faults.lose):
+            if self._chance.random() < 0.5:
+                self._send_late(request)
+            self._note(request, self.revision_sent, "lost")
+            raise CutOffError("injected: the request was lost")
+        response = self._obey(broker, request, self.revision_sent, None)
+        if self._happens(self.faults.duplicate):
+            self._send_late(request)
+        if self._happens(self.faults.lose_reply):
+            raise CutOffError("injected: the answer was lost")
+        return response
+
+    def _happens(self, likelihood: float) -> bool:
+        return likelihood > 0 and self._chance.random() < likelihood
+
+    def _send_late(self, request: Request) -> None:
+        due = self.now + self._chance.randint(1, self.faults.late_steps_max)
+        self._late.append((due, request, self.revision_sent))
+
+    def _obey(self, broker: Broker, request: Request, revision: int, how: str | None) -> HostResponse:
+        if isinstance(request, LeaderAndIsrRequest):
+            response = broker.leader_and_isr(request)
+        elif isinstance(request, UpdateMetadataRequest):
+            response = broker.update_metadata(request)
+        else:
+            response = broker.stop_replica(request)
+        outcome = response.error.name if response.error else "ok"
+        self._note(request, revision, outcome if how is None else f"{how}, {outcome}", response)
+        return response
+
+    def _note(self, request: Request, revision: int, outcome: str, response: HostResponse | None = None) -> None:
+        sent = Sent(self.now, request.controller_id, request.broker_id, request, revision, outcome)
+        self.requests.append(sent)
+        self._timeline.say(
+            f"controller {request.controller_id}", f"-> broker {request.broker_id} {in_words(sent, response)}"
+        )
+        self.observe(sent)
+
+
+def in_words(sent: Sent, response: HostResponse | None = None) -> str:
+    """A callback on one line."""
+    request = sent.request
+    if isinstance(request, LeaderAndIsrRequest):
+        said = ", ".join(
+            f"{p.topic}-{p.partition} leader {p.leader}/{p.leader_epoch} isr {list(p.isr)}/{p.partition_epoch}"
+            + ("" if p.target_replicas is None else f" T {list(p.target_replicas)}")
+            for p in request.partitions
+        )
+        name = "LeaderAndIsr full" if request.full else "LeaderAndIsr"
+    elif isinstance(request, UpdateMetadataRequest):
+        said = ", ".join(
+            f"{p.topic}-{p.partition} {p.leader}/{p.leader_epoch}/{p.partition_epoch}" for p in request.partitions
+        )
+        said = f"live {[peer.broker_id for peer in request.live_brokers]} {said}"
+        name = "UpdateMetadata"
+    else:
+        said = ", ".join(f"{p.topic}-{p.partition} epoch {p.leader_epoch}" for p in request.partitions)
+        name = "StopReplica delete"
+    errors = "" if response is None else "".join(f"; {tp} {code.name}" for tp, code in response.errors.items())
+    return f"{name}[{request.controller_epoch}] {said} => {sent.outcome}{errors}"

@@ -1,0 +1,235 @@
+"""A controller node of the rig: the process, its store, its clock, and what can befall it.
+
+Rules
+* A node that is killed ends without a word: its session runs out by the server's clock, its futures never complete.
+* A node that stands still beyond the session time comes back as a zombie: it goes on where it was, for some steps deaf
+  to what its session went through (a client library may hear of it late), so that only the fences hold it back.
+* A node that was restarted is another process under the same id, with a session of its own; what the former one left on
+  its way (late commits) may still arrive.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from controller.embed import Controller
+from controller.model.host import (
+    HostResponse,
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from controller.model.values import Settings, TopicPartition
+from controller.rig.clock import NodeClock
+from controller.rig.network import Network
+from controller.rig.server import RecordingServer
+from controller.runtime.executors import Call
+from stores.base import Depth, Session, StoreEvent, Subscription
+from stores.faults import FaultStore
+from stores.memory import MemoryStore
+
+
+class NodeStore(FaultStore):
+    """A FaultStore whose session events can be kept from the one who listens: while `is_deaf` it hears nothing, and
+    believes that its session is the one it knew."""
+
+    is_deaf = False
+    _believed: Session | None = None
+
+    @property
+    def session(self) -> Session:
+        """The inner store's, as far as it was heard of."""
+        if self.is_deaf and self._believed is not None:
+            return self._believed
+        self._believed = super().session
+        return self._believed
+
+    def subscribe(self, prefix: str, depth: Depth, cursor: int | None = None) -> Any:
+        """As FaultStore; silent while the node is deaf."""
+        return _Muffled(super().subscribe(prefix, depth, cursor), self)
+
+
+class _Muffled(Subscription):
+    def __init__(self, inner: Subscription, node: NodeStore) -> None:
+        self._inner = inner
+        self._node = node
+
+    def add(self, prefix: str, depth: Depth, cursor: int | None = None) -> None:
+        self._inner.add(prefix, depth, cursor)
+
+    def remove(self, prefix: str) -> None:
+        self._inner.remove(prefix)
+
+    def poll(self, timeout_s: float) -> StoreEvent | None:
+        return None if self._node.is_deaf else self._inner.poll(timeout_s)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+class NodeHost:
+    """The host that a controller calls: every callback goes over the network to a broker."""
+
+    def __init__(self, controller_id: int, network: Network) -> None:
+        self._controller_id = controller_id
+        self._network = network
+
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        """Over the network."""
+        return self._network.call(self._controller_id, request)
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+        """Over the network."""
+        return self._network.call(self._controller_id, request)
+
+    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
+        """Over the network."""
+        return self._network.call(self._controller_id, request)
+
+
+class NodeExecutor:
+    """Hands rounds to the network, in the name of one process."""
+
+    def __init__(self, process: object, controller_id: int, network: Network) -> None:
+        self._process = process
+        self._controller_id = controller_id
+        self._network = network
+
+    def submit(self, broker: int, call: Call) -> None:
+        """The round goes out; it runs at a later step."""
+        self._network.submit(self._process, self._controller_id, broker, call)
+
+    def close(self, timeout_s: float) -> None:
+        """Nothing runs beside the rig."""
+
+
+class State(enum.Enum):
+    """How a node is."""
+
+    UP = "up"
+    PAUSED = "paused"
+    DOWN = "down"
+
+
+@attrs.define(eq=False)
+class Process:
+    """One life of a node: what is gone when it is killed."""
+
+    store: NodeStore
+    inner: MemoryStore
+    controller: Controller
+
+
+@attrs.define(eq=False)
+class Node:
+    """A controller node. `process` None: it is down."""
+
+    node_id: int
+    clock: NodeClock
+    server: RecordingServer
+    network: Network
+    settings: Settings
+    seed: object
+    policy: Callable[[TopicPartition, tuple[int, ...]], str | None]
+    journal: Callable[[int], Any] | None = None
+    state: State = State.DOWN
+    process: Process | None = None
+    starts: int = 0
+    resume_at_ms: int | None = None
+    expires_at_ms: int | None = None
+    deaf_until_ms: int | None = None
+    buried: list[NodeStore] = attrs.field(factory=list)
+    _marker: object = None
+
+    @property
+    def name(self) -> str:
+        return f"controller {self.node_id}"
+
+    @property
+    def controller(self) -> Controller | None:
+        """The controller that runs here, None while the node is down."""
+        return None if self.process is None else self.process.controller
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it runs and believes that it leads."""
+        return self.state is State.UP and self.process is not None and self.process.controller.is_active
+
+    def start(self) -> None:
+        """A new process."""
+        self.starts += 1
+        seed = f"{self.seed}/{self.node_id}/{self.starts}"
+        with self.server.speaking(self.name):
+            inner = MemoryStore(self.server)
+            store = NodeStore(inner, seed=self.starts, sleep=lambda _: None)
+            marker = object()
+            controller = Controller(
+                store,
+                self.node_id,
+                NodeHost(self.node_id, self.network),
+                settings=self.settings,
+                clock=self.clock,
+                seed=seed,
+                executor=NodeExecutor(marker, self.node_id, self.network),
+                alter_policy=self.policy,
+                **({} if self.journal is None else {"journal": self.journal(self.node_id)}),
+            )
+        self.process, self.state, self._marker = Process(store, inner, controller), State.UP, marker
+        self.resume_at_ms = self.expires_at_ms = self.deaf_until_ms = None
+
+    def owns(self, marker: object) -> bool:
+        """Whether a round with this marker was sent by the process that runs now."""
+        return self.process is not None and self._marker is marker
+
+    def kill(self) -> None:
+        """The process ends without a word."""
+        if self.process is not None:
+            self.process.inner.disconnect()
+            self.buried.append(self.process.store)
+        self.process, self.state = None, State.DOWN
+
+    def pause(self, now_ms: int, session_ms: int, for_ms: int | None) -> None:
+        """The process stands still; the server ends its session when its time is over."""
+        self.state = State.PAUSED
+        self.expires_at_ms = now_ms + session_ms
+        self.resume_at_ms = None if for_ms is None else now_ms + for_ms
+
+    def resume(self, now_ms: int, deaf_ms: int) -> None:
+        """It goes on where it was, and hears of its session only after `deaf_ms`."""
+        assert self.process is not None
+        self.state, self.expires_at_ms, self.resume_at_ms = State.UP, None, None
+        self.process.store.is_deaf = deaf_ms > 0
+        self.deaf_until_ms = now_ms + deaf_ms
+
+    def tick(self, now_ms: int, deaf_ms: int) -> None:
+        """What time brings to a node that stands still or is deaf."""
+        process = self.process
+        if process is None:
+            return
+        if self.expires_at_ms is not None and now_ms >= self.expires_at_ms:
+            self.expires_at_ms = None
+            self.server.expire(process.inner.session.session_id)
+        if self.resume_at_ms is not None and now_ms >= self.resume_at_ms:
+            self.resume(now_ms, deaf_ms)
+        if self.deaf_until_ms is not None and now_ms >= self.deaf_until_ms:
+            process.store.is_deaf = False
+            self.deaf_until_ms = None
+
+    def poll(self) -> bool:
+        """One pass of its loop; whether anything was done."""
+        if self.state is not State.UP or self.process is None:
+            return False
+        with self.server.speaking(self.name):
+            return self.process.controller.poll_once()
+
+    def deliver_late(self) -> int:
+        """What it, or a former process of it, left on its way to the store arrives now; how many commits."""
+        delivered = 0
+        with self.server.speaking(self.name):
+            for store in [*self.buried, *([self.process.store] if self.process else [])]:
+                delivered += len(store.deliver_late())
+        return delivered

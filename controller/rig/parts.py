@@ -1,0 +1,66 @@
+"""What a rig is made of, for the halves of it that stand in modules of their own."""
+
+from __future__ import annotations
+
+import random
+
+from controller.model.values import Partition, Settings, TopicPartition
+from controller.rig.broker import Broker
+from controller.rig.clock import VirtualClock
+from controller.rig.committed import CommittedTree
+from controller.rig.copying import Copying
+from controller.rig.duties import Duties
+from controller.rig.network import Network
+from controller.rig.node import Node
+from controller.rig.producers import Producers
+from controller.rig.server import RecordingServer
+from controller.rig.timeline import Timeline
+
+
+class Parts:
+    """The parts of a `controller.rig.Rig`, and what stands just now. `asked_targets`: every target that was asked for,
+    `unclean_asked`: where an unclean election was. `quiet_steps`: for how many steps nothing has happened."""
+
+    seed: int
+    chance: random.Random
+    clock: VirtualClock
+    tick_ms: int
+    lag_max_ms: int
+    record_bytes: int
+    settings: Settings
+    timeline: Timeline
+    server: RecordingServer
+    network: Network
+    brokers: dict[int, Broker]
+    duties: dict[int, Duties]
+    nodes: dict[int, Node]
+    copying: Copying
+    producers: Producers
+    committed: CommittedTree
+    asked_targets: dict[TopicPartition, set[tuple[int, ...]]]
+    unclean_asked: set[TopicPartition]
+    quiet_steps: int
+
+    def step(self) -> bool:
+        """One tick passes; whether anything happened in it."""
+        raise NotImplementedError
+
+    @property
+    def active(self) -> Node | None:
+        """The node that leads: the one of the highest epoch, if several believe so."""
+        return max((node for node in self.nodes.values() if node.is_active), key=_epoch_of, default=None)
+
+    def partition(self, tp: TopicPartition) -> Partition:
+        """The partition as it is committed. KeyError where there is none."""
+        return self.committed.partitions[tp]
+
+    def leader(self, tp: TopicPartition) -> Broker | None:
+        """The live broker that believes that it leads `tp`, of the highest leader epoch."""
+        found = [broker for broker in self.brokers.values() if broker.is_up and broker.leads(tp)]
+        return max(found, key=lambda broker: broker.leader_epoch(tp), default=None)
+
+
+def _epoch_of(node: Node) -> int:
+    controller = node.controller
+    epoch = None if controller is None else controller.controller_epoch
+    return -1 if epoch is None else epoch

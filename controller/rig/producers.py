@@ -1,0 +1,146 @@
+"""Producers: records with ids of their own, sent with acks=all.
+
+A record is acknowledged when the high watermark passed it on the leader that took it, in the leader epoch in which that
+took it. What was acknowledged must be in the log of the leader in the end; `lost` says what is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+from controller.model.values import TopicPartition
+from controller.rig.broker import Broker
+from controller.rig.clock import VirtualClock
+from controller.rig.log import Log, Run
+from controller.rig.replica import Replica, Role
+
+
+@attrs.define(eq=False)
+class _Waiting:
+    replica: Replica
+    run: Run
+
+
+@attrs.define(eq=False)
+class Writer:
+    """Writes to `partitions` in turn, `records_per_s` in all, until `stop()`. `record_bytes`: of each record."""
+
+    partitions: tuple[TopicPartition, ...]
+    records_per_s: float
+    record_bytes: int
+    owed: float = 0.0
+    turn: int = 0
+    is_running: bool = True
+
+    def stop(self) -> None:
+        """Nothing more is written; what was is still acknowledged."""
+        self.is_running = False
+
+
+@attrs.define(eq=False)
+class Producers:
+    """All that is written to a cluster, and what was acknowledged of it."""
+
+    brokers: Mapping[int, Broker]
+    clock: VirtualClock
+    writers: list[Writer] = attrs.field(factory=list)
+    sent: int = 0
+    refused: int = 0
+    _next_ids: dict[TopicPartition, int] = attrs.field(factory=dict)  # per partition, so that runs stay whole
+    _waiting: dict[TopicPartition, list[_Waiting]] = attrs.field(factory=dict)
+    _runs: dict[TopicPartition, list[Run]] = attrs.field(factory=dict)
+
+    # --- writing
+
+    def write(self, tp: TopicPartition, count: int, record_bytes: int) -> int:
+        """`count` records go to the leader of `tp`; how many it took: 0 where nobody leads."""
+        replica = self._leader(tp)
+        if replica is None or count < 1:
+            self.refused += count
+            return 0
+        run = replica.append(count, self.new_ids(tp, count), record_bytes)
+        self.sent += count
+        waiting = self._waiting.setdefault(tp, [])
+        last = waiting[-1] if waiting else None
+        if last is not None and last.replica is replica and last.run.goes_on_with(run):
+            last.run = last.run.head(last.run.count + run.count)
+        else:
+            waiting.append(_Waiting(replica, run))
+        return count
+
+    def _leader(self, tp: TopicPartition) -> Replica | None:
+        """Who believes to lead `tp`, under the highest epoch: the one that a client's metadata ends at."""
+        found = (broker.replica(tp) for broker in self.brokers.values() if broker.is_up)
+        leading = [replica for replica in found if replica is not None and replica.role is Role.LEADER]
+        return max(leading, key=lambda replica: replica.leader_epoch, default=None)
+
+    def step(self, ms: int) -> None:
+        """Writers write what is due, and hear what was acknowledged."""
+        for writer in self.writers:
+            if writer.is_running:
+                self._write_due(writer, ms)
+        for tp in list(self._waiting):
+            self._hear(tp)
+
+    def _write_due(self, writer: Writer, ms: int) -> None:
+        writer.owed += writer.records_per_s * ms / 1000
+        due = int(writer.owed)
+        writer.owed -= due
+        each, more = divmod(due, len(writer.partitions))
+        for place in range(len(writer.partitions)):
+            tp = writer.partitions[(writer.turn + place) % len(writer.partitions)]
+            self.write(tp, each + (1 if place < more else 0), writer.record_bytes)
+        writer.turn += more
+
+    def new_ids(self, tp: TopicPartition, count: int) -> int:
+        """The first of `count` ids that no other record of `tp` has."""
+        first = self._next_ids.get(tp, 0)
+        self._next_ids[tp] = first + count
+        return first
+
+    # --- acknowledgements
+
+    def _hear(self, tp: TopicPartition) -> None:
+        still = []
+        for waiting in self._waiting[tp]:
+            replica, run = waiting.replica, waiting.run
+            if replica.role is not Role.LEADER or replica.leader_epoch != run.leader_epoch:
+                continue  # its leader leads no more: never acknowledged, perhaps there all the same
+            count = min(run.end, replica.log.high_watermark) - run.start
+            if count > 0:
+                self.believe_acknowledged(tp, run.head(count))
+            if count < run.count:
+                still.append(_Waiting(replica, run.tail(run.start + max(0, count))))
+        if still:
+            self._waiting[tp] = still
+        else:
+            del self._waiting[tp]
+
+    def believe_acknowledged(self, tp: TopicPartition, run: Run) -> None:
+        """The records of `run` were acknowledged, and must not be lost."""
+        runs = self._runs.setdefault(tp, [])
+        if runs and runs[-1].goes_on_with(run):
+            runs[-1] = runs[-1].head(runs[-1].count + run.count)
+        else:
+            runs.append(run)
+
+    def acknowledged(self, tp: TopicPartition | None = None) -> int:
+        """How many records of `tp`, or of all, were acknowledged."""
+        wanted: Iterable[list[Run]] = self._runs.values() if tp is None else [self._runs.get(tp, [])]
+        return sum(run.count for runs in wanted for run in runs)
+
+    @property
+    def waiting(self) -> int:
+        """How many records were taken by a leader and not acknowledged so far."""
+        return sum(waiting.run.count for found in self._waiting.values() for waiting in found)
+
+    def lost(self, tp: TopicPartition, log: Log) -> list[Run]:
+        """What was acknowledged of `tp` and is not in `log`."""
+        return [run for run in self._runs.get(tp, []) if not log.holds(run)]
+
+    @property
+    def partitions(self) -> list[TopicPartition]:
+        """Where anything was acknowledged."""
+        return list(self._runs)

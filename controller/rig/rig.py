@@ -1,0 +1,244 @@
+"""The rig itself: real controllers over a memory store, simulated brokers, virtual time, one seeded source of chance.
+
+One step, in this order: time goes on by a tick; controllers take one pass of their loop each; what was sent a step ago
+arrives; brokers take answers, copy, ask; producers write; what was committed meanwhile is held against the invariants.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from controller.admin import Admin
+from controller.model.requests import NewTopic
+from controller.model.values import BrokerRegistration, Settings, TopicPartition
+from controller.rig.broker import Broker
+from controller.rig.clock import NodeClock, VirtualClock
+from controller.rig.committed import CommittedTree
+from controller.rig.copying import Copying
+from controller.rig.duties import Duties
+from controller.rig.invariants import Invariants
+from controller.rig.mishaps import Mishaps
+from controller.rig.network import Network, Sent
+from controller.rig.node import Node, State
+from controller.rig.planting import plant
+from controller.rig.producers import Producers, Writer
+from controller.rig.server import RecordingServer
+from controller.rig.timeline import Timeline
+from controller.rig.waits import Waits
+from stores.memory import MemoryServer
+from stores.tree import TreeEntry
+
+T = TypeVar("T")
+
+
+class Rig(Waits, Mishaps):
+    """A cluster in this process.
+
+    `seed`: of everything that is left to chance. `brokers`: broker id -> rack (None = no rack). `controllers`: how many
+    nodes, with the ids 101, 102, ...; one of them gets active. `tree`: what the store begins with, entries of
+    `stores.tree` or a MemoryServer whose keys are copied; the replicas that it names hold `tree_records` records each
+    if they are in sync, and nothing if they are not.
+    `tick_ms`: how long a step is. `copy_rate_bytes_s`: into each broker, None = at once. `lag_max_ms`: how long a
+    follower may be behind before its leader takes it out of the isr. `check`: hold every commit and every callback
+    against the invariants, and raise InvariantBroken.
+    """
+
+    def __init__(
+        self,
+        seed: int = 1,
+        *,
+        brokers: Mapping[int, str | None] | None = None,
+        controllers: int = 2,
+        settings: Settings | None = None,
+        tree: Iterable[TreeEntry] | MemoryServer | None = None,
+        tree_records: int = 1000,
+        record_bytes: int = 1000,
+        tick_ms: int = 10,
+        session_timeout_ms: int = 6_000,
+        lag_max_ms: int = 2_000,
+        copy_rate_bytes_s: int | None = None,
+        versioning: str = "global",
+        journal: Callable[[int], Any] | None = None,
+        check: bool = True,
+    ) -> None:
+        self.seed = seed
+        self.chance = random.Random(seed)  # noqa: S311 - seeded randomness is the aim
+        self.clock = VirtualClock()
+        self.tick_ms = tick_ms
+        self.record_bytes = record_bytes
+        self.settings = settings or Settings()
+        self.timeline = Timeline(self.clock)
+        self.server = RecordingServer(
+            versioning=versioning, session_timeout_s=session_timeout_ms / 1000, clock=self.clock.monotonic_s
+        )
+        self.asked_targets: dict[TopicPartition, set[tuple[int, ...]]] = {}
+        self.unclean_asked: set[TopicPartition] = set()
+        self.brokers: dict[int, Broker] = {}
+        self.network = Network(self.brokers, self.chance, self.timeline, lambda: self.server.revision)
+        self.nodes = {101 + i: self._node(101 + i, journal) for i in range(controllers)}
+        self.copying = Copying(self.brokers, self.timeline, copy_rate_bytes_s)
+        self.producers = Producers(self.brokers, self.clock)
+        self.committed = CommittedTree(self.timeline)
+        self.invariants = Invariants(self.committed, self, enabled=check)
+        self.network.observe = self.invariants.sent
+        self.duties: dict[int, Duties] = {}
+        self.polls_in_order = True
+        self.quiet_steps = 0
+        self.lag_max_ms = lag_max_ms
+        for broker_id, rack in (brokers if brokers is not None else {1: "a", 2: "b", 3: "c"}).items():
+            self._add_broker(broker_id, rack)
+        if tree is not None:
+            plant(self, tree, tree_records)
+        self.committed.load(self.server)
+        for duties in self.duties.values():
+            duties.register()
+        for node in self.nodes.values():
+            node.start()
+
+    # --- time
+
+    def step(self) -> bool:
+        """One tick. Whether anything happened in it that may lead to more."""
+        self.clock.advance(self.tick_ms)
+        self.server.tick()
+        now_ms, deaf_ms = self.clock.now_ms(), self.tick_ms * 5
+        moved = False
+        for node in self._order():
+            node.tick(now_ms, deaf_ms)
+            moved |= node.poll()
+        moved |= self.invariants.step()
+        moved |= self.network.step(self._is_running)
+        for duties in self.duties.values():
+            if duties.broker.is_up:
+                moved |= duties.watch()
+        moved |= self.copying.step(self.tick_ms) > 0
+        for duties in self.duties.values():
+            if duties.broker.is_up:
+                moved |= duties.step()
+                duties.report()
+        self.producers.step(self.tick_ms)
+        moved |= self.invariants.step()
+        self.quiet_steps = 0 if moved else self.quiet_steps + 1
+        return moved
+
+    def run(self, ms: int) -> None:
+        """`ms` of virtual time pass."""
+        for _ in range(max(1, ms // self.tick_ms)):
+            self.step()
+
+    def _order(self) -> Sequence[Node]:
+        nodes = list(self.nodes.values())
+        if not self.polls_in_order:
+            self.chance.shuffle(nodes)
+        return nodes
+
+    def _is_running(self, marker: object) -> bool | None:
+        for node in self.nodes.values():
+            if node.owns(marker):
+                return node.state is State.UP
+        return None
+
+    # --- what there is
+
+    @property
+    def admin(self) -> Admin:
+        """The admin API of the active controller; time passes until there is one."""
+        self.until(lambda: self.active is not None, what="a controller is active")
+        assert self.active is not None
+        assert self.active.controller is not None
+        return self.active.controller.admin
+
+    def requests(self, kind: type | None = None, broker: int | None = None) -> list[Sent]:
+        """The request log: every callback that went out, of a kind, to a broker, or all."""
+        return [
+            sent
+            for sent in self.network.requests
+            if (kind is None or isinstance(sent.request, kind)) and (broker is None or sent.broker_id == broker)
+        ]
+
+    def check_end(self) -> None:
+        """What must hold once all is quiet: all agree, nothing is left to delete, nothing acknowledged is lost. Raises
+        InvariantBroken."""
+        self.invariants.end()
+
+    # --- what is asked
+
+    def wait(self, future: Future[T], deadline_ms: int = 30_000) -> T:
+        """The result of a future of a controller; time passes until it is there. Raises what the future raises."""
+        self.until(future.done, deadline_ms=deadline_ms, what="an answer of the controller")
+        return future.result()
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        replication_factor: int = 3,
+        *,
+        replicas: Sequence[Sequence[int]] | None = None,
+        configs: Mapping[str, str] | None = None,
+        records: int = 0,
+    ) -> list[TopicPartition]:
+        """A topic, led, with `records` acknowledged records in each partition; its partitions. Time passes."""
+        count, factor = (-1, -1) if replicas is not None else (partitions, replication_factor)
+        new = NewTopic(count, factor, replicas, configs or {})
+        described = self.wait(self.admin.create_topics({name: new}).values[name])
+        tps = [TopicPartition(name, partition) for partition in range(len(described.assignments))]
+        self.until(lambda: all(self.leader(tp) is not None for tp in tps), what=f"{name} is led")
+        if records:
+            self.fill(tps, records)
+        return tps
+
+    def fill(self, tps: Iterable[TopicPartition], records: int, record_bytes: int | None = None) -> None:
+        """Each partition has so many more records, on all replicas in sync, as if written long ago: the copying of just
+        these takes no time. Until they are acknowledged time passes."""
+        for tp in tps:
+            self.produce(tp, records, record_bytes)
+            for broker in self.partition(tp).isr:
+                self.copying.fill(self.brokers[broker], tp)
+        self.until(lambda: self.producers.waiting == 0, what="the records are acknowledged")
+
+    def reassign(self, targets: Mapping[TopicPartition, Sequence[int] | None]) -> None:
+        """Targets are accepted (None: cancelled); raises the first error. Time passes until the commit."""
+        self.wait(self.admin.alter_partition_reassignments(targets).all())
+
+    def produce(self, tp: TopicPartition, records: int, record_bytes: int | None = None) -> int:
+        """Records are written to the leader of `tp` at once, acks=all; how many it took (0: nobody leads)."""
+        return self.producers.write(tp, records, self.record_bytes if record_bytes is None else record_bytes)
+
+    def write(
+        self, partitions: Iterable[TopicPartition], records_per_s: float, record_bytes: int | None = None
+    ) -> Writer:
+        """From now on `records_per_s` records a second, over all `partitions`, until the Writer is stopped."""
+        size = self.record_bytes if record_bytes is None else record_bytes
+        writer = Writer(tuple(partitions), records_per_s, size)
+        self.producers.writers.append(writer)
+        return writer
+
+    # --- making
+
+    def _node(self, node_id: int, journal: Callable[[int], Any] | None) -> Node:
+        clock = NodeClock(self.clock)
+        return Node(node_id, clock, self.server, self.network, self.settings, self.seed, self._note_target, journal)
+
+    def _note_target(self, tp: TopicPartition, target: tuple[int, ...]) -> None:
+        """Asked of the policy of every controller: what the invariants hold targets against. Never refuses."""
+        self.asked_targets.setdefault(tp, set()).add(target)
+
+    def _add_broker(self, broker_id: int, rack: str | None) -> None:
+        registration = BrokerRegistration(broker_id, f"broker-{broker_id}", 9092, rack)
+        broker = Broker(registration, NodeClock(self.clock))
+        self.brokers[broker_id] = broker
+        self.duties[broker_id] = Duties(
+            broker,
+            self.clock,
+            self.server,
+            self.nodes,
+            self.network,
+            self.timeline,
+            self.settings.registration_version,
+            self.lag_max_ms,
+            self.invariants.proposed,
+        )

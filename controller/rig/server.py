@@ -1,0 +1,54 @@
+"""A memory server that remembers every commit and who sent it: what the invariants are checked against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import attrs
+
+from stores.base import Commit, Op
+from stores.memory import MemoryServer
+from stores.memory.stream import Link
+
+FOREIGN: Final = "somebody else"
+
+
+@attrs.frozen
+class Committed:
+    """A commit that was applied: `sender` is who was speaking, `revision` what the server counted it as."""
+
+    revision: int
+    sender: str
+    ops: tuple[Op, ...]
+
+
+class RecordingServer(MemoryServer):
+    """A MemoryServer with a history. `take()` hands it over, oldest first."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._speaking = FOREIGN
+        self._history: list[Committed] = []
+
+    @contextmanager
+    def speaking(self, who: str) -> Iterator[None]:
+        """Whatever is committed meanwhile is sent by `who`."""
+        before, self._speaking = self._speaking, who
+        try:
+            yield
+        finally:
+            self._speaking = before
+
+    def commit(self, link: Link, ops: Sequence[Op]) -> Commit:
+        """As MemoryServer, and recorded."""
+        commit = super().commit(link, ops)
+        if ops:
+            self._history.append(Committed(self.revision, self._speaking, tuple(ops)))
+        return commit
+
+    def take(self) -> list[Committed]:
+        """What was committed since the last call."""
+        history, self._history = self._history, []
+        return history

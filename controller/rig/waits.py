@@ -1,0 +1,125 @@
+"""Waits with a deadline, in virtual time. What was waited for and did not come is said in words, with what stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from controller.model.values import NO_LEADER, DeleteIntent, TopicPartition
+from controller.rig.parts import Parts
+from controller.rig.replica import Role
+
+
+class NotInTime(AssertionError):
+    """What was waited for did not come before the deadline. The message says what stands instead, and what happened
+    last."""
+
+
+QUIET_STEPS = 30  # longer than the first retry of a callback, and of an isr change
+
+
+class Waits(Parts):
+    """The waits of a rig; each lets time pass."""
+
+    def until(self, condition: Callable[[], object], *, deadline_ms: int = 60_000, what: str = "") -> None:
+        """`condition()` is true. NotInTime after `deadline_ms`."""
+        end_ms = self.clock.elapsed_ms + deadline_ms
+        while not condition():
+            if self.clock.elapsed_ms >= end_ms:
+                raise NotInTime(f"not within {deadline_ms} ms: {what or condition}\n{describe(self)}")
+            self.step()
+
+    def until_replicas(self, targets: Mapping[TopicPartition, Sequence[int]], *, deadline_ms: int = 600_000) -> None:
+        """Each partition has just these replicas, in this order, and does not move."""
+
+        def reached(tp: TopicPartition, target: Sequence[int]) -> bool:
+            partition = self.partition(tp)
+            return partition.replicas == tuple(target) and partition.move is None
+
+        wanted = ", ".join(f"{tp} on {list(target)}" for tp, target in targets.items())
+        self.until(lambda: all(reached(*item) for item in targets.items()), deadline_ms=deadline_ms, what=wanted)
+
+    def until_quiet(self, *, deadline_ms: int = 120_000) -> None:
+        """Nothing moves: no commit, no callback, no copying for a while, and nothing under way."""
+        self.quiet_steps = 0
+        self.until(
+            lambda: self.quiet_steps >= QUIET_STEPS and self.network.is_quiet,
+            deadline_ms=deadline_ms,
+            what="nothing moves any more",
+        )
+
+    def until_converged(self, *, deadline_ms: int = 120_000) -> None:
+        """What every live broker knows and holds is what is committed; nothing is left to delete, to elect, to copy."""
+        self.until(lambda: self.quiet_steps >= 5 and not disagreements(self), deadline_ms=deadline_ms, what="all agree")
+
+
+def disagreements(rig: Parts) -> list[str]:
+    """Where the live brokers and the store differ, one line each. Empty when all agree."""
+    found: list[str] = []
+    if rig.active is None:
+        return ["no controller is active"]
+    live = {broker.broker_id for broker in rig.brokers.values() if broker.is_up}
+    found += [f"to be deleted: {i.topic}-{i.partition} on {i.broker}" for i in _open_intents(rig, live)]
+    for tp, partition in rig.committed.partitions.items():
+        if partition.leader == NO_LEADER and live & set(partition.isr):
+            found.append(f"{tp} has no leader, but {sorted(live & set(partition.isr))} of its isr live")
+        missing = [b for b in partition.replicas if b in live and b not in partition.isr and not _disk_gone(rig, tp, b)]
+        if missing and partition.leader in live:
+            found.append(f"{tp}: {missing} live and are not in sync")
+    for broker in rig.brokers.values():
+        if broker.is_up:
+            found += _differs(rig, broker.broker_id, live)
+    return found
+
+
+def _disk_gone(rig: Parts, tp: TopicPartition, broker: int) -> bool:
+    held = rig.brokers[broker]
+    topic = rig.committed.topic(tp.topic)
+    return topic is not None and ((topic.topic_id, tp.partition) in held.disks_gone or held.replica(tp) is None)
+
+
+def _open_intents(rig: Parts, live: set[int]) -> list[DeleteIntent]:
+    return [intent for intents in rig.committed.intents.values() for intent in intents if intent.broker in live]
+
+
+def _differs(rig: Parts, broker_id: int, live: set[int]) -> list[str]:
+    broker = rig.brokers[broker_id]
+    found = []
+    if set(broker.peers) != live:
+        found.append(f"broker {broker_id} knows the live brokers {list(broker.peers)}, they are {sorted(live)}")
+    for tp, partition in rig.committed.partitions.items():
+        known = broker.metadata.get(tp)
+        epoch = rig.committed.partition_epochs[tp]
+        wanted = (partition.leader, partition.leader_epoch, partition.isr, partition.replicas, epoch)
+        told = known and (known.leader, known.leader_epoch, known.isr, known.replicas, known.partition_epoch)
+        if told != wanted:
+            found.append(f"broker {broker_id} knows {tp} as {told}, it is {wanted}")
+        replica = broker.replica(tp)
+        if broker_id in partition.members:
+            if replica is not None and (replica.leader, replica.leader_epoch) != (
+                partition.leader,
+                partition.leader_epoch,
+            ):
+                found.append(
+                    f"broker {broker_id} serves {tp} as {replica.role.value} of {replica.leader}/{replica.leader_epoch}"
+                )
+        elif replica is not None:
+            found.append(f"broker {broker_id} holds {tp}, which is not its any more")
+    asking = [replica for replica in broker.serving(Role.LEADER) if replica.asked is not None]
+    return found + [f"broker {broker_id} waits for an isr of {r.topic}-{r.partition}" for r in asking]
+
+
+def describe(rig: Parts) -> str:
+    """What stands, for somebody who has to find out why."""
+    lines = [
+        f"seed {rig.seed}, at {rig.clock.elapsed_ms} ms; controllers "
+        + ", ".join(f"{n.node_id} {n.state.value}{' (active)' if n.is_active else ''}" for n in rig.nodes.values()),
+        "brokers " + ", ".join(f"{b.broker_id} {b.life.value}" for b in rig.brokers.values()),
+    ]
+    for tp, p in rig.committed.partitions.items():
+        move = "" if p.move is None else f" T {list(p.move.target)}"
+        ends = {b: broker.log(tp) for b, broker in rig.brokers.items()}
+        held = " ".join(f"{b}:{log.high_watermark}/{log.end_offset}" for b, log in ends.items() if log is not None)
+        lines.append(f"{tp} R {list(p.replicas)} I {list(p.isr)}{move} leader {p.leader}/{p.leader_epoch} logs {held}")
+    if rig.active is not None and rig.active.controller is not None:
+        lines.append(f"findings {dict(rig.active.controller.describe().findings)}")
+    return "\n".join([*lines, *disagreements(rig)[:10], "the last of the timeline:", *rig.timeline.lines(25)])

@@ -1,0 +1,132 @@
+"""What is asked of a cluster while it is being broken: a table of weights and functions, so that more can be added.
+
+Each function takes a `World`, asks for one thing, and says what it asked for. Requests may be refused: by the rules, or
+because nobody leads. None is waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from controller.admin import ALL
+from controller.model.requests import AlterReassignmentsOptions, ElectionType, NewPartitions, NewTopic
+from controller.model.values import Partition
+from controller.rig.world import World
+
+Deed = Callable[[World], str]
+
+
+def create_topic(world: World) -> str:
+    """A new topic, placed by the controller."""
+    world.topics_made += 1
+    name = f"t{world.topics_made}"
+    new = NewTopic(world.between(1, 3), world.between(1, min(3, len(world.rig.brokers))))
+    return world.ask(f"create {name}", lambda admin: admin.create_topics({name: new}).all())
+
+
+def expand(world: World) -> str:
+    """One more partition for a topic."""
+    topics = world.topics()
+    if not topics:
+        return create_topic(world)
+    name = world.pick(topics)
+    count = sum(p.topic == name for p in world.partitions()) + 1
+    return world.ask(
+        f"expand {name} to {count}", lambda admin: admin.create_partitions({name: NewPartitions(count)}).all()
+    )
+
+
+def reassign(world: World) -> str:
+    """Any replicas for any partition, alive or not: an override where it moves already."""
+    return _alter(world, world.partitions(), lambda _: world.brokers(world.between(1, 3)))
+
+
+def override(world: World) -> str:
+    """Another target for a partition that moves."""
+    return _alter(world, world.partitions(moving=True), lambda _: world.brokers(world.between(1, 3)))
+
+
+def reorder(world: World) -> str:
+    """The same replicas, another one first."""
+    return _alter(world, world.partitions(), lambda p: [*p.replicas[1:], p.replicas[0]])
+
+
+def cancel(world: World) -> str:
+    """A move is cancelled."""
+    return _alter(world, world.partitions(moving=True), lambda _: None)
+
+
+def cancel_all(world: World) -> str:
+    """Every move is cancelled."""
+    return world.ask("cancel all", lambda admin: admin.cancel_partition_reassignments(ALL))
+
+
+def roll_back(world: World) -> str:
+    """A move goes back to where it began."""
+    moving = world.partitions(moving=True)
+    if not moving:
+        return reassign(world)
+    tp = world.pick(moving).tp
+    return world.ask(f"roll back {tp}", lambda admin: admin.rollback_partition_reassignments([tp]).all())
+
+
+def elect_preferred(world: World) -> str:
+    """Preferred leaders everywhere."""
+    return world.ask("elect preferred", lambda admin: admin.elect_leaders(ElectionType.PREFERRED, ALL))
+
+
+def elect_unclean(world: World) -> str:
+    """An unclean leader for a partition that has none."""
+    leaderless = [p for p in world.partitions() if p.leader < 0]
+    if not leaderless:
+        return elect_preferred(world)
+    tp = world.pick(leaderless).tp
+    world.rig.unclean_asked.add(tp)
+    return world.ask(f"elect unclean {tp}", lambda admin: admin.elect_leaders(ElectionType.UNCLEAN, [tp]))
+
+
+def list_moves(world: World) -> str:
+    """What moves."""
+    return world.ask("list", lambda admin: admin.list_partition_reassignments())
+
+
+def write(world: World) -> str:
+    """Some records."""
+    partitions = world.partitions()
+    if not partitions:
+        return create_topic(world)
+    tp, count = world.pick(partitions).tp, world.between(1, 200)
+    taken = world.rig.produce(tp, count)
+    return f"writes {taken} of {count} to {tp}"
+
+
+def _alter(
+    world: World, partitions: Sequence[Partition], target_of: Callable[[Partition], Sequence[int] | None]
+) -> str:
+    if not partitions:
+        return create_topic(world)
+    partition = world.pick(partitions)
+    tp, target = partition.tp, target_of(partition)
+    deadline_ms = world.between(50, 2_000) if world.happens(0.15) else None
+    options = AlterReassignmentsOptions(move_timeout_ms=deadline_ms, timeout_ms=world.between(100, 5_000))
+    return world.ask(
+        f"alter {tp} to {target}", lambda admin: admin.alter_partition_reassignments({tp: target}, options).all()
+    )
+
+
+WORKLOAD: Final[tuple[tuple[int, Deed], ...]] = (
+    (2, create_topic),
+    (1, expand),
+    (10, reassign),
+    (4, override),
+    (2, reorder),
+    (3, cancel),
+    (1, cancel_all),
+    (1, roll_back),
+    (2, elect_preferred),
+    (1, elect_unclean),
+    (1, list_moves),
+    (8, write),
+)
+"""How often, in proportion, and what."""

@@ -1,0 +1,200 @@
+"""Every public call with broken input: a clear error of the documented kind, nothing written, the controller alive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller import (
+    ALL,
+    AlterReassignmentsOptions,
+    ApiError,
+    BrokerRegistration,
+    ElectionType,
+    LogReport,
+    NewPartitionReassignment,
+    NewPartitions,
+    NewTopic,
+    Results,
+    TopicPartition,
+)
+from stores.recipes import TOKEN_KEY
+from tests.runtime.world import Cluster, cluster_of_three
+
+anything = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(-2, 8),
+    st.floats(),
+    st.text(max_size=8),
+    st.binary(max_size=8),
+    st.lists(st.one_of(st.integers(-2, 8), st.text(max_size=3), st.none()), max_size=4),
+    st.dictionaries(st.text(max_size=3), st.integers(), max_size=2),
+    st.builds(object),
+)
+wrong_ids = st.lists(st.one_of(st.integers(-3, 0), st.integers(7, 2**70)), max_size=5)
+numbers = st.one_of(st.integers(-3, 12), st.integers())
+partitions = st.one_of(
+    st.builds(TopicPartition, st.one_of(st.sampled_from(["t", "no", ""]), st.text(max_size=5)), st.integers(-2, 2**40)),
+    anything,
+)
+
+
+def made(make: Callable[..., Any], *parts: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """What `make` makes of `parts`, or the exception type that it raises."""
+
+    def build(*values: Any) -> Any:
+        try:
+            return make(*values)
+        except (TypeError, ValueError) as error:
+            return type(error)
+
+    return st.one_of(st.builds(build, *parts), anything)
+
+
+new_topics = made(
+    NewTopic,
+    st.one_of(numbers, anything),
+    st.one_of(numbers, anything),
+    st.one_of(st.none(), st.lists(wrong_ids, max_size=3), anything),
+    st.one_of(st.dictionaries(st.text(max_size=5), st.text(max_size=5), min_size=1, max_size=2), anything),
+)
+calls: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]] = {
+    "alter": (
+        lambda c, m, o: c.admin.alter_partition_reassignments(m, o),
+        (
+            st.one_of(
+                st.dictionaries(
+                    st.builds(TopicPartition, st.sampled_from(["t", "no", "..", "a/b"]), st.integers(-1, 2)),
+                    st.one_of(wrong_ids, made(NewPartitionReassignment, wrong_ids)),
+                    max_size=3,
+                ),
+                anything,
+            ),
+            st.one_of(st.none(), anything, made(lambda t: AlterReassignmentsOptions(timeout_ms=t), anything)),
+        ),
+    ),
+    "rollback": (
+        lambda c, p: c.admin.rollback_partition_reassignments(p),
+        (st.one_of(st.lists(partitions), anything),),
+    ),
+    "cancel": (
+        lambda c, t, o: c.admin.cancel_partition_reassignments(t, o),
+        (st.one_of(st.just(ALL), anything), st.one_of(st.none(), anything)),
+    ),
+    "list": (
+        lambda c, p, t, ms: c.admin.list_partition_reassignments(p, topics=t, timeout_ms=ms),
+        (st.one_of(st.lists(partitions), anything), st.one_of(st.just(ALL), anything), anything),
+    ),
+    "create": (
+        lambda c, t, ms: c.admin.create_topics(t, timeout_ms=ms),
+        (
+            st.one_of(st.dictionaries(st.one_of(st.text(max_size=5), st.just("t")), new_topics, max_size=3), anything),
+            st.one_of(st.just(1000), anything),
+        ),
+    ),
+    "partitions": (
+        lambda c, t, ms: c.admin.create_partitions(t, timeout_ms=ms),
+        (
+            st.one_of(
+                st.dictionaries(
+                    st.sampled_from(["t", "no", "", "a/b"]),
+                    made(NewPartitions, st.integers(-3, 1), st.one_of(st.none(), anything)),
+                    max_size=2,
+                ),
+                anything,
+            ),
+            st.one_of(st.just(1000), anything),
+        ),
+    ),
+    "elect": (
+        lambda c, k, p, ms: c.admin.elect_leaders(k, p, timeout_ms=ms),
+        (st.one_of(st.sampled_from(ElectionType), anything), st.one_of(st.lists(partitions), anything), anything),
+    ),
+    "alter_isr": (
+        lambda c, tp, *rest: c.alter_isr(tp, *rest),
+        (partitions, numbers, numbers, numbers, st.one_of(wrong_ids, anything), numbers, st.one_of(numbers, anything)),
+    ),
+    "register": (lambda c, r: c.register_broker(r), (made(BrokerRegistration, st.integers(-5, -1), anything),)),
+    "unregister": (lambda c, *args: c.unregister_broker(*args), (anything, anything)),
+    "report": (lambda c, r: c.report_log(r), (st.one_of(anything, made(LogReport, *[anything] * 7)),)),
+    "query": (lambda c, q: c.query(q), (anything,)),
+}
+
+
+def futures_of(answer: Any) -> list[Future[Any]]:
+    if isinstance(answer, Results):
+        return [*answer.values.values(), answer.all()]
+    return [answer] if isinstance(answer, Future) else []
+
+
+def check(cluster: Cluster, name: str, arguments: tuple[Any, ...]) -> None:
+    """Errors of the documented kinds only, and nothing else happens."""
+    before = {key: value for key, value in cluster.keys().items() if key != TOKEN_KEY}
+    try:
+        answer = calls[name][0](cluster.controller, *arguments)
+    except (TypeError, ValueError, ApiError):
+        answer = None
+    cluster.run()
+    for future in futures_of(answer):
+        error = future.exception(0)
+        assert error is None or isinstance(error, ApiError) or name == "query", repr(error)
+        assert error is None or not str(error).startswith("the controller failed"), str(error)
+    assert {key: value for key, value in cluster.keys().items() if key != TOKEN_KEY} == before
+    assert cluster.controller.is_active
+    assert cluster.findings() == {}
+    assert cluster.controller.describe().waiting_requests == 0
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Cluster:
+    return cluster_of_three()
+
+
+@pytest.mark.parametrize("name", calls)
+@settings(max_examples=60)
+@given(st.data())
+def test_a_call_with_broken_input_gives_a_documented_error_and_writes_nothing(
+    cluster: Cluster, name: str, data: st.DataObject
+) -> None:
+    """TypeError or ValueError in the caller, ApiError in the future."""
+    check(cluster, name, data.draw(st.tuples(*calls[name][1])))
+
+
+def test_after_all_that_the_controller_works(cluster: Cluster) -> None:
+    """There and back."""
+    assert cluster.done(cluster.move([4, 5, 6])).target_replicas == (4, 5, 6)
+    assert cluster.done(cluster.move(None)).target_replicas is None
+
+
+@pytest.mark.checklist(88)
+@pytest.mark.parametrize("wrong", [None, 5, "t", [("t", 0)], [None]])
+def test_a_listing_needs_a_set_or_all(wrong: Any) -> None:
+    """None is no set."""
+    cluster = cluster_of_three()
+    for arguments in ({"partitions": wrong}, {"topics": wrong}):
+        with pytest.raises(TypeError):
+            cluster.controller.admin.list_partition_reassignments(**arguments)
+    with pytest.raises(ValueError, match="not both"):
+        cluster.controller.admin.list_partition_reassignments([], topics=[])
+
+
+@pytest.mark.checklist(92, 93)
+@pytest.mark.parametrize(
+    "target, code", [([], 39), ([-1], 39), ([1, 1], 39), ([99], 39), ([2**70], 39), ([1, 2, 99], 39)]
+)
+def test_a_bad_target_is_39_and_the_partition_beside_it_moves(target: list[int], code: int) -> None:
+    """One bad partition never blocks another; an unknown one is 3."""
+    cluster = cluster_of_three()
+    cluster.create("u", (1, 2))
+    plan = {TopicPartition("t", 0): target, TopicPartition("u", 0): [2, 3], TopicPartition("u", 7): [1]}
+    values = cluster.controller.admin.alter_partition_reassignments(plan).values
+    codes = [getattr(cluster.error(future), "code", None) for future in values.values()]
+    assert codes == [code, None, 3]
+    assert cluster.state("u")["targetReplicas"] == [2, 3]

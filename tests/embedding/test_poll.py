@@ -1,0 +1,243 @@
+"""`poll_once`: the same loop on the caller's thread, callbacks included."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import CancelledError, Future
+from typing import Any
+
+import pytest
+
+from controller import (
+    AlterReassignmentsOptions,
+    Controller,
+    HostResponse,
+    LogReport,
+    NewTopic,
+    NotController,
+    TopicPartition,
+    WrongMode,
+)
+from controller.model.errors import ErrorCode
+from controller.runtime.journal import Journal, MemorySink
+from controller.runtime.replies import WouldDeadlock
+from stores import MemoryStore
+from tests.runtime.world import Brokers, Cluster, cluster_of_three
+
+T0 = TopicPartition("t", 0)
+
+
+def test_callbacks_run_on_the_callers_thread_and_no_other_is_made() -> None:
+    """A host that has no thread to give."""
+    before = set(threading.enumerate())
+    seen: set[str] = set()
+
+    def answer(_: Any) -> HostResponse:
+        seen.add(threading.current_thread().name)
+        return HostResponse()
+
+    cluster = Cluster()
+    cluster.host.answer = answer
+    cluster.join(1, 2, 3)
+    cluster.create()
+    assert seen == {threading.current_thread().name}
+    assert set(threading.enumerate()) == before
+
+
+def test_a_callback_that_waits_for_a_future_gets_an_error() -> None:
+    """Of one request or of all of a call: it would wait for itself."""
+    cluster = cluster_of_three()
+    errors: list[BaseException] = []
+
+    def answer(_: Any) -> HostResponse:
+        admin = cluster.controller.admin
+        for future in (
+            admin.list_partition_reassignments(),
+            admin.alter_partition_reassignments({T0: [4, 5, 6]}).all(),
+            admin.cancel_partition_reassignments(),
+        ):
+            with pytest.raises(WouldDeadlock) as raised:
+                future.result(10)
+            errors.append(raised.value)
+        return HostResponse()
+
+    cluster.host.answer = answer
+    cluster.controller.admin.alter_partition_reassignments({T0: [4, 5, 6]})
+    cluster.controller.poll_once()
+    assert errors
+    cluster.host.answer = lambda _: HostResponse()
+    cluster.run()
+
+
+def test_a_callback_may_not_poll_and_may_close() -> None:
+    """poll_once is not reentrant; close ends the pass."""
+    cluster = cluster_of_three()
+
+    def answer(_: Any) -> HostResponse:
+        with pytest.raises(WrongMode):
+            cluster.controller.poll_once()
+        cluster.controller.close()
+        return HostResponse()
+
+    cluster.host.answer = answer
+    cluster.move([4, 5, 6])
+    cluster.controller.poll_once()
+    assert not cluster.controller.is_active
+    with pytest.raises(WrongMode):
+        cluster.controller.poll_once()
+
+
+def test_poll_once_waits_where_there_is_nothing_to_do_and_is_woken_by_a_request() -> None:
+    """From another thread."""
+    cluster = cluster_of_three()
+    timer = threading.Timer(0.01, lambda: cluster.move([4, 5, 6]))
+    timer.start()
+    assert cluster.controller.poll_once(10.0)
+    timer.join()
+    cluster.run()
+    assert cluster.state()["targetReplicas"] == [4, 5, 6]
+
+
+@pytest.mark.checklist(84)
+def test_all_is_done_when_all_are_with_every_value_or_the_first_error() -> None:
+    """In the order of the request; of none at once; a cancelled one counts as an error."""
+    cluster = cluster_of_three()
+    admin = cluster.controller.admin
+    other = TopicPartition("no", 0)
+    mixed = admin.alter_partition_reassignments({T0: [4, 5, 6], other: [1]})
+    error = cluster.error(mixed.all())
+    assert getattr(error, "code", None) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert cluster.done(mixed.values[T0]).target_replicas == (4, 5, 6)
+    assert cluster.done(admin.alter_partition_reassignments({}).all()) == {}
+    result = admin.alter_partition_reassignments({T0: None})
+    whole = result.all()
+    result.values[T0].cancel()
+    assert isinstance(cluster.error(whole), CancelledError)
+
+
+@pytest.mark.checklist(90, 91)
+def test_a_principal_needs_what_kafka_asks_for() -> None:
+    """ALTER or DESCRIBE or CREATE on CLUSTER; 31 otherwise and nothing happens; the host itself may do everything."""
+    asked: list[tuple[str, str, str]] = []
+
+    def allow(principal: str, operation: str, resource: str) -> bool:
+        asked.append((principal, operation, resource))
+        return principal == "root"
+
+    cluster = cluster_of_three(authorizer=allow)
+    before = cluster.keys()
+    nobody = cluster.controller.admin_for("nobody")
+    refused: list[Future[Any]] = [
+        nobody.alter_partition_reassignments({T0: [4, 5, 6]}).values[T0],
+        nobody.rollback_partition_reassignments([T0]).values[T0],
+        nobody.cancel_partition_reassignments(),
+        nobody.list_partition_reassignments(),
+        nobody.create_topics({"x": NewTopic(1, 1)}).values["x"],
+    ]
+    assert [getattr(f.exception(0), "code", None) for f in refused] == [31] * 5
+    cluster.run()
+    assert cluster.keys() == before
+    assert {(op, what) for _, op, what in asked} == {
+        ("ALTER", "CLUSTER"),
+        ("DESCRIBE", "CLUSTER"),
+        ("CREATE", "CLUSTER"),
+    }
+    root = cluster.controller.admin_for("root")
+    assert cluster.done(root.alter_partition_reassignments({T0: [4, 5, 6]}).values[T0])
+    assert cluster.done(cluster.controller.admin.list_partition_reassignments())
+
+
+def test_a_policy_says_no_with_its_message() -> None:
+    """44; a cancel asks nobody."""
+    cluster = cluster_of_three(
+        alter_policy=lambda _, target: "not there" if 6 in target else None,
+        create_policy=lambda name, _: None if name.startswith("ok") or name == "t" else f"no {name}",
+    )
+    error = cluster.error(cluster.move([4, 5, 6]))
+    assert (getattr(error, "code", None), str(error)) == (ErrorCode.POLICY_VIOLATION, "not there")
+    cluster.done(cluster.move([4, 5]))
+    cluster.done(cluster.move(None))
+    error = cluster.error(cluster.controller.admin.create_topics({"x": NewTopic(1, 1)}).values["x"])
+    assert (getattr(error, "code", None), str(error)) == (ErrorCode.POLICY_VIOLATION, "no x")
+
+
+@pytest.mark.checklist(95)
+def test_a_request_that_was_not_committed_in_time_is_answered_with_7() -> None:
+    """The default is a minute; the clock is the one that never goes back."""
+    cluster = cluster_of_three()
+    options = AlterReassignmentsOptions(timeout_ms=500)
+    future = cluster.controller.admin.alter_partition_reassignments({T0: [4, 5, 6]}, options).values[T0]
+    listing = cluster.controller.admin.list_partition_reassignments(timeout_ms=500)
+    cluster.clock.advance(501)
+    assert getattr(cluster.error(future), "code", None) == ErrorCode.REQUEST_TIMED_OUT
+    assert getattr(cluster.error(listing), "code", None) == ErrorCode.REQUEST_TIMED_OUT
+    assert "targetReplicas" not in cluster.state()
+    assert AlterReassignmentsOptions().timeout_ms == 60_000
+
+
+def test_a_move_with_a_deadline_cancels_itself() -> None:
+    """Also under the next controller; a move without one goes on."""
+    cluster = cluster_of_three()
+    options = AlterReassignmentsOptions(move_timeout_ms=10_000)
+    cluster.done(cluster.controller.admin.alter_partition_reassignments({T0: [4, 5, 6]}, options).values[T0])
+    cluster.controllers.pop().close()
+    cluster.another(2)
+    cluster.wait(9_900, 300)
+    assert cluster.partition().move is not None
+    cluster.wait(200)
+    assert cluster.partition().move is None
+
+
+def test_the_same_seed_gives_the_same_tree_and_the_same_journal() -> None:
+    """To the byte."""
+    runs = []
+    for _ in range(2):
+        sink = MemorySink()
+        cluster = cluster_of_three(journal=Journal(sink))
+        cluster.controller.admin.create_topics({"x": NewTopic(8, 3)})
+        cluster.run()
+        cluster.done(cluster.move([4, 5, 6]))
+        runs.append((cluster.keys(), list(sink.lines)))
+    assert runs[0] == runs[1]
+
+
+def test_a_controller_can_be_used_in_a_with_statement() -> None:
+    """It is closed at the end."""
+    cluster = Cluster(start=False)
+    with cluster.another(1) as controller:
+        controller.poll_once()
+        assert controller.is_active
+    assert isinstance(controller.query(lambda view: view).exception(0), NotController)
+
+
+def test_reports_of_logs_are_kept_in_memory_only() -> None:
+    """One or many; nothing is written for them."""
+    cluster = cluster_of_three()
+    before = cluster.keys()
+    report = LogReport("t", 0, 1, 0, 0, 10, 8, 100)
+    cluster.controller.report_log(report)
+    cluster.controller.report_log([report, report])
+    cluster.run()
+    assert cluster.keys() == before
+
+
+def test_what_a_query_raises_belongs_to_whoever_asked() -> None:
+    """The controller goes on."""
+    cluster = cluster_of_three()
+    assert isinstance(cluster.error(cluster.controller.query(lambda view: view.controller_id // 0)), ZeroDivisionError)
+    assert cluster.done(cluster.controller.query(lambda view: view.controller_id)) == 1
+
+
+@pytest.mark.parametrize(
+    "node_id, host, error",
+    [
+        (-1, Brokers(), ValueError),
+        ("1", Brokers(), ValueError),
+        (True, Brokers(), ValueError),
+        (1, object(), TypeError),
+    ],
+)
+def test_a_controller_is_made_of_the_right_things(node_id: Any, host: Any, error: type) -> None:
+    """Or not at all."""
+    with pytest.raises(error):
+        Controller(MemoryStore(), node_id, host)

@@ -1,0 +1,285 @@
+"""A started controller: threads of its own, callbacks that hurt nobody, futures that are always answered."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from controller import BrokerRegistration, Controller, HostResponse, NewTopic, NotController, TopicPartition, WrongMode
+from controller.model.host import LeaderAndIsrRequest
+from controller.runtime.replies import WouldDeadlock
+from stores import MemoryStore
+from stores.base import Commit, Op
+from stores.memory import MemoryServer
+from tests.runtime.world import Brokers
+
+WAIT_S = 10.0
+T0 = TopicPartition("t", 0)
+
+
+def until(true: Callable[[], object], what: str = "") -> None:
+    """Wait, with a deadline."""
+    deadline_s = time.monotonic() + WAIT_S
+    ready = threading.Event()
+    while not true():
+        assert time.monotonic() < deadline_s, f"never: {what}"
+        ready.wait(0.002)
+
+
+def len_of(view: Any) -> int:
+    return len(view.brokers)
+
+
+def kedge_threads() -> list[str]:
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("kedge-")]
+
+
+class Gate(MemoryStore):
+    """A store whose commits can be held up, as by a server that does not answer."""
+
+    def __init__(self, server: MemoryServer) -> None:
+        super().__init__(server)
+        self.open = threading.Event()
+        self.open.set()
+        self.inside = threading.Event()
+
+    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
+        if not self.open.is_set():
+            self.inside.set()
+            self.open.wait(WAIT_S)
+        return super().commit(ops, timeout_s=timeout_s)
+
+
+class Started:
+    """A server, a host and started controllers."""
+
+    def __init__(self) -> None:
+        self.server = MemoryServer()
+        self.host = Brokers()
+        self.controllers: list[Controller] = []
+
+    def controller(self, node_id: int = 1, store: MemoryStore | None = None, **more: Any) -> Controller:
+        controller = Controller(store or MemoryStore(self.server), node_id, more.pop("host", self.host), **more)
+        self.controllers.append(controller)
+        controller.start()
+        return controller
+
+    def with_topic(self, *replicas: int, **more: Any) -> Controller:
+        controller = self.controller(**more)
+        until(lambda: controller.is_active, "active")
+        for broker in range(1, 5):
+            controller.register_broker(BrokerRegistration(broker, host=f"h{broker}"))
+        until(lambda: len(controller.describe().live_brokers) == 4, "brokers")
+        created = controller.admin.create_topics({"t": NewTopic(replica_assignments=[replicas or (1, 2)])})
+        created.all().result(WAIT_S)
+        until(lambda: controller.query(lambda view: view.partition("t", 0).has_state).result(WAIT_S), "state")
+        return controller
+
+
+@pytest.fixture
+def started() -> Iterator[Started]:
+    started = Started()
+    yield started
+    for controller in started.controllers:
+        controller.close()
+    until(lambda: not kedge_threads(), "no thread left")
+
+
+def test_it_runs_by_itself_and_leaves_no_thread_behind(started: Started) -> None:
+    """Active, told, moved, closed; close may be repeated."""
+    controller = started.with_topic()
+    answer = controller.admin.alter_partition_reassignments({T0: [3, 4]}).all().result(WAIT_S)
+    assert answer[T0].target_replicas == (3, 4)
+    until(lambda: started.host.to(3, LeaderAndIsrRequest)[-1].partitions, "told")
+    assert "kedge-1-loop" in kedge_threads()
+    controller.close()
+    controller.close()
+    assert kedge_threads() == []
+
+
+def test_callbacks_run_on_a_thread_per_broker_outside_the_loop(started: Started) -> None:
+    """One at a time each."""
+    seen: dict[int, set[str]] = {}
+
+    def answer(request: Any) -> HostResponse:
+        seen.setdefault(request.broker_id, set()).add(threading.current_thread().name)
+        return HostResponse()
+
+    started.host.answer = answer
+    started.with_topic()
+    until(lambda: len(seen) == 4, "told")
+    assert seen == {broker: {f"kedge-1-broker-{broker}"} for broker in (1, 2, 3, 4)}
+
+
+def test_a_slow_host_holds_up_neither_the_controller_nor_another_broker(started: Started) -> None:
+    """The stuck broker gets the latest state when it is back."""
+    go, stuck = threading.Event(), threading.Event()
+
+    def answer(request: Any) -> HostResponse:
+        if request.broker_id == 1 and stuck.is_set():
+            go.wait(WAIT_S)
+        return HostResponse()
+
+    started.host.answer = answer
+    controller = started.with_topic()
+    stuck.set()
+    for target in ([3, 4], [4, 3], [3]):
+        controller.admin.alter_partition_reassignments({T0: target}).all().result(WAIT_S)
+        until(lambda t=target: _told(started.host, 3) == tuple(t), "told")  # type: ignore[misc]
+    go.set()
+    until(lambda: _told(started.host, 1) == (3,), "the latest state")
+
+
+def _told(host: Brokers, broker: int) -> tuple[int, ...] | None:
+    partitions = [p for r in host.to(broker, LeaderAndIsrRequest) for p in r.partitions]
+    return partitions[-1].target_replicas if partitions else None
+
+
+def test_a_raising_host_is_tried_again_and_hurts_nobody_else(started: Started) -> None:
+    """Also one that says exit()."""
+    failing = threading.Event()
+
+    def answer(request: Any) -> HostResponse:
+        if request.broker_id == 3 and failing.is_set():
+            raise SystemExit(1)
+        return HostResponse()
+
+    started.host.answer = answer
+    controller = started.with_topic()
+    failing.set()
+    controller.admin.alter_partition_reassignments({T0: [3, 4]}).all().result(WAIT_S)
+    until(lambda: _told(started.host, 4) == (3, 4), "the others are told")
+    until(lambda: "callbacks of broker 3" in controller.describe().findings, "reported")
+    failing.clear()
+    until(lambda: not controller.describe().findings, "tried again")
+
+
+def test_futures_can_be_awaited(started: Started) -> None:
+    """asyncio.wrap_future; the result and the error."""
+    controller = started.with_topic()
+
+    async def ask() -> tuple[Any, BaseException]:
+        good = controller.admin.alter_partition_reassignments({T0: [3, 4]}).all()
+        answer = await asyncio.wait_for(asyncio.wrap_future(good), WAIT_S)
+        bad = controller.admin.alter_partition_reassignments({T0: [99]}).values[T0]
+        (error,) = await asyncio.gather(asyncio.wrap_future(bad), return_exceptions=True)
+        assert isinstance(error, BaseException)
+        return answer[T0].target_replicas, error
+
+    answer, error = asyncio.run(ask())
+    assert answer == (3, 4)
+    assert getattr(error, "code", None) == 39
+
+
+def test_waiting_in_a_done_callback_on_the_loop_is_an_error(started: Started) -> None:
+    """The thread that would wait is the one that answers."""
+    controller = started.with_topic()
+    errors: list[BaseException] = []
+
+    def wait(_: Future[Any]) -> None:
+        try:
+            controller.query(len_of).result(WAIT_S)
+        except WouldDeadlock as error:
+            errors.append(error)
+
+    controller.query(len_of).add_done_callback(wait)
+    until(lambda: errors, "an error")
+
+
+def test_pending_futures_fail_at_once_when_the_session_is_lost_inside_a_commit(started: Started) -> None:
+    """From a thread of the runtime: the loop hangs in the store, and whoever waits is answered all the same."""
+    store = Gate(started.server)
+    controller = started.with_topic(store=store)
+    store.open.clear()
+    future = controller.admin.alter_partition_reassignments({T0: [3, 4]}).values[T0]
+    assert store.inside.wait(WAIT_S)
+    heard: list[str] = []
+    future.add_done_callback(lambda _: heard.append(threading.current_thread().name))
+    store.expire()
+    error = future.exception(WAIT_S)
+    assert isinstance(error, NotController)
+    assert heard == ["kedge-1-listen"]
+    assert not controller.is_active
+    assert isinstance(controller.admin.list_partition_reassignments().exception(0), NotController)
+    controller.describe()
+    store.open.set()
+    until(lambda: controller.is_active and (controller.controller_epoch or 0) > 1, "a new term")
+    assert controller.admin.list_partition_reassignments().result(WAIT_S) is not None
+
+
+def test_close_hands_over_and_fails_what_waits(started: Started) -> None:
+    """The next controller leads without waiting for a session to end; use after close says so."""
+    first = started.with_topic()
+    second = started.controller(2)
+    until(lambda: second.active_id == 1, "a stand-by that knows")
+    first.close()
+    until(lambda: second.is_active, "the next leads")
+    assert not first.is_active
+    assert isinstance(first.query(lambda view: view).exception(0), NotController)
+    assert isinstance(first.admin.cancel_partition_reassignments().exception(0), NotController)
+    assert first.describe().is_active is False
+    for call in (first.start, first.poll_once, lambda: first.register_broker(BrokerRegistration(9))):
+        with pytest.raises(WrongMode):
+            call()
+    until(lambda: second.describe().live_brokers == (), "its brokers went with it")
+
+
+def test_a_controller_is_driven_in_one_way_only(started: Started) -> None:
+    """By its threads or by poll_once."""
+    controller = started.controller()
+    with pytest.raises(WrongMode):
+        controller.poll_once()
+    with pytest.raises(WrongMode):
+        controller.start()
+    polled = Controller(MemoryStore(started.server), 2, started.host)
+    polled.poll_once()
+    with pytest.raises(WrongMode):
+        polled.start()
+    polled.close()
+
+
+def test_a_callback_may_close_its_controller(started: Started) -> None:
+    """It does not wait for itself."""
+    closed = threading.Event()
+    controller = started.with_topic()
+
+    def answer(_: Any) -> HostResponse:
+        controller.close(1.0)
+        closed.set()
+        return HostResponse()
+
+    started.host.answer = answer
+    controller.admin.alter_partition_reassignments({T0: [3, 4]})
+    assert closed.wait(WAIT_S)
+
+
+def test_everything_may_be_called_from_many_threads_while_the_lead_changes(started: Started) -> None:
+    """Every future is answered: with a result, or with NOT_CONTROLLER or the like."""
+    store = Gate(started.server)
+    controller = started.with_topic(store=store)
+    futures: list[Future[Any]] = []
+
+    def call() -> None:
+        for _ in range(100):
+            futures.extend(controller.admin.alter_partition_reassignments({T0: [3, 4]}).values.values())
+            futures.append(controller.admin.alter_partition_reassignments({T0: None}).all())
+            futures.append(controller.admin.list_partition_reassignments())
+            futures.append(controller.admin.cancel_partition_reassignments())
+            controller.describe()
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(5):
+        store.expire()
+        until(lambda: controller.is_active, "leads again")
+    for thread in threads:
+        thread.join(WAIT_S)
+    until(lambda: all(future.done() for future in futures), "answered")
+    until(lambda: controller.describe().waiting_requests == 0, "nothing kept")

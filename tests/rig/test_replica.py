@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from controller.model.host import LeaderAndIsrPartition
+from controller.rig.replica import IsrAsked, Replica, Role
+
+TOLD = LeaderAndIsrPartition(
+    topic="t",
+    topic_id="id",
+    partition=0,
+    leader=1,
+    leader_epoch=3,
+    isr=(1, 2, 3),
+    partition_epoch=5,
+    replicas=(1, 2, 3),
+    target_replicas=(1, 2, 4),
+    is_new=True,
+    status_code=0,
+    leader_recovery_state=0,
+)
+
+
+def _leader(**said: Any) -> Replica:
+    replica = Replica(1, "t", "id", 0)
+    replica.told(attrs.evolve(TOLD, **said), 1_000)
+    return replica
+
+
+def test_the_high_watermark_waits_for_the_whole_isr() -> None:
+    leader = _leader()
+    leader.append(10, 0, 100)
+    assert leader.log.high_watermark == 0
+    leader.fetched(2, 10, 1_010)
+    assert leader.log.high_watermark == 0
+    leader.fetched(3, 7, 1_010)
+    assert leader.log.high_watermark == 7
+
+
+def test_a_member_that_is_asked_for_holds_the_high_watermark_back_already() -> None:
+    leader = _leader(isr=(1,), replicas=(1, 4))
+    leader.append(10, 0, 100)
+    leader.fetched(4, 10, 1_010)
+    leader.asked = IsrAsked((1, 4), 3, 5)
+    leader.append(5, 10, 100)
+    assert leader.log.high_watermark == 10
+    leader.learned((1,), 6)
+    assert leader.log.high_watermark == 15
+
+
+def test_a_member_that_is_to_leave_holds_it_back_until_it_left() -> None:
+    leader = _leader(isr=(1, 2))
+    leader.fetched(2, 0, 1_010)
+    leader.append(10, 0, 100)
+    leader.asked = IsrAsked((1,), 3, 5)
+    leader.advance()
+    assert leader.log.high_watermark == 0
+    leader.learned((1,), 6)
+    assert leader.log.high_watermark == 10
+
+
+def test_a_target_joins_once_it_reached_the_high_watermark() -> None:
+    leader = _leader()
+    leader.append(10, 0, 100)
+    for member in (2, 3):
+        leader.fetched(member, 10, 1_010)
+    leader.fetched(4, 9, 1_010)
+    assert leader.wanted_isr(1_020, 500) is None
+    leader.fetched(4, 10, 1_030)
+    assert leader.wanted_isr(1_030, 500) == (1, 2, 3, 4)
+
+
+def test_nobody_joins_before_it_reached_where_this_epoch_began() -> None:
+    leader = _leader()
+    leader.append(10, 0, 100)
+    leader.told(attrs.evolve(TOLD, leader_epoch=4, partition_epoch=6, isr=(1,)), 2_000)
+    assert leader.epoch_start == 10
+    leader.fetched(2, 9, 2_010)
+    assert leader.wanted_isr(2_010, 500) is None
+
+
+def test_who_lags_for_too_long_leaves_and_who_keeps_pace_stays() -> None:
+    leader = _leader()
+    for now_ms in range(1_010, 2_000, 10):
+        leader.append(1, now_ms, 100)
+        leader.fetched(2, leader.log.end_offset - 1, now_ms)  # always one behind, never for long
+    assert leader.wanted_isr(2_000, 500) == (1, 2)
+
+
+def test_one_change_of_the_isr_is_under_way_at_a_time() -> None:
+    leader = _leader(isr=(1,))
+    leader.fetched(2, 0, 1_010)
+    leader.asked = IsrAsked((1, 2), 3, 5)
+    leader.fetched(3, 0, 1_010)
+    assert leader.wanted_isr(1_020, 500) is None
+
+
+def test_an_older_isr_is_not_learned() -> None:
+    leader = _leader()
+    leader.learned((1,), 5)
+    leader.learned((1,), 4)
+    assert leader.isr == (1, 2, 3)
+
+
+def test_the_same_epochs_again_change_nothing() -> None:
+    leader = _leader()
+    leader.fetched(2, 0, 1_010)
+    followers = dict(leader.followers)
+    leader.told(TOLD, 2_000)
+    assert leader.followers == followers
+    assert leader.role is Role.LEADER
+
+
+def test_a_follower_truncates_once_per_leader_epoch() -> None:
+    leader, follower = _leader(), Replica(2, "t", "id", 0)
+    leader.append(5, 0, 100)
+    follower.told(TOLD, 1_000)
+    follower.log.append(leader.log.read(0))
+    assert follower.truncate_to(leader.log) == 0
+    assert follower.is_truncated
+    leader.log.truncate(3)
+    assert follower.truncate_to(leader.log) == 0
+
+
+def test_a_leader_that_recovers_asks_to_be_done_with_it() -> None:
+    leader = _leader(isr=(1,), replicas=(1,), target_replicas=None, leader_recovery_state=1)
+    assert leader.wanted_isr(1_010, 500) == (1,)

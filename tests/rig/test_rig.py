@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+import pytest
+
+from controller.model.values import TopicPartition
+from controller.rig import CallbackFaults, Life, NotInTime, Rig, VirtualClock
+from controller.rig.__main__ import main
+from controller.rig.explore import run_seed
+from stores.tree import read_tree
+
+
+def test_time_moves_only_when_it_is_told_to() -> None:
+    clock = VirtualClock()
+    assert (clock.elapsed_ms, clock.monotonic_s()) == (0, 0.0)
+    clock.advance(1_500)
+    assert clock.monotonic_s() == 1.5
+    with pytest.raises(ValueError, match="does not go back"):
+        clock.advance(-1)
+
+
+def test_one_wall_clock_may_jump_and_its_monotonic_time_does_not() -> None:
+    rig = Rig()
+    clock = rig.nodes[101].clock
+    clock.jump(-5_000)
+    assert clock.now_ms() == rig.clock.now_ms() - 5_000
+    assert clock.monotonic_s() == rig.clock.monotonic_s()
+
+
+def test_bytes_are_copied_at_the_rate_that_was_set() -> None:
+    rig = Rig(brokers={1: None, 2: None}, copy_rate_bytes_s=100_000)
+    (tp,) = rig.create_topic("t", replicas=[[1]], records=1_000)
+    rig.reassign({tp: [1, 2]})
+    rig.until(lambda: rig.brokers[2].log(tp) is not None, what="2 has begun")
+    begun_ms = rig.clock.elapsed_ms
+    rig.run(1_000)
+    log = rig.brokers[2].log(tp)
+    assert log is not None
+    assert log.size_bytes == pytest.approx(100_000, rel=0.03)
+    rig.copying.rate_bytes_s = 1_000_000
+    rig.until_replicas({tp: [1, 2]})
+    assert rig.clock.elapsed_ms - begun_ms == pytest.approx(1_900, rel=0.05)
+
+
+def test_several_partitions_share_the_rate() -> None:
+    rig = Rig(brokers={1: None, 2: None}, copy_rate_bytes_s=100_000)
+    tps = rig.create_topic("t", replicas=[[1], [1], [1]], records=1_000)
+    rig.reassign({tp: [1, 2] for tp in tps})
+    rig.run(1_500)
+    sizes = [rig.brokers[2].log(tp).size_bytes for tp in tps]  # type: ignore[union-attr]
+    assert max(sizes) - min(sizes) <= 5_000
+
+
+def test_a_record_larger_than_what_a_tick_copies_is_copied_all_the_same() -> None:
+    rig = Rig(brokers={1: None, 2: None}, copy_rate_bytes_s=50_000, record_bytes=10_000)
+    (tp,) = rig.create_topic("t", replicas=[[1]], records=5)
+    rig.reassign({tp: [1, 2]})
+    rig.until_replicas({tp: [1, 2]}, deadline_ms=3_000)
+
+
+def test_a_writer_writes_at_its_rate_and_is_acknowledged() -> None:
+    rig = Rig()
+    tps = rig.create_topic("t", 3, 2)
+    writer = rig.write(tps, 333)
+    rig.run(3_000)
+    writer.stop()
+    rig.run(100)
+    assert rig.producers.sent == pytest.approx(999, abs=1)
+    assert rig.producers.acknowledged() == rig.producers.sent
+    assert sum(rig.producers.acknowledged(tp) for tp in tps) == rig.producers.sent
+
+
+def test_nothing_is_taken_where_nobody_leads() -> None:
+    rig = Rig()
+    (tp,) = rig.create_topic("t", replicas=[[1]])
+    rig.kill_broker(1)
+    assert rig.produce(tp, 5) == 0
+    assert rig.producers.refused == 5
+
+
+def test_what_is_waited_for_in_vain_is_said_with_what_stands() -> None:
+    rig = Rig()
+    rig.create_topic("t", replicas=[[1]])
+    with pytest.raises(NotInTime, match="not within 50 ms: the moon") as said:
+        rig.until(lambda: False, deadline_ms=50, what="the moon")
+    assert "t-0 R [1] I [1] leader 1/0" in str(said.value)
+
+
+def test_a_rig_begins_with_what_a_real_cluster_left(shared_data: Path) -> None:
+    tree = read_tree(shared_data / "kafka_3_9_tree_moving.json")
+    rig = Rig(brokers={1: "a", 2: "b", 3: "c"}, tree=tree, tree_records=200, copy_rate_bytes_s=1_000_000)
+    tp = TopicPartition("orders", 0)
+    assert rig.partition(tp).isr == (3, 2)
+    assert [rig.brokers[b].log(tp).end_offset for b in (1, 2, 3)] == [0, 200, 200]  # type: ignore[union-attr]
+    rig.until_replicas({tp: [1, 3]})
+    rig.until_converged()
+    rig.check_end()
+    assert rig.producers.acknowledged(tp) == 200
+
+
+def test_a_killed_broker_lets_its_session_run_out_and_one_that_stops_ends_it() -> None:
+    rig = Rig(session_timeout_ms=1_000)
+    rig.until_converged()
+    rig.kill_broker(1)
+    rig.kill_broker(2, at_once=False)
+    rig.run(100)
+    assert list(rig.brokers[3].peers) == [2, 3]
+    rig.run(1_200)
+    assert list(rig.brokers[3].peers) == [3]
+    assert rig.brokers[2].life is Life.DOWN
+
+
+def test_a_bad_network_only_takes_longer() -> None:
+    rig = Rig(seed=5)
+    rig.network.faults = CallbackFaults(delay=0.2, lose=0.2, lose_reply=0.2, duplicate=0.2)
+    tps = rig.create_topic("t", 4, 2, records=20)
+    rig.reassign({tp: [3] for tp in tps})
+    rig.until_replicas({tp: [3] for tp in tps})
+    rig.heal()
+    rig.until_converged()
+    rig.check_end()
+    assert {sent.outcome for sent in rig.requests()} >= {"ok", "lost"}
+
+
+def test_a_seed_that_holds_says_so_and_one_that_fails_prints_its_replay(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["explore", "--seeds", "1..2", "--steps", "40"]) == 0
+    assert "2 seeds, 0 failed" in capsys.readouterr().out
+
+    def fail(seed: int, steps: int) -> object:
+        return attrs.evolve(run_seed(seed, 20), error=f"NotInTime: after {steps} steps")
+
+    monkeypatch.setattr("controller.rig.__main__.run_seed", fail)
+    assert main(["explore", "--seeds", "9", "--steps", "40", "--timeline"]) == 1
+    out = capsys.readouterr().out
+    assert "seed 9 FAILED" in out
+    assert "replay: python -m controller.rig explore --seeds 9 --steps 40 --timeline" in out
+    assert "ms  controller 10" in out
+
+
+def test_a_wrong_range_of_seeds_is_a_usage_error() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "controller.rig", "explore", "--seeds", "many"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "a seed, or a range like 1..100" in done.stderr

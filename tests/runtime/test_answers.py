@@ -1,0 +1,107 @@
+"""What brokers answer: disks that are gone, deletions that are refused, garbage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller import ErrorCode, HostResponse, TopicPartition
+from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from tests.runtime.world import cluster_of_three, failing
+
+T0 = TopicPartition("t", 0)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        "fine",
+        0,
+        HostResponse(error=ErrorCode.STALE_CONTROLLER_EPOCH),
+        HostResponse(error=ErrorCode.STALE_BROKER_EPOCH),
+        HostResponse(errors=5),  # type: ignore[arg-type]
+    ],
+)
+def test_garbage_and_errors_as_an_answer_count_as_not_delivered(answer: Any) -> None:
+    """It is reported, and sent again."""
+    cluster = cluster_of_three()
+    cluster.host.answer = lambda request: answer if request.broker_id == 4 else HostResponse()
+    cluster.done(cluster.move([4, 5, 6]))
+    assert "callbacks of broker 4" in cluster.findings()
+    cluster.host.answer = lambda _: HostResponse()
+    cluster.wait(200)
+    assert cluster.findings() == {}
+
+
+def test_numbers_that_came_over_a_wire_are_as_good_as_the_codes() -> None:
+    """A plain 0 is NONE."""
+    cluster = cluster_of_three()
+    tp = TopicPartition("t", 0)
+    cluster.host.answer = lambda _: HostResponse(error=0, errors={tp: 0})  # type: ignore[arg-type,dict-item]
+    cluster.done(cluster.move([1]))
+    cluster.run()
+    assert cluster.controller.describe().replicas_to_delete == 0
+    assert cluster.findings() == {}
+
+
+def test_a_disk_that_is_gone_makes_the_replica_offline_until_the_broker_says_otherwise() -> None:
+    """56: the leader moves; a later NONE brings the replica back."""
+    cluster = cluster_of_three()
+    gone = HostResponse(errors={T0: ErrorCode.KAFKA_STORAGE_ERROR})
+    cluster.host.answer = lambda r: gone if r.broker_id == 1 and isinstance(r, LeaderAndIsrRequest) else HostResponse()
+    cluster.done(cluster.move([3, 2, 1]))  # sends to all of them; the reorder completes at once
+    assert (cluster.partition().leader, cluster.partition().isr) == (3, (2, 3))
+    assert cluster.host.to(2, UpdateMetadataRequest)[-1].partitions[0].offline_replicas == (1,)
+    cluster.leave(2, 3)
+    assert cluster.partition().leader == -1
+    cluster.host.answer = lambda _: HostResponse()
+    cluster.join(2, 3)
+    cluster.done(cluster.move([1, 2, 3]))
+    assert cluster.host.to(2, UpdateMetadataRequest)[-1].partitions[0].offline_replicas == ()
+
+
+def test_a_broker_that_comes_anew_has_its_disks_back_until_it_says_otherwise() -> None:
+    """What its former registration reported is void."""
+    cluster = cluster_of_three()
+    gone = HostResponse(errors={T0: ErrorCode.KAFKA_STORAGE_ERROR})
+    cluster.host.answer = lambda r: gone if r.broker_id == 1 and isinstance(r, LeaderAndIsrRequest) else HostResponse()
+    cluster.done(cluster.move([3, 2, 1]))
+    cluster.host.answer = lambda _: HostResponse()
+    cluster.leave(1)
+    cluster.join(1)
+    assert cluster.host.to(2, UpdateMetadataRequest)[-1].live_brokers[0].broker_id == 1
+    assert isinstance(cluster.done(cluster.isr([3, 2, 1])).partition_epoch, int)
+
+
+def test_a_deletion_that_is_refused_stays_open_backs_off_and_holds_up_nothing_else() -> None:
+    """56 for a StopReplica: the intent is told again, the word of a new leader is not kept waiting for it."""
+    cluster = cluster_of_three()
+    refused = HostResponse(errors={T0: ErrorCode.KAFKA_STORAGE_ERROR})
+    cluster.host.answer = lambda r: refused if isinstance(r, StopReplicaRequest) else HostResponse()
+    cluster.create("u", (3, 2))
+    cluster.done(cluster.move([1, 2]))
+    cluster.wait(20_000, 100)
+    assert 5 <= len(cluster.host.to(3, StopReplicaRequest)) <= 10
+    cluster.host.told.clear()
+    cluster.done(cluster.move([2, 3], "u"))
+    assert cluster.host.to(3, LeaderAndIsrRequest)
+    cluster.host.answer = lambda _: HostResponse()
+    cluster.wait(10_000, 500)
+    assert cluster.controller.describe().replicas_to_delete == 0
+
+
+def test_a_broker_that_returns_with_an_open_intent_is_told_again() -> None:
+    """The intent is durable until it is acknowledged."""
+    cluster = cluster_of_three()
+    cluster.host.answer = failing(3, StopReplicaRequest)
+    cluster.done(cluster.move([1, 2]))
+    cluster.leave(3)
+    assert cluster.controller.describe().replicas_to_delete == 1
+    cluster.host.answer = lambda _: HostResponse()
+    cluster.host.told.clear()
+    cluster.join(3)
+    (stop,) = cluster.host.to(3, StopReplicaRequest)
+    assert [(p.topic, p.partition, p.delete) for p in stop.partitions] == [("t", 0, True)]
+    assert cluster.keys("/admin/replica_deletions") == {}

@@ -1,0 +1,191 @@
+"""Batches: closed before they outgrow the store, never splitting a Decision, each key encoded once."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from controller import NewPartitions, NewTopic, Settings, TopicPartition
+from controller.model.errors import InvalidRequest
+from stores.base import op_bytes
+from stores.recipes import TOKEN_KEY
+from tests.runtime.world import Cluster, cluster_of_three
+
+
+def sizes(cluster: Cluster) -> list[tuple[int, int]]:
+    """Ops and bytes of every fenced commit so far."""
+    commits = [call.ops for call in cluster.store.calls if call.name == "commit" and TOKEN_KEY in call.keys]
+    return [(len(ops), sum(map(op_bytes, ops))) for ops in commits]
+
+
+def create_many(cluster: Cluster, partitions: int) -> None:
+    cluster.create("m", *[(1, 2, 3)] * partitions)
+
+
+def move_all(cluster: Cluster, partitions: int, target: list[int]) -> None:
+    plan = {TopicPartition("m", p): target for p in range(partitions)}
+    cluster.done(cluster.controller.admin.alter_partition_reassignments(plan).all())
+
+
+def test_all_that_waits_goes_out_in_one_commit() -> None:
+    """Each key once, however many records touched it, behind the two ops of the fence."""
+    cluster = cluster_of_three()
+    create_many(cluster, 30)
+    before = len(sizes(cluster))
+    move_all(cluster, 30, [4, 5, 6])
+    assert [ops for ops, _ in sizes(cluster)[before:]] == [2 + 30]
+
+
+@pytest.mark.parametrize("ops_max", [8, 9, 17])
+def test_a_batch_is_closed_before_it_has_more_ops_than_the_store_takes(ops_max: int) -> None:
+    """The two of the fence count."""
+    cluster = Cluster(options={"commit_ops_max": ops_max})
+    cluster.join(1, 2, 3, 4, 5, 6)
+    create_many(cluster, 40)
+    move_all(cluster, 40, [3, 2, 1])  # completes at once
+    move_all(cluster, 40, [4, 5, 6])
+    cluster.leave(3)
+    assert max(ops for ops, _ in sizes(cluster)) <= ops_max
+    assert cluster.partition("m", 39).target_replicas == (4, 5, 6)
+    assert 3 not in cluster.partition("m", 39).isr
+    assert not cluster.store.errors
+
+
+@pytest.mark.parametrize("bytes_max", [4_000, 5_001, 20_000])
+def test_a_batch_is_closed_before_it_has_more_bytes_than_the_store_takes(bytes_max: int) -> None:
+    """By an upper bound per key, so that no commit is ever refused for its size."""
+    cluster = Cluster(options={"commit_bytes_max": bytes_max})
+    cluster.join(1, 2, 3, 4, 5, 6)
+    create_many(cluster, 40)
+    move_all(cluster, 40, [4, 5, 6])
+    move_all(cluster, 40, [6, 5, 4])
+    assert max(size for _, size in sizes(cluster)) <= bytes_max
+    assert cluster.partition("m", 39).target_replicas == (6, 5, 4)
+    assert not cluster.store.errors
+
+
+@settings(max_examples=15)
+@given(st.integers(8, 60), st.integers(12_000, 30_000), st.lists(st.integers(1, 40), min_size=1, max_size=6))
+def test_whatever_the_limits_are_everything_is_done_and_no_commit_outgrows_them(
+    ops_max: int, bytes_max: int, steps: list[int]
+) -> None:
+    """Expansions of one topic and moves within one batch grow the same keys."""
+    cluster = Cluster(options={"commit_ops_max": ops_max, "commit_bytes_max": bytes_max})
+    cluster.join(1, 2, 3, 4, 5, 6)
+    create_many(cluster, 5)
+    total = 5
+    futures: list[Future[Any]] = []
+    for step in steps:
+        total += step
+        futures += cluster.controller.admin.create_partitions({"m": NewPartitions(total)}).values.values()
+    futures += [cluster.move([4, 5, 6], "m", p) for p in range(5)]
+    futures += [cluster.move([4, 5], "m", p) for p in range(5)]
+    for future in futures:
+        cluster.error(future)
+    cluster.run()
+    assert cluster.controller.describe().partitions == total
+    assert all(ops <= ops_max and size <= bytes_max for ops, size in sizes(cluster))
+    assert not cluster.store.errors  # the bounds were right, nothing was found out by being refused
+
+
+def test_a_key_that_grows_within_a_batch_is_reckoned_as_often() -> None:
+    """Many small expansions of two topics are two ops, of values that each of them makes longer."""
+    cluster = Cluster(options={"commit_bytes_max": 14_000})
+    wide = (2**31 - 1, 2**31 - 2, 2**31 - 3)
+    cluster.join(*wide)
+    for name in ("m", "n"):
+        cluster.create(name, wide)
+    for name in ("m", "n"):
+        for total in range(11, 211, 10):
+            cluster.controller.admin.create_partitions({name: NewPartitions(total, [wide] * 10)})
+    cluster.run()
+    assert cluster.controller.describe().partitions == 402
+    assert not cluster.store.errors
+
+
+def test_a_decision_is_never_split() -> None:
+    """A completing move writes two keys and the intents of three brokers: all in one commit."""
+    cluster = Cluster(options={"commit_ops_max": 2 + 5})
+    cluster.join(1, 2, 3, 4, 5, 6)
+    create_many(cluster, 2)
+    move_all(cluster, 2, [4, 5, 6])
+    for future in [cluster.isr([1, 2, 3, 4, 5, 6], "m", p) for p in range(2)]:
+        cluster.done(future)
+    commits = [call.keys for call in cluster.store.calls if call.name == "commit"]
+    completing = [
+        len(keys) for keys in commits if "/brokers/topics/m" in keys and any("deletions" in key for key in keys)
+    ]
+    assert completing == [2 + 5, 2 + 5]
+
+
+def test_what_no_commit_can_hold_is_refused_and_the_controller_goes_on() -> None:
+    """Alone in its batch and still too large: the caller hears it, describe() tells it."""
+    cluster = Cluster(options={"commit_bytes_max": 3_000})
+    cluster.join(1, 2, 3)
+    new = NewTopic(replica_assignments=[(1, 2, 3)] * 200)
+    small = cluster.controller.admin.create_topics({"small": NewTopic(1, 1), "large": new, "other": NewTopic(1, 1)})
+    assert isinstance(cluster.error(small.values["large"]), InvalidRequest)
+    assert cluster.done(small.values["small"]).name == "small"
+    assert cluster.done(small.values["other"]).name == "other"
+    assert "too large" in cluster.findings()
+    assert cluster.get("/brokers/topics/large") is None
+
+
+def test_a_value_that_the_store_refuses_halves_the_batch_until_it_is_found() -> None:
+    """The size of single values is the store's to judge: TooLarge, before anything was sent."""
+    cluster = Cluster(options={"value_bytes_max": 2_500})
+    cluster.join(1, 2, 3)
+    names = {f"n{i}": NewTopic(1, 1) for i in range(12)}
+    wide = {"wide": NewTopic(replica_assignments=[(1, 2, 3)] * 200)}
+    result = cluster.controller.admin.create_topics({**names, **wide, "last": NewTopic(1, 1)})
+    assert isinstance(cluster.error(result.values["wide"]), InvalidRequest)
+    assert [name for name, future in result.values.items() if future.exception(0)] == ["wide"]
+
+
+def test_intents_of_one_broker_and_commit_stay_within_their_key() -> None:
+    """A key of intents holds 64 kB at most: the batch is closed before."""
+    cluster = Cluster()
+    cluster.join(1, 2, 3)
+    name = "m" * 200
+    cluster.create(name, *[(1, 2)] * 400)
+
+    def deaf(_: object) -> object:
+        raise RuntimeError
+
+    cluster.host.answer = deaf
+    plan = {TopicPartition(name, p): [1] for p in range(400)}
+    cluster.done(cluster.controller.admin.alter_partition_reassignments(plan).all())
+    keys = cluster.keys("/admin/replica_deletions/2")
+    assert len(keys) > 1
+    assert max(map(len, keys.values())) <= 64_000
+
+
+def test_a_batch_holds_only_so_many_decisions() -> None:
+    """A setting of the host, so that a large request does not hold up small ones for long."""
+    cluster = cluster_of_three(settings=Settings(commit_decisions_max=7))
+    create_many(cluster, 20)
+    before = len(sizes(cluster))
+    move_all(cluster, 20, [4, 5, 6])
+    assert max(ops for ops, _ in sizes(cluster)[before:]) <= 2 + 7 + 1
+
+
+def test_a_decision_without_keys_commits_the_token_alone() -> None:
+    """The death of a broker that holds nothing."""
+    cluster = cluster_of_three()
+    before = len(sizes(cluster))
+    cluster.leave(6)
+    assert [ops for ops, _ in sizes(cluster)[before:]] == [2, 2]
+    assert cluster.controller.describe().live_brokers == (1, 2, 3, 4, 5)
+
+
+def test_a_request_that_changes_nothing_commits_nothing() -> None:
+    """The same target, the present replicas."""
+    cluster = cluster_of_three()
+    cluster.done(cluster.move([4, 5, 6]))
+    before = len(sizes(cluster))
+    cluster.done(cluster.move([4, 5, 6]))
+    assert len(sizes(cluster)) == before

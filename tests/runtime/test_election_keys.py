@@ -1,0 +1,95 @@
+"""The keys of the election, lost replies to its commits, and what others write there."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.runtime.loop import FORMAT_KEY
+from stores.faults import DeliverLater, LoseReply, LoseRequest, Rule
+from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
+from tests.runtime.world import Cluster, actives, cluster_of_three
+
+
+@pytest.mark.parametrize("fault", [LoseReply(), LoseRequest(), DeliverLater(before_commit=1)])
+@pytest.mark.parametrize("key", [LEADER_KEY, TOKEN_KEY])
+def test_an_election_or_a_claim_whose_reply_is_lost_ends_with_one_leader(fault: LoseReply, key: str) -> None:
+    """Whichever of the two commits of a takeover is hit."""
+    cluster = Cluster()
+    cluster.store.play([Rule(fault, key=key, nth=1)])
+    cluster.wait(1000)
+    assert actives(cluster) == [1]
+    cluster.join(1)
+    cluster.create("t", (1,))
+
+
+def test_a_claim_that_somebody_else_wins_is_no_crash() -> None:
+    """The token moved between the election and the claim: stand again."""
+    cluster = Cluster()
+    token = b'{"controller_epoch":1,"seq":5,"nonce":"x"}'
+
+    def meddle(call: object, _: object) -> tuple[()]:
+        if getattr(call, "name", "") == "commit" and TOKEN_KEY in getattr(call, "keys", ()) and not meddled:
+            meddled.append(1)
+            cluster.put(TOKEN_KEY, token)
+        return ()
+
+    meddled: list[int] = []
+    cluster.store.play(meddle)
+    cluster.wait(1000)
+    assert actives(cluster) == [1]
+    assert cluster.get(TOKEN_KEY)["seq"] > 5
+
+
+@pytest.mark.parametrize("key", [LEADER_KEY, EPOCH_KEY, TOKEN_KEY])
+def test_broken_keys_of_the_election_are_reported_and_nobody_leads_until_they_are_mended(key: str) -> None:
+    """A human has to look; the epoch never goes back."""
+    cluster = Cluster()
+    cluster.join(1)
+    cluster.create("t", (1,))
+    epoch = int(cluster.keys()[EPOCH_KEY])
+    good = cluster.keys()[key]
+    cluster.controllers.pop().close()
+    cluster.put(key, b"{nonsense")
+    controller = cluster.another(2)
+    cluster.wait(1000)
+    assert controller.describe().is_active is False
+    assert any(key in f"{name} {text}" for name, text in controller.describe().findings.items())
+    if key == LEADER_KEY:
+        cluster.delete(key)
+    else:
+        cluster.put(key, good)
+    cluster.wait(1000)
+    assert controller.is_active
+    assert (controller.controller_epoch or 0) > epoch
+    assert controller.describe().findings == {}
+
+
+@pytest.mark.parametrize("key", [LEADER_KEY, EPOCH_KEY, TOKEN_KEY])
+def test_a_leader_whose_keys_are_removed_or_rewritten_stands_again(key: str) -> None:
+    """Never two at once, never the same epoch twice."""
+    cluster = cluster_of_three()
+    epoch = cluster.controller.controller_epoch or 0
+    cluster.delete(key)
+    future = cluster.move([4, 5, 6])
+    cluster.wait(1000)
+    assert future.done()
+    assert cluster.controller.is_active
+    assert key == TOKEN_KEY or (cluster.controller.controller_epoch or 0) > 0
+    cluster.error(cluster.move([5, 4, 6]))
+    cluster.wait(500)
+    assert cluster.done(cluster.move([6, 5, 4])).target_replicas == (6, 5, 4)
+    assert (cluster.controller.controller_epoch or 0) > epoch
+
+
+@pytest.mark.parametrize("value", [{"version": 2, "min_controller": 2}, b"{", {"min_controller": "x"}])
+def test_a_tree_of_a_later_version_is_not_led(value: object) -> None:
+    """It only stands by, and says why in describe()."""
+    cluster = Cluster()
+    cluster.put(FORMAT_KEY, value)
+    cluster.wait(1000)
+    assert cluster.controller.describe().is_active is False
+    assert FORMAT_KEY in cluster.findings()
+    cluster.put(FORMAT_KEY, {"version": 1, "min_controller": 1})
+    cluster.wait(1000)
+    assert cluster.controller.is_active
+    assert cluster.findings() == {}

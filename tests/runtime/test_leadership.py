@@ -1,0 +1,194 @@
+"""One leads, the others stand by; whoever lost is fenced, and whoever waited for an answer gets one."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller import Controller, NewTopic, NotController
+from stores import MemoryStore
+from stores.base import SessionChanged, SessionState
+from stores.faults import CutOff, DeliverLater, FaultStore, Rule
+from tests.runtime.world import Cluster, actives, cluster_of_three
+
+
+def three() -> Cluster:
+    cluster = cluster_of_three()
+    for node_id in (2, 3):
+        cluster.another(node_id, FaultStore(MemoryStore(cluster.server)))
+    cluster.run()
+    cluster.controller = cluster.controllers[0]
+    return cluster
+
+
+def store_of(controller: Controller) -> FaultStore:
+    store = controller._services.store  # noqa: SLF001 - the test made it
+    assert isinstance(store, FaultStore)
+    return store
+
+
+@pytest.mark.checklist(89)
+def test_one_leads_and_the_others_say_who() -> None:
+    """NOT_CONTROLLER carries the active id; only register, unregister and describe work on a stand-by."""
+    cluster = three()
+    assert actives(cluster) == [1]
+    for stand_by in cluster.controllers[1:]:
+        assert stand_by.describe().active_id == 1
+        for future in (
+            stand_by.admin.list_partition_reassignments(),
+            stand_by.admin.create_topics({"x": NewTopic(1, 1)}).values["x"],
+            stand_by.admin.cancel_partition_reassignments(),
+            stand_by.query(lambda view: view),
+        ):
+            error = future.exception(0)
+            assert isinstance(error, NotController)
+            assert (error.code, error.active_id) == (41, 1)
+
+
+def test_a_controller_that_closes_hands_over_at_once() -> None:
+    """No session has to run out; pending futures fail, the new epoch is higher."""
+    cluster = three()
+    future = cluster.move([4, 5, 6])
+    cluster.controllers.pop(0).close()
+    assert isinstance(future.exception(0), NotController)
+    cluster.run()
+    assert len(actives(cluster)) == 1
+    assert cluster.controllers[0].describe().active_id == actives(cluster)[0]
+    assert max(c.controller_epoch or 0 for c in cluster.controllers) == 2
+
+
+def test_after_an_expired_session_another_one_leads_and_the_zombie_is_demoted() -> None:
+    """It stands by again under its new session."""
+    cluster = three()
+    future = cluster.move([4, 5, 6])
+    store_of(cluster.controllers[0]).expire()
+    cluster.run(*cluster.controllers[1:])
+    cluster.run()
+    assert isinstance(future.exception(0), NotController)
+    assert actives(cluster) in ([2], [3])
+    assert "targetReplicas" not in cluster.state()
+
+
+def test_a_leader_that_is_cut_off_counts_itself_lost_when_a_session_would_be() -> None:
+    """By its own clock, since the client may hear of it only when it is back; futures fail then, not later."""
+    cluster = three()
+    leader = cluster.controllers[0]
+    store_of(leader).disconnect()
+    future = cluster.move([4, 5, 6])
+    leader.poll_once()
+    half_s = cluster.server.session_timeout_s / 2
+    cluster.clock.advance(half_s * 1000 - 1)
+    leader.poll_once()
+    assert not future.done()
+    cluster.clock.advance(1)
+    leader.poll_once()
+    assert isinstance(future.exception(0), NotController)
+    cluster.clock.advance(half_s * 1000)
+    cluster.run()
+    assert actives(cluster) in ([2], [3])
+
+
+def test_an_idle_leader_that_is_cut_off_is_lost_too() -> None:
+    """Without a commit under way nothing but the clock says so."""
+    cluster = three()
+    leader = cluster.controllers[0]
+    store_of(leader).disconnect()
+    leader.poll_once()
+    cluster.clock.advance(cluster.server.session_timeout_s * 1000 - 1)
+    leader.poll_once()
+    assert leader.is_active
+    cluster.clock.advance(1)
+    leader.poll_once()
+    assert not leader.is_active
+
+
+def test_a_zombie_that_comes_back_after_its_successor_committed_commits_nothing() -> None:
+    """Its commit fails at both fences; what it had decided is gone."""
+    cluster = three()
+    zombie, heir = cluster.controllers[0], cluster.controllers[1]
+    cluster.controllers.pop(2).close()
+    store_of(zombie).play([Rule(CutOff(), key="*/state", nth=1)])
+    future = cluster.move([4, 5, 6])
+    zombie.poll_once()
+    cluster.clock.advance(cluster.server.session_timeout_s * 1000)
+    cluster.run(heir)
+    assert heir.is_active
+    cluster.controller = heir
+    assert cluster.done(heir.query(lambda view: view.partition("t", 0).move)) is None
+    store_of(zombie).play([])
+    store_of(zombie).reconnect()
+    cluster.run()
+    assert isinstance(future.exception(0), NotController)
+    assert actives(cluster) == [2]
+    assert "targetReplicas" not in cluster.state()
+
+
+def test_a_commit_that_arrives_after_the_end_of_its_term_changes_nothing() -> None:
+    """Delivered late, behind the claim of the successor."""
+    cluster = three()
+    store = store_of(cluster.controllers[0])
+    store.play([Rule(DeliverLater(), key="*/state", nth=1), Rule(CutOff(), "another_session")])
+    cluster.move([4, 5, 6])
+    cluster.controllers[0].poll_once()  # sent
+    cluster.controllers[0].poll_once()  # to be looked up, over a connection that is cut
+    cluster.clock.advance(cluster.server.session_timeout_s * 1000)
+    cluster.run(*cluster.controllers[1:])
+    assert actives(cluster) in ([1, 2], [1, 3])  # the zombie was not asked yet
+    store.reconnect()
+    store.deliver_late()
+    assert "targetReplicas" not in cluster.state()
+
+
+def test_a_controller_that_is_cut_off_while_it_stands_by_rests_until_it_is_back() -> None:
+    """It does not ask again and again."""
+    cluster = Cluster()
+    cluster.store.disconnect()
+    cluster.run()
+    calls = len(cluster.store.calls)
+    cluster.wait(500)
+    assert len(cluster.store.calls) == calls
+    cluster.store.reconnect()
+    cluster.run()
+    assert cluster.controller.is_active
+
+
+def test_the_wall_clock_set_back_holds_up_nobody() -> None:
+    """Elections and deadlines are reckoned in time that never goes back."""
+    cluster = three()
+    cluster.clock.wall_ms -= 3_600_000
+    cluster.controllers.pop(0).close()
+    cluster.run()
+    assert len(actives(cluster)) == 1
+
+
+def test_word_of_the_end_of_an_older_session_does_not_end_the_term_of_a_later_one() -> None:
+    """The loop may have learned of it from its commit, and lead again, before the stream tells of it."""
+    cluster = cluster_of_three()
+    old = cluster.store.session.session_id
+    cluster.store.expire()
+    cluster.run()
+    epoch = cluster.controller.controller_epoch
+    loop = cluster.controller._loop  # noqa: SLF001 - as the thread that listens does
+    loop.session_event(SessionChanged(SessionState.LOST, old))
+    cluster.run()
+    assert cluster.controller.controller_epoch == epoch
+    loop.session_event(SessionChanged(SessionState.LOST, cluster.store.session.session_id))
+    assert not cluster.controller.is_active
+
+
+def test_a_defect_ends_the_term_and_not_the_controller() -> None:
+    """What a pass left half done is loaded anew; whoever waited hears NOT_CONTROLLER."""
+    cluster = cluster_of_three()
+    future = cluster.move([4, 5, 6])
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
+
+    term = cluster.controller._loop.term  # noqa: SLF001 - no input is known that does this
+    assert term is not None
+    term._publisher.publish = broken  # type: ignore[method-assign,assignment]  # noqa: SLF001
+    with pytest.raises(ZeroDivisionError):
+        cluster.run()
+    assert isinstance(future.exception(0), NotController)
+    cluster.run()
+    assert cluster.controller.is_active
+    assert cluster.state()["targetReplicas"] == [4, 5, 6]

@@ -1,0 +1,149 @@
+"""Takeover loads the whole tree; what cannot be read is a finding of that key and harms nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
+from stores.tree import read_tree
+from tests.runtime.trees import STATE, TOPIC, planted, state, works
+from tests.runtime.world import Cluster
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"version": 1, "partitions": {"0": [1, 2]}},
+        {"version": 2, "partitions": {"0": [1, 2]}, "adding_replicas": {}, "removing_replicas": {}},
+        {"version": 3, "partitions": {"0": [1, 2]}, "topic_id": "PRYaAtTcQq2kVkcWFTT9Ew", "adding_replicas": {}},
+    ],
+)
+def test_topic_keys_of_every_version_are_read_and_get_an_id(value: dict[str, Any]) -> None:
+    """An id that is there is kept; v3 is written."""
+    cluster = planted({TOPIC: value, STATE: state(1, [1, 2])})
+    found = cluster.get(TOPIC)
+    assert found["version"] == (3 if "topic_id" not in value else value["version"])
+    assert found["topic_id"] == value.get("topic_id", found["topic_id"])
+    assert len(found["topic_id"]) == 22
+    assert works(cluster, "t")
+
+
+@pytest.mark.checklist(112)
+def test_a_move_of_kafkas_own_becomes_ours_and_goes_on() -> None:
+    """adding_replicas and removing_replicas: T = replicas minus removing, R = the rest and what is in sync."""
+    key = {
+        "version": 2,
+        "partitions": {"0": [4, 3, 1, 2]},
+        "adding_replicas": {"0": [4, 3]},
+        "removing_replicas": {"0": [1]},
+    }
+    cluster = planted({TOPIC: key, STATE: state(1, [1, 2, 3])}, 1, 2, 3, 4)
+    partition = cluster.partition()
+    assert partition.move is not None
+    assert (partition.replicas, partition.move.target, partition.move.origin) == ((1, 2, 3), (4, 3, 2), (1, 2))
+    assert cluster.get(TOPIC)["adding_replicas"] == {}
+    assert cluster.state()["targetReplicas"] == [4, 3, 2]
+    cluster.done(cluster.isr([1, 2, 3, 4]))
+    assert cluster.get(TOPIC)["partitions"] == {"0": [4, 3, 2]}
+
+
+@pytest.mark.checklist(112, 113)
+def test_a_move_is_taken_up_with_what_it_must_remember_and_everybody_is_told() -> None:
+    """R grows by T and I, whatever the topic key says; origin, start and deadline are the state key's."""
+    memory = {"origin": [1, 2], "started_ms": 5, "deadline_ms": 2**50}
+    key = {"version": 1, "partitions": {"0": [1, 2]}}
+    value = state(1, [1, 2, 3], targetReplicas=[3, 2, 4], reassignment=memory, x=1)
+    cluster = planted({TOPIC: key, STATE: value}, 1, 2, 3, 4)
+    partition = cluster.partition()
+    assert partition.move is not None
+    assert (partition.replicas, partition.move.origin, partition.move.started_ms) == ((1, 2, 3), (1, 2), 5)
+    told = [p for b in (1, 2, 3, 4) for p in cluster.host.to(b, LeaderAndIsrRequest)[0].partitions if p.topic == "t"]
+    assert [p.target_replicas for p in told] == [(3, 2, 4)] * 4
+    cluster.done(cluster.isr([1, 2, 3, 4]))
+    assert (cluster.state()["isr"], cluster.state()["x"]) == ([2, 3, 4], 1)
+    assert cluster.host.to(1, StopReplicaRequest)[0].partitions[0].partition == 0
+
+
+@pytest.mark.checklist(114)
+def test_r_equal_to_t_with_t_still_set_is_finished() -> None:
+    """The seed's order of writes leaves this behind after a crash; the old replicas are in the origin."""
+    memory = {"origin": [1, 2], "started_ms": 5}
+    key = {"version": 1, "partitions": {"0": [3, 2]}}
+    cluster = planted({TOPIC: key, STATE: state(2, [1, 2, 3], targetReplicas=[3, 2], reassignment=memory)})
+    assert "targetReplicas" not in cluster.state()
+    assert cluster.state()["isr"] == [2, 3]
+    assert cluster.host.to(1, StopReplicaRequest)
+
+
+def test_a_topic_without_state_keys_is_finished() -> None:
+    """First live replica of R leads, I = the live ones, epoch 0; none alive: no state key yet."""
+    cluster = planted({TOPIC: {"version": 1, "partitions": {"0": [9, 2, 1], "1": [8, 9]}}})
+    assert (cluster.state()["leader"], cluster.state()["isr"], cluster.state()["leader_epoch"]) == (2, [2, 1], 0)
+    assert cluster.get(f"{TOPIC}/partitions/1/state") is None
+    cluster.join(8)
+    assert cluster.state("t", 1)["leader"] == 8
+
+
+def test_members_of_the_isr_outside_r_join_r() -> None:
+    """Somebody else's writer left them there."""
+    cluster = planted({TOPIC: {"version": 1, "partitions": {"0": [1, 2]}}, STATE: state(1, [1, 2, 3])})
+    assert cluster.get(TOPIC)["partitions"] == {"0": [1, 2, 3]}
+
+
+def test_brokers_that_died_while_nobody_looked_are_dead_and_those_that_bounced_died_first() -> None:
+    """The last admitted epoch stands in /kedge/brokers; one that cannot be read counts as another one."""
+    for admitted in (b'{"broker_epoch":77}', b"{broken"):
+        key = {"version": 1, "partitions": {"0": [1, 2, 9]}}
+        cluster = planted({TOPIC: key, STATE: state(1, [1, 2, 9]), "/kedge/brokers/1": admitted})
+        assert cluster.state()["isr"] == [2]
+        assert cluster.state()["leader"] == 2
+        assert cluster.controller.describe().live_brokers == (1, 2, 3)
+        assert cluster.get("/kedge/brokers/1") == {"broker_epoch": cluster.epoch(1)}
+
+
+def test_intents_of_a_former_term_are_told_again_and_void_ones_dropped() -> None:
+    """Void: its broker is a member of the partition again."""
+    cluster = Cluster()
+    cluster.join(1, 2, 3)
+    cluster.create("t", (1, 2))
+    topic_id = cluster.get(TOPIC)["topic_id"]
+    cluster.controllers.pop().close()
+    one = {"topic": "t", "topic_id": topic_id, "partition": 0, "leader_epoch": 0}
+    cluster.put("/admin/replica_deletions/3/900", {"version": 1, "replicas": [one]})
+    cluster.put("/admin/replica_deletions/1/901", {"version": 1, "replicas": [one]})
+    cluster.host.told.clear()
+    cluster.another(2)
+    cluster.run()
+    assert len(cluster.host.to(3, StopReplicaRequest)) == 1
+    assert cluster.host.to(1, StopReplicaRequest) == []
+    assert cluster.keys("/admin/replica_deletions") == {}
+
+
+@pytest.mark.parametrize("name", ["kafka_3_9_tree_idle.json", "kafka_3_9_tree_moving.json"])
+def test_the_tree_of_a_real_kafka_is_taken_over_above_its_epoch(shared_data: Path, name: str) -> None:
+    """Every topic and partition, no finding; running moves continue with what Kafka knew, unknown fields are kept."""
+    tree = read_tree(shared_data / name)
+    cluster = Cluster(start=False)
+    cluster.server.plant(tree)
+    ids = sorted(int(e.key.rpartition("/")[2]) for e in tree if e.key.startswith("/brokers/ids/"))
+    cluster.join(*ids)
+    epoch = int(cluster.keys()["/controller_epoch"])
+    topics = {e.key for e in tree if e.key.count("/") == 3 and e.key.startswith("/brokers/topics/") and e.value}
+    states = {e.key for e in tree if e.key.endswith("/state")}
+    moving = {k for k in topics if cluster.get(k).get("adding_replicas") or cluster.get(k).get("removing_replicas")}
+    cluster.another(1)
+    cluster.run()
+    described = cluster.controller.describe()
+    assert described.controller_epoch == epoch + 1
+    assert (described.topics, described.partitions, described.findings) == (len(topics), len(states), {})
+    listing = cluster.done(cluster.controller.admin.list_partition_reassignments())
+    assert len(listing) == (4 if "moving" in name else 0)
+    assert {tp.topic for tp in listing} == {key.rpartition("/")[2] for key in moving}
+    for tp, move in listing.items():
+        for broker in [b for b in move.target_replicas if b not in cluster.state(tp.topic, tp.partition)["isr"]]:
+            cluster.done(cluster.isr([*cluster.state(tp.topic, tp.partition)["isr"], broker], tp.topic, tp.partition))
+        assert cluster.partition(tp.topic, tp.partition).replicas == move.target_replicas
+    assert cluster.controller.describe().reassigning_partitions == 0

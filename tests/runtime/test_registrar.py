@@ -1,0 +1,164 @@
+"""Own brokers are registered in sessions of their own, and stay registered."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller import BrokerRegistration, Endpoint, Settings
+from controller.model.errors import DuplicateBrokerRegistration, StaleBrokerEpoch
+from controller.runtime.registrar import Registrar
+from stores import MemoryStore
+from stores.base import Closed, Unavailable
+from stores.faults import FailBefore, FaultStore, LoseReply, Rule
+from stores.memory import MemoryServer
+from tests.runtime.world import Cluster, HandClock
+
+NINE = BrokerRegistration(9, host="nine", port=9)
+
+
+def registrar(server: MemoryServer, store: FaultStore | None = None) -> Registrar:
+    return Registrar(store or MemoryStore(server), HandClock(), 5, 1.0)
+
+
+def test_a_stand_by_registers_brokers_which_outlive_the_active_controller() -> None:
+    """The end of a controller is not the end of its brokers, unless it closes."""
+    cluster = Cluster()
+    cluster.run()
+    stand_by = cluster.another(2)
+    epoch = stand_by.register_broker(NINE)
+    cluster.run()
+    assert cluster.controllers[0].describe().live_brokers == (9,)
+    assert stand_by.broker_epoch(9) == epoch == cluster.epoch(9)
+    cluster.controllers.pop(0).close()
+    cluster.run()
+    assert stand_by.describe().live_brokers == (9,)
+    stand_by.close()
+    assert cluster.other.get("/brokers/ids/9", timeout_s=1) is None
+
+
+def test_registering_again_keeps_the_epoch() -> None:
+    """Other endpoints, another rack: no election follows."""
+    own = registrar(MemoryServer())
+    first = own.register(NINE)
+    assert own.register(BrokerRegistration(9, host="nine", port=9, rack="b")) == first
+
+
+def test_an_id_that_is_alive_elsewhere_is_refused() -> None:
+    """And stays as it is."""
+    server = MemoryServer()
+    registrar(server).register(NINE)
+    with pytest.raises(DuplicateBrokerRegistration, match="9"):
+        registrar(server).register(BrokerRegistration(9, host="other", port=9))
+    assert len(server.sessions) == 3  # the refused one left none behind
+
+
+def test_a_leftover_of_the_same_hosts_earlier_session_is_replaced() -> None:
+    """A broker restarted within the session time need not wait for the end of its former self."""
+    server = MemoryServer()
+    first = registrar(server).register(NINE)
+    assert registrar(server).register(NINE) > first
+
+
+def test_a_key_that_holds_nonsense_is_nobodys_leftover() -> None:
+    """It is refused, not overwritten."""
+    cluster = Cluster()
+    cluster.put("/brokers/ids/9", b"{")
+    with pytest.raises(DuplicateBrokerRegistration):
+        cluster.controller.register_broker(NINE)
+
+
+def test_a_broker_whose_session_was_lost_is_registered_again_under_a_new_epoch() -> None:
+    """By itself; a death lies between."""
+    cluster = Cluster()
+    cluster.join(1, 2)
+    epoch = cluster.controller.register_broker(NINE)
+    cluster.create("t", (9, 1))
+    cluster.server.expire(cluster.other.get("/brokers/ids/9", timeout_s=1).owner)  # type: ignore[union-attr,arg-type]
+    cluster.run()
+    again = cluster.controller.broker_epoch(9)
+    assert again is not None
+    assert again > epoch
+    assert cluster.epoch(9) == again
+    assert cluster.state()["leader"] == 1
+    assert cluster.get("/kedge/brokers/9") == {"broker_epoch": again}
+
+
+def test_what_cannot_be_registered_again_is_a_finding_and_tried_on() -> None:
+    """Somebody else took the id meanwhile."""
+    cluster = Cluster()
+    cluster.controller.register_broker(NINE)
+    owner = cluster.other.get("/brokers/ids/9", timeout_s=1).owner  # type: ignore[union-attr]
+    cluster.server.expire(owner)  # type: ignore[arg-type]
+    thief = registrar(cluster.server)
+    thief.register(BrokerRegistration(9, host="thief", port=1))
+    cluster.run()
+    assert "/brokers/ids/9" in cluster.findings()
+    thief.close()
+    cluster.run()
+    assert cluster.findings() == {}
+    assert cluster.controller.broker_epoch(9) == cluster.epoch(9)
+
+
+def test_only_the_last_epoch_can_be_unregistered() -> None:
+    """Another epoch, another broker: StaleBrokerEpoch."""
+    cluster = Cluster()
+    epoch = cluster.controller.register_broker(NINE)
+    for broker_id, stale in ((9, epoch + 1), (8, epoch)):
+        with pytest.raises(StaleBrokerEpoch):
+            cluster.controller.unregister_broker(broker_id, stale)
+    cluster.controller.unregister_broker(9, epoch)
+    assert cluster.other.get("/brokers/ids/9", timeout_s=1) is None
+    assert cluster.controller.broker_epoch(9) is None
+
+
+def test_a_store_that_cannot_be_reached_registers_nothing() -> None:
+    """The call may be repeated; a reply that is lost leaves no key behind either."""
+    server = MemoryServer()
+    store = FaultStore(MemoryStore(server))
+    own = registrar(server, store)
+    for fault in (FailBefore(), LoseReply()):
+        store.play([Rule(fault, key="/brokers/ids/9", nth=1)])
+        with pytest.raises((Unavailable, TimeoutError)):
+            own.register(NINE)
+        assert own.epoch_of(9) is None
+        assert MemoryStore(server).get("/brokers/ids/9", timeout_s=1) is None
+    assert own.register(NINE) > 0
+
+
+@pytest.mark.parametrize(
+    "said, error",
+    [
+        ({"port": -1}, ValueError),
+        ({"endpoints": ("PLAINTEXT://h:1",)}, TypeError),
+        ({"endpoints": (Endpoint("A", "h", 10**6),)}, ValueError),
+        ({"leader_and_isr_version": "3"}, ValueError),
+    ],
+)
+def test_a_registration_that_nobody_could_read_is_refused_at_once(said: dict[str, object], error: type) -> None:
+    """It would be a broker that never comes."""
+    cluster = Cluster()
+    before = cluster.keys()
+    with pytest.raises(error):
+        cluster.controller.register_broker(BrokerRegistration(9, **said))  # type: ignore[arg-type]
+    assert cluster.keys() == before
+
+
+@pytest.mark.checklist(135)
+def test_the_version_of_the_registration_is_a_setting_and_the_rack_begins_with_v3() -> None:
+    """For rolling upgrades; a version that is none is refused."""
+    for version, rack in ((2, None), (3, "r")):
+        cluster = Cluster(settings=Settings(registration_version=version))
+        cluster.controller.register_broker(BrokerRegistration(9, rack="r"))
+        found = cluster.get("/brokers/ids/9")
+        assert (found["version"], found.get("rack")) == (version, rack)
+    cluster = Cluster(settings=Settings(registration_version=7))
+    with pytest.raises(ValueError, match="registration_version"):
+        cluster.controller.register_broker(NINE)
+
+
+def test_after_close_nobody_is_registered() -> None:
+    """Neither through the controller nor through what is left of it."""
+    own = registrar(MemoryServer())
+    own.close()
+    with pytest.raises(Closed):
+        own.register(NINE)

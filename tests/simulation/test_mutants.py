@@ -1,0 +1,260 @@
+"""Controllers that are broken on purpose: each one must be caught, or the simulation proves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+
+from controller.model import records as r
+from controller.rig import InvariantBroken, NotInTime, Rig
+from controller.rig.explore import run_seed
+from controller.rules import isr, leader_election, progress, reassignment
+from controller.runtime import requests
+from controller.runtime.dispatcher import Dispatcher
+from controller.runtime.loader import Loader
+from controller.runtime.term import Term
+from stores.base import ABSENT, PRESENT, Check, Put
+from stores.recipes import EPOCH_KEY, TOKEN_KEY, Fence, Token
+from tests.simulation.clusters import AFTER, ORDERS, asked, leading, orders, settle
+
+Patch = pytest.MonkeyPatch
+
+
+def _move_half_way(rig: Rig) -> None:
+    rig.pause_broker(6)
+    rig.reassign({ORDERS: AFTER})
+    rig.run(500)
+    rig.heal()
+    rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+    settle(rig)
+
+
+def _everywhere(patch: Patch, name: str, mutant: Any) -> None:
+    """A rule that several modules imported."""
+    for module in (progress, isr, leader_election, reassignment):
+        if hasattr(module, name):
+            patch.setattr(module, name, mutant)
+
+
+def completes_early(patch: Patch) -> None:
+    """Complete as soon as one member of T is in sync."""
+    right = progress.settle
+
+    def settle_early(view: Any, partition: Any) -> Any:
+        records, partition = right(view, partition)
+        if partition.move is None:
+            return records, partition
+        able = [b for b in partition.move.target if b in partition.isr]
+        if not able:
+            return records, partition
+        done, partition = progress._complete(view, partition, partition.move.target, able[0])  # noqa: SLF001
+        return records + done, partition
+
+    _everywhere(patch, "settle", settle_early)
+
+
+def sends_before_the_commit(patch: Patch) -> None:
+    """What is decided goes out while the store has not heard of it."""
+    right = Term._go_on  # noqa: SLF001
+
+    def send_first(self: Term) -> None:
+        self._publisher._tell_brokers(self.state.batch.records())  # noqa: SLF001
+        self.dispatcher.send()
+        right(self)
+
+    patch.setattr(Term, "_go_on", send_first)
+
+
+def forgets_intents(patch: Patch) -> None:
+    """Removed replicas are told to nobody."""
+    _everywhere(patch, "intend_deletion", lambda *_: [])
+
+
+def loads_no_intents(patch: Patch) -> None:
+    """A takeover does not look for open deletions."""
+    patch.setattr(Loader, "_load_intents", lambda _: None)
+
+
+def has_no_fence(patch: Patch) -> None:
+    """Commits go through whoever was elected meanwhile."""
+
+    def ops(self: Fence, nonce: str) -> tuple[Check, Put]:
+        token = Token(self.term.controller_epoch, self.next_seq, nonce)
+        expect = ABSENT if self.token is None else PRESENT
+        return (Check(EPOCH_KEY, PRESENT), Put(TOKEN_KEY, token.encode(), expect))
+
+    patch.setattr(Fence, "ops", ops)
+
+
+def elects_outside_the_isr(patch: Patch) -> None:
+    """Unclean election, whether it is allowed or not."""
+    patch.setattr(leader_election, "is_unclean_allowed", lambda *_: True)
+
+
+def keeps_the_leader_epoch(patch: Patch) -> None:
+    """Another leader under the same epoch."""
+    right = leader_election.elect_offline
+
+    def elect(view: Any, partition: Any, *, unclean: bool) -> Any:
+        after = right(view, partition, unclean=unclean)
+        return after and attrs.evolve(after, leader_epoch=partition.leader_epoch)
+
+    patch.setattr(leader_election, "elect_offline", elect)
+
+
+def deletes_what_stays(patch: Patch) -> None:
+    """A cancel deletes every replica that lags, also the original ones."""
+    right = progress.intend_deletion
+
+    def intend(view: Any, partition: Any, brokers: Any) -> Any:
+        return right(view, partition, [*brokers, *(b for b in partition.replicas if b != partition.leader)])
+
+    patch.setattr(reassignment, "intend_deletion", intend)
+
+
+def tells_nobody_after_a_takeover(patch: Patch) -> None:
+    """What was committed and never sent is forgotten."""
+    right = Term._begin  # noqa: SLF001
+
+    def begin(self: Term, events: Any) -> None:
+        right(self, events)
+        for lane in self.dispatcher._lanes.values():  # noqa: SLF001
+            lane.full = lane.metadata_full = lane.peers = False
+            lane.intents.clear()
+
+    patch.setattr(Term, "_begin", begin)
+
+
+def believes_every_isr(patch: Patch) -> None:
+    """An isr is taken from a leader of any epoch."""
+    patch.setattr(isr, "_check_epochs", lambda *_: None)
+
+
+def shrinks_t(patch: Patch) -> None:
+    """T loses who joined."""
+    right = progress.settle
+
+    def settle_and_shrink(view: Any, partition: Any) -> Any:
+        records, partition = right(view, partition)
+        move = partition.move
+        if move is not None and any(b in partition.isr for b in move.target):
+            left = tuple(b for b in move.target if b not in partition.isr)
+            after = attrs.evolve(partition, move=attrs.evolve(move, target=left))
+            return [*records, r.TargetReplaced(partition, after)], after
+        return records, partition
+
+    _everywhere(patch, "settle", settle_and_shrink)
+
+
+def sends_half(patch: Patch) -> None:
+    """A leader is not told of the members that the move adds."""
+    patch.setattr(requests, "_TARGETS_SINCE", 99)
+
+
+def forgets_what_failed(patch: Patch) -> None:
+    """What was not delivered is not sent again."""
+    patch.setattr(Dispatcher, "_not_delivered", lambda *_: None)
+
+
+def _zombie(rig: Rig) -> None:
+    zombie = leading(rig)
+    rig.pause_controller(zombie.node_id)
+    rig.until(lambda: rig.active is not None, what="the other is active")
+    rig.run(100)
+    rig.resume_controller(zombie.node_id, deaf_ms=300)
+    asked(zombie, AFTER)
+    rig.run(200)
+
+
+def _last_of_the_isr_dies(rig: Rig) -> None:
+    for broker in (2, 3):
+        rig.kill_broker(broker)
+    rig.until(lambda: rig.partition(ORDERS).isr == (1,), what="1 is alone")
+    rig.kill_broker(1)
+    rig.restart_broker(2)
+    rig.run(300)
+
+
+def _leader_dies(rig: Rig) -> None:
+    rig.kill_broker(1)
+    rig.run(300)
+
+
+def _cancelled(rig: Rig) -> None:
+    rig.pause_broker(6)
+    rig.reassign({ORDERS: AFTER})
+    rig.reassign({ORDERS: None})
+    rig.run(200)
+    rig.heal()
+    settle(rig)
+
+
+def _intent_and_failover(rig: Rig) -> None:
+    rig.kill_broker(3)
+    rig.reassign({ORDERS: [1, 2]})
+    rig.run(100)
+    rig.kill_controller(leading(rig).node_id)
+    rig.heal()
+    settle(rig)
+
+
+def _crash_after_the_commit(rig: Rig) -> None:
+    node = leading(rig)
+    asked(node, AFTER)
+    rig.step()
+    rig.kill_controller(node.node_id)
+    rig.until(lambda: rig.active is not None, what="the other is active")
+    rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+
+
+def _unreachable(rig: Rig) -> None:
+    node = leading(rig)
+    rig.cut_off(node.node_id, from_=4)
+    rig.reassign({ORDERS: AFTER})
+    rig.run(200)
+    rig.mend(node.node_id)
+    rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+
+
+def _some_seed(rig: Rig) -> None:
+    del rig
+    for seed in range(1, 120):
+        error = run_seed(seed).error
+        if error is not None:
+            raise InvariantBroken(0, error) if "InvariantBroken" in error else NotInTime(error)
+
+
+MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Rig], None], str], ...] = (
+    (completes_early, _move_half_way, "invariant [34]"),
+    (sends_before_the_commit, _move_half_way, "invariant 9"),
+    (forgets_intents, _move_half_way, "invariant 7"),
+    (loads_no_intents, _intent_and_failover, "to be deleted|not its any more"),
+    (has_no_fence, _zombie, "invariant 5"),
+    (elects_outside_the_isr, _last_of_the_isr_dies, "invariant 1"),
+    (keeps_the_leader_epoch, _leader_dies, "invariant 5"),
+    (deletes_what_stays, _cancelled, "invariant 4"),
+    (tells_nobody_after_a_takeover, _crash_after_the_commit, "not within"),
+    (shrinks_t, _move_half_way, "invariant [34]"),
+    (sends_half, _move_half_way, "invariant 9"),
+    (forgets_what_failed, _unreachable, "not within"),
+    (believes_every_isr, _some_seed, "invariant"),
+)
+
+
+@pytest.mark.parametrize("mutant,scenario,says", MUTANTS, ids=[mutant.__name__ for mutant, _, _ in MUTANTS])
+def test_a_broken_controller_is_caught(
+    monkeypatch: Patch, mutant: Callable[[Patch], None], scenario: Callable[[Rig], None], says: str
+) -> None:
+    rig = orders(copy_rate_bytes_s=1_000_000)
+    mutant(monkeypatch)
+    with pytest.raises((InvariantBroken, NotInTime), match=says):
+        scenario(rig)
+
+
+def test_the_same_scenarios_pass_with_the_controller_as_it_is() -> None:
+    for _, scenario, _ in MUTANTS:
+        if scenario is not _some_seed:
+            scenario(orders(copy_rate_bytes_s=1_000_000))

@@ -1,0 +1,36 @@
+"""Seeded runs with requests and mishaps, healed in the end: every invariant held at every step, and all converged."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.rig.explore import run_seed
+
+FAST = range(1, 7)
+BLOCKS = [range(first, first + 25) for first in range(7, 207, 25)]
+LONG = [range(first, first + 10) for first in range(5_001, 5_041, 10)]
+
+
+def _hold(seeds: range, steps: int) -> None:
+    for seed in seeds:
+        run = run_seed(seed, steps)
+        replay = f"python -m controller.rig explore --seeds {seed} --steps {steps} --timeline"
+        assert run.error is None, f"{run.error}\nreplay: {replay}"
+
+
+@pytest.mark.checklist(112, 113)
+@pytest.mark.parametrize("seed", FAST)
+def test_a_broken_cluster_heals(seed: int) -> None:
+    _hold(range(seed, seed + 1), 300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", BLOCKS, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+def test_many_broken_clusters_heal(seeds: range) -> None:
+    _hold(seeds, 300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seeds", LONG, ids=lambda seeds: f"{seeds[0]}-{seeds[-1]}")
+def test_clusters_that_were_broken_for_long_heal(seeds: range) -> None:
+    _hold(seeds, 1_000)

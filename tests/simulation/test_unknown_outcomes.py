@@ -1,0 +1,164 @@
+"""Crashes and lost replies at every commit of a scenario: it is run once to count its commits, then once per commit and
+kind of trouble, and ends the same each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from controller.rig import Node, Rig
+from stores.faults import DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, at_commit
+from tests.simulation.clusters import AFTER, BEFORE, ORDERS, asked, leading, orders, settle
+
+Scenario = Callable[[Rig], None]
+
+
+def _ask(rig: Rig, target: tuple[int, ...] | None) -> None:
+    """Ask until it is so: whoever is asked may die before the answer."""
+
+    def is_so() -> bool:
+        partition = rig.partition(ORDERS)
+        return target in {partition.target_replicas, partition.replicas if partition.move is None else ()}
+
+    while not is_so():
+        future = asked(leading(rig), target)
+        for _ in range(500):
+            if future.done() or is_so():
+                break
+            rig.step()
+
+
+def move(rig: Rig) -> None:
+    _ask(rig, AFTER)
+
+
+def override(rig: Rig) -> None:
+    rig.pause_broker(6)
+    _ask(rig, AFTER)
+    rig.run(100)
+    _ask(rig, (1, 2, 5))
+    rig.resume_broker(6)
+
+
+def cancel(rig: Rig) -> None:
+    rig.pause_broker(6)
+    _ask(rig, AFTER)
+    rig.run(100)
+    asked(leading(rig), None)
+    rig.run(200)
+    rig.resume_broker(6)
+
+
+def shrink(rig: Rig) -> None:
+    _ask(rig, (2,))
+
+
+def grow(rig: Rig) -> None:
+    _ask(rig, (1, 2, 3, 4))
+
+
+def reorder(rig: Rig) -> None:
+    _ask(rig, (3, 1, 2))
+
+
+def broker_returns_with_an_open_intent(rig: Rig) -> None:
+    rig.kill_broker(3)
+    _ask(rig, (1, 2))
+    rig.run(100)
+    rig.restart_broker(3)
+
+
+SCENARIOS: tuple[tuple[Scenario, frozenset[tuple[int, ...]]], ...] = (
+    (move, frozenset({AFTER})),
+    (override, frozenset({(1, 2, 5)})),
+    (cancel, frozenset({(*BEFORE, 4, 5), (*BEFORE, 5, 4), (*BEFORE, 4), BEFORE, AFTER})),
+    (shrink, frozenset({(2,)})),
+    (grow, frozenset({(1, 2, 3, 4)})),
+    (reorder, frozenset({(3, 1, 2)})),
+    (broker_returns_with_an_open_intent, frozenset({(1, 2)})),
+)
+
+
+def _commits(rig: Rig) -> int:
+    node = leading(rig)
+    assert node.process is not None
+    return node.process.store.commits
+
+
+def _count(scenario: Scenario) -> tuple[int, int]:
+    """The numbers of its first and its last commit."""
+    rig = orders(records=50)
+    first = _commits(rig) + 1
+    scenario(rig)
+    settle(rig)
+    return first, _commits(rig)
+
+
+def _check(rig: Rig, ends: frozenset[tuple[int, ...]]) -> None:
+    rig.heal()
+    settle(rig)
+    assert rig.partition(ORDERS).replicas in ends
+
+
+LOSSES: dict[str, tuple[Fault, ...]] = {
+    "not sent": (FailBefore(),),
+    "applied, reply lost": (LoseReply(),),
+    "request lost": (LoseRequest(),),
+    "arrives after the next": (DeliverLater(1),),
+    "arrives at the end": (DeliverLater(),),
+}
+
+
+@pytest.mark.checklist(113)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("scenario,ends", SCENARIOS, ids=lambda given: getattr(given, "__name__", ""))
+def test_no_lost_commit_changes_where_it_ends(scenario: Scenario, ends: frozenset[tuple[int, ...]], loss: str) -> None:
+    first, last = _count(scenario)
+    for number in range(first, last + 1):
+        rig = orders(records=50)
+        rig.plan_store_faults(leading(rig).node_id, at_commit(number - first + 1, *LOSSES[loss]))
+        scenario(rig)
+        _check(rig, ends)
+
+
+CRASHES = ("before it is sent", "applied, reply lost", "acknowledged, nothing sent", "half of the sends")
+
+
+@pytest.mark.checklist(112, 113)
+@pytest.mark.slow
+@pytest.mark.parametrize("crash", CRASHES)
+@pytest.mark.parametrize("scenario,ends", SCENARIOS, ids=lambda given: getattr(given, "__name__", ""))
+def test_no_crash_changes_where_it_ends(scenario: Scenario, ends: frozenset[tuple[int, ...]], crash: str) -> None:
+    first, last = _count(scenario)
+    for number in range(first, last + 1):
+        rig = orders(records=50)
+        node = leading(rig)
+        _crash_at(rig, node, number - first + 1, crash)
+        scenario(rig)
+        _check(rig, ends)
+
+
+def _crash_at(rig: Rig, node: Node, nth: int, crash: str) -> None:
+    """The node dies at its `nth` commit from now."""
+    fault: dict[str, Fault] = {"before it is sent": FailBefore(), "applied, reply lost": LoseReply()}
+    if crash in fault:
+        rig.plan_store_faults(node.node_id, at_commit(nth, fault[crash]))
+    if crash == "half of the sends":
+        for broker in (1, 3, 5):
+            rig.cut_off(node.node_id, from_=broker)
+    assert node.process is not None
+    process, dies_at = node.process, node.process.store.commits + nth
+    step, steps_left = rig.step, 1 if crash == "half of the sends" else 0
+
+    def step_and_crash() -> bool:
+        nonlocal steps_left
+        moved = step()
+        if node.process is process and process.store.commits >= dies_at:
+            if steps_left == 0:
+                rig.kill_controller(node.node_id)
+                rig.network.mend(node.node_id)
+            steps_left -= 1
+        return moved
+
+    rig.step = step_and_crash  # type: ignore[method-assign]
