@@ -12,7 +12,7 @@ from controller.codec import keys, partition_state, small
 from controller.codec import topic as topic_codec
 from controller.codec.text import parse
 from controller.model.values import DeleteIntent, Partition, Replicas, Topic, TopicPartition
-from controller.rig.server import Committed, RecordingServer
+from controller.rig.server import FOREIGN, Committed, RecordingServer
 from controller.rig.timeline import Timeline
 from stores.base import Delete, Put
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
@@ -52,6 +52,7 @@ class CommittedTree:
         self.controller_epoch = 0
         self.token: Token | None = None
         self.epoch_ends: dict[int, int] = {}
+        self.foreign: set[TopicPartition] = set()  # whose state key somebody else wrote last
         self._states: dict[TopicPartition, tuple[bytes, int]] = {}
 
     def load(self, server: RecordingServer) -> None:
@@ -80,7 +81,7 @@ class CommittedTree:
         touched: dict[TopicPartition, None] = {}
         for op in commit.ops:
             if isinstance(op, Put):
-                self._put(op, touched, commit.revision)
+                self._put(op, touched, commit)
             elif isinstance(op, Delete):
                 self.intents.pop(op.key, None)
                 self.configs.pop(op.key, None)
@@ -90,14 +91,15 @@ class CommittedTree:
         self._timeline.say(commit.sender, f"commits {commit.revision}: {said} {' '.join(others)}".rstrip())
         return [change for change in changes if change is not None]
 
-    def _put(self, op: Put, touched: dict[TopicPartition, None], revision: int) -> None:
+    def _put(self, op: Put, touched: dict[TopicPartition, None], commit: Committed) -> None:
         if keys.partition_of(op.key) is not None:
             tp = TopicPartition(*_of(op.key))
             known = self._states.get(tp)
             self._states[tp] = (op.value, 0 if known is None else known[1] + 1)
             touched[tp] = None
+            (self.foreign.add if commit.sender == FOREIGN else self.foreign.discard)(tp)
             return
-        self._take(op.key, op.value, revision)
+        self._take(op.key, op.value, commit.revision)
         name = keys.topic_of(op.key)
         if name is not None:
             touched.update((TopicPartition(name, p), None) for p in range(len(self.topics[name].assignments)))

@@ -8,10 +8,11 @@ from __future__ import annotations
 import random
 import traceback
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
+from controller.model.values import Settings
 from controller.rig.rig import Rig
 from controller.rig.trouble import TROUBLE
 from controller.rig.workload import WORKLOAD, Deed
@@ -42,14 +43,26 @@ def build(seed: int) -> World:
         seed,
         brokers=brokers,
         controllers=size.randint(2, 3),
-        versioning=size.choice(("global", "per_key")),
         session_timeout_ms=1_000,
         lag_max_ms=300,
         copy_rate_bytes_s=size.choice((20_000, 100_000, 1_000_000)),
         record_bytes=100,
+        store=_store(size),
+        settings=Settings(
+            commit_decisions_max=size.choice((1, 3, 1_000)), topic_rewrite_interval_ms=size.choice((50, 1_000))
+        ),
     )
     rig.polls_in_order = False
     return World(rig, trouble=size.choice((0.02, 0.06, 0.15)), work=size.choice((0.05, 0.15, 0.4)))
+
+
+def _store(size: random.Random) -> dict[str, Any]:
+    """Versions counted in either way; sometimes commits of few keys only, and streams that overflow."""
+    return {
+        "versioning": size.choice(("global", "per_key")),
+        "commit_ops_max": size.choice((10, 10_000)),
+        "queue_events_max": size.choice((4, 1_024)),
+    }
 
 
 def run_seed(seed: int, steps: int = STEPS) -> Run:

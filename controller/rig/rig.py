@@ -41,7 +41,7 @@ class Rig(Waits, Mishaps):
     nodes, with the ids 101, 102, ...; one of them gets active. `tree`: what the store begins with, entries of
     `stores.tree` or a MemoryServer whose keys are copied; the replicas that it names hold `tree_records` records each
     if they are in sync, and nothing if they are not.
-    `tick_ms`: how long a step is. `copy_rate_bytes_s`: into each broker, None = at once. `lag_max_ms`: how long a
+    `store`: options of the MemoryServer. `tick_ms`: how long a step is. `copy_rate_bytes_s`: into each broker, None = at once. `lag_max_ms`: how long a
     follower may be behind before its leader takes it out of the isr. `check`: hold every commit and every callback
     against the invariants, and raise InvariantBroken.
     """
@@ -60,7 +60,7 @@ class Rig(Waits, Mishaps):
         session_timeout_ms: int = 6_000,
         lag_max_ms: int = 2_000,
         copy_rate_bytes_s: int | None = None,
-        versioning: str = "global",
+        store: Mapping[str, Any] | None = None,
         journal: Callable[[int], Any] | None = None,
         check: bool = True,
     ) -> None:
@@ -72,7 +72,7 @@ class Rig(Waits, Mishaps):
         self.settings = settings or Settings()
         self.timeline = Timeline(self.clock)
         self.server = RecordingServer(
-            versioning=versioning, session_timeout_s=session_timeout_ms / 1000, clock=self.clock.monotonic_s
+            **{**(store or {}), "session_timeout_s": session_timeout_ms / 1000, "clock": self.clock.monotonic_s}
         )
         self.asked_targets: dict[TopicPartition, set[tuple[int, ...]]] = {}
         self.unclean_asked: set[TopicPartition] = set()

@@ -9,11 +9,13 @@ import random
 from collections.abc import Iterable
 from typing import Final
 
+from controller.codec import keys
 from controller.rig.broker import Life
 from controller.rig.network import CallbackFaults
 from controller.rig.node import State
 from controller.rig.workload import Deed
 from controller.rig.world import World
+from stores.base import Put, Version
 from stores.faults import (
     Call,
     DeliverLater,
@@ -26,6 +28,7 @@ from stores.faults import (
     LoseRequest,
     Rule,
 )
+from stores.memory import MemoryStore
 
 
 def _node(world: World) -> int:
@@ -86,8 +89,8 @@ def expire_session(world: World) -> str:
 
 
 def jump(world: World) -> str:
-    """One wall clock is wrong by seconds."""
-    node, ms = world.rig.nodes[_node(world)], world.between(-5_000, 5_000)
+    """One wall clock is wrong, by seconds or by an hour."""
+    node, ms = world.rig.nodes[_node(world)], world.between(-5_000, 5_000) * world.pick((1, 1_000))
     node.clock.jump(ms)
     return f"the clock of controller {node.node_id} jumps by {ms} ms"
 
@@ -198,6 +201,19 @@ def expire_broker(world: World) -> str:
     return f"the session of broker {broker} ends"
 
 
+def foreign_write(world: World) -> str:
+    """Somebody else writes a key of ours, with what stood there: a Conflict for the next commit of it."""
+    held = [key for key in sorted(world.rig.server.table.rows) if key.startswith(keys.TOPICS)]
+    if not held:
+        return "nobody else writes anything"
+    key = world.pick(held)
+    row = world.rig.server.table.rows[key]
+    other = MemoryStore(world.rig.server)
+    other.commit([Put(key, row[0], Version(row[1]))], timeout_s=1)
+    other.close()
+    return f"somebody else writes {key}"
+
+
 TROUBLE: Final[tuple[tuple[int, Deed], ...]] = (
     (3, kill_controller),
     (4, pause_controller),
@@ -215,5 +231,6 @@ TROUBLE: Final[tuple[tuple[int, Deed], ...]] = (
     (3, bounce_broker),
     (5, pause_broker),
     (2, expire_broker),
+    (3, foreign_write),
 )
 """How often, in proportion, and what."""

