@@ -239,7 +239,7 @@ class StateKeyRead(Event):
 class TopicKeyRead(Event):
     """A topic's key was read, since somebody else wrote it. `found` None: it is absent (version 0), or `problem` says
     why it cannot be read. `partitions` and `versions`: all that the store has of the topic; `state_problems`: why state
-    keys of partitions cannot be read."""
+    keys of partitions cannot be read; `id_is_new`: the key has no topic_id, `found` has one that was drawn for it."""
 
     name: str
     found: Topic | None
@@ -249,3 +249,4 @@ class TopicKeyRead(Event):
     kafka_moves: tuple[KafkaMoveFound, ...]
     problem: str | None
     state_problems: Mapping[int, str]
+    id_is_new: bool = False

@@ -174,6 +174,14 @@ class IntentDropped(Record):
 
 
 @attrs.frozen(weakref_slot=False)
+class IntentsKeyEmptied(Record):
+    """Nothing in a key of intents is open (any more): it goes. Not in the journal."""
+
+    broker: int
+    seq: int
+
+
+@attrs.frozen(weakref_slot=False)
 class KeysRewritten(Record):
     """A topic's key is written again, with the R that grew since."""
 

@@ -69,6 +69,9 @@ class ClusterView(Protocol):
 
     def open_intent(self, broker: int, topic_id: str, partition: int) -> DeleteIntent | None: ...
 
+    def empty_intent_keys(self, broker: int) -> Iterable[int]:
+        """The seq of every key of intents of `broker` in which nothing is open."""
+
     def colliding_topic(self, name: str) -> str | None:
         """Another topic whose name differs from `name` only in '.' against '_'."""
 

@@ -41,9 +41,10 @@ class Rig(Waits, Mishaps):
     nodes, with the ids 101, 102, ...; one of them gets active. `tree`: what the store begins with, entries of
     `stores.tree` or a MemoryServer whose keys are copied; the replicas that it names hold `tree_records` records each
     if they are in sync, and nothing if they are not.
-    `store`: options of the MemoryServer. `tick_ms`: how long a step is. `copy_rate_bytes_s`: into each broker, None = at once. `lag_max_ms`: how long a
-    follower may be behind before its leader takes it out of the isr. `check`: hold every commit and every callback
-    against the invariants, and raise InvariantBroken.
+    `store`: options of the MemoryServer. `tick_ms`: how long a step is. `copy_rate_bytes_s`: into each broker, None =
+    at once. `lag_max_ms`: how long a follower may be behind before its leader takes it out of the isr. `journal`: makes
+    the journal of a node, by its id. `check`: hold every commit and every callback against the invariants, and raise
+    InvariantBroken.
     """
 
     def __init__(

@@ -24,6 +24,7 @@ from controller.model.records import (
     BadKey,
     ForeignChange,
     IntentDropped,
+    IntentsKeyEmptied,
     KeysRewritten,
     KeyVersionFound,
     PartitionsAdded,
@@ -86,7 +87,8 @@ def topic_key_due(view: ClusterView, event: TopicKeyDue) -> Decision:
 
 
 def intents_due(view: ClusterView, event: IntentsDue) -> Decision:
-    """Intents are dropped that became void: their broker is a member of the partition again."""
+    """Intents are dropped that became void, since their broker is a member of the partition again; keys go in which
+    nothing is open, since a later key named the same replicas."""
     dropped: list[Record] = []
     for intent in view.open_intents(event.broker):
         partition = view.partition(intent.topic, intent.partition)
@@ -95,7 +97,8 @@ def intents_due(view: ClusterView, event: IntentsDue) -> Decision:
             continue
         if event.broker in partition.members and not partition.is_offline:
             dropped.append(IntentDropped(intent, "member again"))
-    return Decision(tuple(dropped))
+    emptied = (IntentsKeyEmptied(event.broker, seq) for seq in view.empty_intent_keys(event.broker))
+    return Decision((*dropped, *emptied))
 
 
 def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
@@ -182,8 +185,10 @@ def _unknown_topic(event: TopicKeyRead, was_unreadable: str | None) -> Decision:
     topic = event.found
     follow = follow_up(event.now_ms, topic, event.partitions)
     found = TopicFound(topic, event.partitions, event.configs, event.versions)
+    # The id that the runtime gave to a topic of an older Kafka is written at once: intents are known by it.
+    rewritten = (KeysRewritten(event.name),) if event.id_is_new else ()
     broken = (BadKey(event.name, partition, problem) for partition, problem in event.state_problems.items())
-    return Decision((*mended, found, *broken), expand=(*event.kafka_moves, *follow))
+    return Decision((*mended, found, *rewritten, *broken), expand=(*event.kafka_moves, *follow))
 
 
 def follow_up(now_ms: int, topic: Topic, partitions: tuple[Partition, ...]) -> tuple[Event, ...]:

@@ -19,16 +19,14 @@ from controller.model.errors import ErrorCode
 from controller.model.events import DeletionAcknowledged, DiskReported, Event
 from controller.model.host import (
     Host,
-    HostResponse,
-    LeaderAndIsrRequest,
-    StopReplicaRequest,
     UpdateMetadataRequest,
 )
 from controller.model.values import Broker, DeleteIntent, TopicPartition
 from controller.runtime import requests
 from controller.runtime.clock import Clock, elapsed_ms
 from controller.runtime.executors import Executor
-from controller.runtime.inbox import Inbox, Sent
+from controller.runtime.inbox import Inbox
+from controller.runtime.rounds import Round, deliver
 from controller.state import ClusterState
 
 _log = logging.getLogger(__name__)
@@ -36,26 +34,6 @@ _log = logging.getLogger(__name__)
 RETRY_MS_FIRST = 100
 RETRY_MS_MAX = 10_000
 _NEVER = 2**63
-
-
-@attrs.define(eq=False)
-class Round:
-    """What goes out to a broker in one go, and what came of it. `error`: why it was not delivered."""
-
-    broker: Broker
-    started_ms: int
-    full: bool
-    numbers: tuple[int, ...]
-    metadata_full: bool
-    metadata_from: int
-    peers: bool
-    intents: tuple[DeleteIntent, ...]
-    leader_and_isr: LeaderAndIsrRequest | None = None
-    update_metadata: UpdateMetadataRequest | None = None
-    stop_replica: StopReplicaRequest | None = None
-    errors: dict[TopicPartition, ErrorCode] = attrs.field(factory=dict)  # of leader_and_isr
-    undeleted: dict[TopicPartition, ErrorCode] = attrs.field(factory=dict)  # of stop_replica
-    error: str | None = None
 
 
 @attrs.define(eq=False)
@@ -149,7 +127,7 @@ class Dispatcher:
             assert builder is not None
             sending = self._build(builder, self._lanes[broker_id], now_ms)
             self._busy[broker_id] = sending
-            self._executor.submit(broker_id, partial(_deliver, self._host, sending, self._inbox))
+            self._executor.submit(broker_id, partial(deliver, self._host, sending, self._inbox))
         if due:
             self._trim()
         return len(due)
@@ -281,31 +259,3 @@ def _tp(intent: DeleteIntent) -> TopicPartition:
 
 def _finding(broker_id: int) -> str:
     return f"callbacks of broker {broker_id}"
-
-
-def _deliver(host: Host, sending: Round, inbox: Inbox) -> None:
-    """The three calls of a round, in their order. Never raises: what the host raises is a round that did not arrive."""
-    try:
-        if sending.leader_and_isr is not None:
-            sending.errors = _checked(host.leader_and_isr(sending.leader_and_isr))
-        if sending.update_metadata is not None:
-            _checked(host.update_metadata(sending.update_metadata))
-        if sending.stop_replica is not None:
-            sending.undeleted = _checked(host.stop_replica(sending.stop_replica))
-    except Exception as error:  # noqa: BLE001 - whatever a host raises must not hurt anybody else
-        sending.error = f"{type(error).__name__}: {error}"
-        _log.debug("broker %d: a round was not delivered", sending.broker.broker_id, exc_info=True)
-    except BaseException as error:
-        sending.error = f"{type(error).__name__}: {error}"  # an interrupt goes on, but the round has come to its end
-        raise
-    finally:
-        inbox.put(Sent(sending.broker.broker_id, sending))
-
-
-def _checked(response: HostResponse) -> dict[TopicPartition, ErrorCode]:
-    """The partitions that did not go well; raises for a request that did not as a whole."""
-    if not isinstance(response, HostResponse):
-        raise TypeError(f"a host answers with a HostResponse, not with {response!r:.200}")
-    if response.error != ErrorCode.NONE:  # by value: a host may hand on the number that came over a wire
-        raise RuntimeError(f"the broker answers {response.error!r}")
-    return {tp: code for tp, code in response.errors.items() if code != ErrorCode.NONE}

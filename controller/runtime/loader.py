@@ -69,6 +69,7 @@ class Loader:
         self._chance = chance
         self._timeout_s = timeout_s
         self._tuples: dict[Replicas, Replicas] = {}
+        self._ids: list[Event] = []
         self._loaded = Loaded(state, [], {}, 0, {}, {})
 
     def load(self) -> Loaded:
@@ -79,7 +80,8 @@ class Loader:
             self._load_intents()
         if len(self._state.rows) > _FREEZE_ABOVE:
             gc.freeze()
-        self._loaded.events[:0] = self._deaths()
+        # Ids first: a death may complete a move, and the intents of that are known by the topic's id.
+        self._loaded.events[:0] = [*self._ids, *self._deaths()]
         return self._loaded
 
     # --- brokers
@@ -183,7 +185,7 @@ class Loader:
         self._state.load_topic(found.topic, partitions, config, versions)
         events = self._loaded.events
         if not found.topic.topic_id:
-            events.append(TopicIdMissing(now_ms, name, self._chance.topic_id()))
+            self._ids.append(TopicIdMissing(now_ms, name, self._chance.topic_id()))
         events += kafka_moves(found, now_ms)
         events += follow_up(now_ms, found.topic, tuple(partitions))
 
@@ -203,7 +205,7 @@ class Loader:
                     self._state.intents.load(owner, number, entry.version, intents)
                 except BadValue as error:
                     self._loaded.findings[entry.key] = str(error)
-        brokers = self._state.intents.brokers()
+        brokers = sorted({broker for broker, _ in self._state.intents.keys})
         self._loaded.events += [IntentsDue(self._now_ms, broker) for broker in brokers]
 
     # --- reading

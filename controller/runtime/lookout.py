@@ -180,6 +180,7 @@ class Lookout:
             kafka_moves(found, now_ms),
             None,
             {i: problem for i, (_, _, problem) in enumerate(read) if problem},
+            id_is_new=not found.topic.topic_id,
         )
 
     def _partition(

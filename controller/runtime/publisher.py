@@ -126,6 +126,7 @@ class Publisher:
     def _tell_other(self, record: r.Record, touched: dict[int, bool]) -> None:
         if isinstance(record, r.BrokerRegistered):
             self._dispatcher.registered(record.broker)
+            self._lookout.brokers_due = True  # another registration may have been seen before this one was decided
         elif isinstance(record, r.BrokerLeft):
             self._dispatcher.left(record.broker.broker_id)
             self._lookout.brokers_due = True

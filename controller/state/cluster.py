@@ -131,6 +131,9 @@ class ClusterState:
     def open_intent(self, broker: int, topic_id: str, partition: int) -> DeleteIntent | None:
         return self.intents.get(broker, topic_id, partition)
 
+    def empty_intent_keys(self, broker: int) -> list[int]:
+        return [seq for owner, seq in self.intents.finished_keys() if owner == broker]
+
     # --- loading and changing rows (records come here through `tables`)
 
     def load_topic(

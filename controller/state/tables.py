@@ -233,6 +233,10 @@ def _finished_key(state: ClusterState, record: r.ReplicaDeleted | r.IntentDroppe
     return [] if token[1] is None else [("intents done", token[1])]
 
 
+def _emptied_key(state: ClusterState, record: r.IntentsKeyEmptied, token: object) -> list[Mark]:
+    return [("intents done", (record.broker, record.seq))]
+
+
 # --- what was found
 
 
@@ -292,6 +296,7 @@ TABLE: Final[dict[type[r.Record], tuple[Apply, Undo, Dirty]]] = {
     r.DeleteIntended: (_open, _unopen, _intent_key),
     r.ReplicaDeleted: (_close, _reopen, _finished_key),
     r.IntentDropped: (_close, _reopen, _finished_key),
+    r.IntentsKeyEmptied: (_nothing, _undo_nothing, _emptied_key),
     r.KeyVersionFound: (_set_version, _unset_version, _no_keys),
     r.ForeignChange: (_nothing, _undo_nothing, _foreign_key),
     r.BadKey: (_set_problem, _unset_problem, _no_keys),

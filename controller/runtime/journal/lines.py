@@ -176,7 +176,7 @@ TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
     r.BadKey: ("BadKey", _bad),
 }
 
-NOT_JOURNALLED: Final = frozenset({r.DeathWorkedOff, r.DiskGone, r.KeyVersionFound})
+NOT_JOURNALLED: Final = frozenset({r.DeathWorkedOff, r.DiskGone, r.IntentsKeyEmptied, r.KeyVersionFound})
 """Bookkeeping of the loop. DiskGone is a broker's word and kept in memory only: what follows from it has its rows."""
 
 

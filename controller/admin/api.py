@@ -8,24 +8,31 @@ asyncio wrap them (`asyncio.wrap_future`). All calls are thread-safe.
 
 from __future__ import annotations
 
-import enum
-import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
-from typing import Any, Final, Generic, TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from typing import Final, TypeVar, cast
 
+from controller.admin.checks import (
+    Target,
+    as_names,
+    as_options,
+    as_partition,
+    as_partitions,
+    as_target,
+    as_timeout,
+    require,
+)
+from controller.admin.results import ALL, All, Results
 from controller.model.errors import ApiError, ClusterAuthorizationFailed, ElectionNotNeeded
 from controller.model.events import AlterReassignment, CreatePartitions, CreateTopic, ElectLeader
 from controller.model.requests import (
     AlterReassignmentsOptions,
     ElectionType,
-    NewPartitionReassignment,
     NewPartitions,
     NewTopic,
     PartitionReassignment,
     ReassignmentAnswer,
     TopicDescription,
-    as_replicas,
 )
 from controller.model.values import Replicas, TopicPartition
 from controller.model.view import ClusterView
@@ -38,54 +45,8 @@ from controller.runtime.submit import Submitter
 K = TypeVar("K")
 V = TypeVar("V")
 
-
-class _All(enum.Enum):
-    ALL = "all"
-
-
-ALL: Final = _All.ALL
-"""Everything, where a set is asked for. None is no set: TypeError."""
-
 DEFAULT_TIMEOUT_MS: Final = 60_000
 
-
-class Results(Generic[K, V]):
-    """The answers to a request for many: `values` maps what was asked for to its future."""
-
-    def __init__(self, values: Mapping[K, Future[V]], make_future: Callable[[], Future[Any]] = Future) -> None:
-        self.values = values
-        self._make_future = make_future
-
-    def all(self) -> Future[dict[K, V]]:
-        """Done when all are: with every value, or with the first error in the order of the request (CancelledError
-        for a future that the caller cancelled)."""
-        whole: Future[dict[K, V]] = self._make_future()
-        lock, waiting = threading.Lock(), len(self.values)
-        if not waiting:
-            whole.set_result({})
-
-        def one_done(_: Future[V]) -> None:
-            nonlocal waiting
-            with lock:
-                waiting -= 1
-                if waiting or not whole.set_running_or_notify_cancel():
-                    return
-            error = next((e for f in self.values.values() if (e := _error_of(f)) is not None), None)
-            if error is not None:
-                whole.set_exception(error)
-            else:
-                whole.set_result({key: future.result() for key, future in self.values.items()})
-
-        for future in self.values.values():
-            future.add_done_callback(one_done)
-        return whole
-
-
-def _error_of(future: Future[Any]) -> BaseException | None:
-    return CancelledError() if future.cancelled() else future.exception()
-
-
-Target = NewPartitionReassignment | Sequence[int] | None
 AlterPolicy = Callable[[TopicPartition, Replicas], str | None]
 """Says why a partition may not get these replicas; None where it may. Runs in the caller's thread."""
 CreatePolicy = Callable[[str, NewTopic], str | None]
@@ -127,17 +88,17 @@ class Admin:
         Errors per partition: 41, 31, 7, 3, 85, 39, 44, 38, 83 (`docs/embedding.md` has the table).
         TypeError: no mapping from TopicPartition to broker ids.
         """
-        _require(reassignments, Mapping, "reassignments")
-        targets = {_tp(tp): None if t is None else _target(t) for tp, t in reassignments.items()}
-        return self._alter(targets, _options(options), to_origin=False)
+        require(reassignments, Mapping, "reassignments")
+        targets = {as_partition(tp): None if t is None else as_target(t) for tp, t in reassignments.items()}
+        return self._alter(targets, as_options(options), to_origin=False)
 
     def rollback_partition_reassignments(
         self, partitions: Iterable[TopicPartition], options: AlterReassignmentsOptions | None = None
     ) -> Results[TopicPartition, ReassignmentAnswer]:
         """Running moves get the replicas that the partition had before them as target: what was added goes again. 85
         where nothing runs; a move that was cancelled is rolled back by altering to the `origin` of its answer."""
-        targets = dict.fromkeys(_tps(partitions))
-        return self._alter(targets, _options(options), to_origin=True)
+        targets = dict.fromkeys(as_partitions(partitions))
+        return self._alter(targets, as_options(options), to_origin=True)
 
     def _alter(
         self, targets: Mapping[TopicPartition, Replicas | None], options: AlterReassignmentsOptions, *, to_origin: bool
@@ -163,11 +124,11 @@ class Admin:
         return self._results({tp: cast("Future[ReassignmentAnswer]", job.future) for tp, job in jobs.items()})
 
     def cancel_partition_reassignments(
-        self, topic: str | _All = ALL, options: AlterReassignmentsOptions | None = None
+        self, topic: str | All = ALL, options: AlterReassignmentsOptions | None = None
     ) -> Future[dict[TopicPartition, ReassignmentAnswer | ApiError]]:
         """Cancel every move of a topic, or every move (ALL). What was cancelled, with its answer or its error; empty
         where nothing ran."""
-        options = _options(options)
+        options = as_options(options)
         if topic is not ALL and type(topic) is not str:
             raise TypeError(f"topic must be a str or ALL, not {topic!r:.80}")
         if error := self._refusal("ALTER"):
@@ -188,15 +149,15 @@ class Admin:
 
     def list_partition_reassignments(
         self,
-        partitions: Iterable[TopicPartition] | _All = ALL,
+        partitions: Iterable[TopicPartition] | All = ALL,
         *,
-        topics: Iterable[str] | _All = ALL,
+        topics: Iterable[str] | All = ALL,
         timeout_ms: int = DEFAULT_TIMEOUT_MS,
     ) -> Future[Mapping[TopicPartition, PartitionReassignment]]:
         """The moves that run, of `partitions` or of `topics` or all (KIP-455); from the cache, no store is read. Idle
         and unknown partitions are absent. TypeError for None where a set is asked for. 41, 31, 7."""
-        wanted = None if partitions is ALL else _tps(partitions)
-        names = None if topics is ALL else frozenset(_names(topics))
+        wanted = None if partitions is ALL else as_partitions(partitions)
+        names = None if topics is ALL else frozenset(as_names(topics))
         if wanted is not None and names is not None:
             raise ValueError("give partitions or topics, not both")
         if error := self._refusal("DESCRIBE"):
@@ -210,10 +171,10 @@ class Admin:
     ) -> Results[str, TopicDescription]:
         """Topics with these names exist, placed by rack (KIP-36) or as assigned; `validate_only`: would exist.
         Partitions get their leaders right after. Errors per topic: 41, 31, 7, 17, 36, 37, 38, 39, 40, 42, 44."""
-        _require(topics, Mapping, "topics")
+        require(topics, Mapping, "topics")
         for name, new in topics.items():
-            _require(name, str, "a topic's name")
-            _require(new, NewTopic, f"topics[{name!r:.80}]")
+            require(name, str, "a topic's name")
+            require(new, NewTopic, f"topics[{name!r:.80}]")
         if error := self._refusal("CREATE"):
             return self._results({name: self._submitter.failed(error()) for name in topics})
         now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
@@ -246,10 +207,10 @@ class Admin:
     ) -> Results[str, TopicDescription]:
         """Topics have `total_count` partitions, the new ones placed as the rotation goes on, or as assigned. Errors
         per topic: 41, 31, 7, 3, 37, 38, 39, 60 while a partition of the topic moves."""
-        _require(topics, Mapping, "topics")
+        require(topics, Mapping, "topics")
         for name, new in topics.items():
-            _require(name, str, "a topic's name")
-            _require(new, NewPartitions, f"topics[{name!r:.80}]")
+            require(name, str, "a topic's name")
+            require(new, NewPartitions, f"topics[{name!r:.80}]")
         if error := self._refusal("ALTER"):
             return self._results({name: self._submitter.failed(error()) for name in topics})
         now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
@@ -270,14 +231,15 @@ class Admin:
     def elect_leaders(
         self,
         election_type: ElectionType,
-        partitions: Iterable[TopicPartition] | _All,
+        partitions: Iterable[TopicPartition] | All | None,
         *,
         timeout_ms: int = DEFAULT_TIMEOUT_MS,
     ) -> Future[dict[TopicPartition, ApiError | None]]:
         """Elect preferred leaders, or unclean ones for partitions without a leader. Per partition None (elected) or
-        the error: 84, 80, 83, 3, 31, 41. With ALL, partitions that need nothing are left out of the answer."""
-        _require(election_type, ElectionType, "election_type")
-        wanted = None if partitions is ALL else _tps(partitions)
+        the error: 84, 80, 83, 3, 31, 41. With ALL (or None, as Kafka spells it) partitions that need nothing are left
+        out of the answer."""
+        require(election_type, ElectionType, "election_type")
+        wanted = None if partitions is ALL or partitions is None else as_partitions(partitions)
         if error := self._refusal("ALTER"):
             return self._submitter.failed(error())
         now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
@@ -308,50 +270,3 @@ class Admin:
 
 
 _START_MAX: Final = 1 << 20  # random starts are taken modulo the brokers
-
-
-def _require(value: object, kind: type, what: str) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(f"{what} must be a {kind.__name__}, not {value!r:.200}")
-
-
-def _tp(value: object) -> TopicPartition:
-    _require(value, TopicPartition, "a partition")
-    return cast(TopicPartition, value)
-
-
-def _tps(values: object) -> list[TopicPartition]:
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise TypeError(f"a set of TopicPartition is asked for, not {values!r:.200}")
-    return list(dict.fromkeys(_tp(value) for value in values))
-
-
-def _names(values: object) -> list[str]:
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise TypeError(f"a set of topic names is asked for, not {values!r:.200}")
-    names = list(values)
-    for name in names:
-        _require(name, str, "a topic's name")
-    return names
-
-
-def _target(value: object) -> Replicas:
-    if isinstance(value, NewPartitionReassignment):
-        return value.target_replicas
-    return as_replicas(value, "target_replicas")
-
-
-def _options(value: object) -> AlterReassignmentsOptions:
-    if value is None:
-        return AlterReassignmentsOptions()
-    _require(value, AlterReassignmentsOptions, "options")
-    return cast(AlterReassignmentsOptions, value)
-
-
-def as_timeout(timeout_ms: int) -> int:
-    """`timeout_ms`, checked: TypeError, ValueError."""
-    if type(timeout_ms) is not int:
-        raise TypeError(f"timeout_ms must be an int, not {timeout_ms!r:.80}")
-    if timeout_ms < 0:
-        raise ValueError(f"timeout_ms must not be negative: {timeout_ms}")
-    return timeout_ms

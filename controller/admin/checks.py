@@ -1,0 +1,58 @@
+"""Arguments of the admin API, checked in the caller: TypeError and ValueError."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+from controller.model.requests import AlterReassignmentsOptions, NewPartitionReassignment, as_replicas
+from controller.model.values import Replicas, TopicPartition
+
+Target = NewPartitionReassignment | Sequence[int] | None
+
+
+def require(value: object, kind: type, what: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(f"{what} must be a {kind.__name__}, not {value!r:.200}")
+
+
+def as_partition(value: object) -> TopicPartition:
+    require(value, TopicPartition, "a partition")
+    return cast(TopicPartition, value)
+
+
+def as_partitions(values: object) -> list[TopicPartition]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TypeError(f"a set of TopicPartition is asked for, not {values!r:.200}")
+    return list(dict.fromkeys(as_partition(value) for value in values))
+
+
+def as_names(values: object) -> list[str]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise TypeError(f"a set of topic names is asked for, not {values!r:.200}")
+    names = list(values)
+    for name in names:
+        require(name, str, "a topic's name")
+    return names
+
+
+def as_target(value: object) -> Replicas:
+    if isinstance(value, NewPartitionReassignment):
+        return value.target_replicas
+    return as_replicas(value, "target_replicas")
+
+
+def as_options(value: object) -> AlterReassignmentsOptions:
+    if value is None:
+        return AlterReassignmentsOptions()
+    require(value, AlterReassignmentsOptions, "options")
+    return cast(AlterReassignmentsOptions, value)
+
+
+def as_timeout(timeout_ms: int) -> int:
+    """`timeout_ms`, checked: TypeError, ValueError."""
+    if type(timeout_ms) is not int:
+        raise TypeError(f"timeout_ms must be an int, not {timeout_ms!r:.80}")
+    if timeout_ms < 0:
+        raise ValueError(f"timeout_ms must not be negative: {timeout_ms}")
+    return timeout_ms

@@ -1,0 +1,58 @@
+"""Answers to requests for many, and the word for everything."""
+
+from __future__ import annotations
+
+import enum
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError, Future
+from typing import Any, Final, Generic, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class All(enum.Enum):
+    """The type of `ALL`."""
+
+    ALL = "all"
+
+
+ALL: Final = All.ALL
+"""Everything, where a set is asked for. None is no set: TypeError."""
+
+
+class Results(Generic[K, V]):
+    """The answers to a request for many: `values` maps what was asked for to its future."""
+
+    def __init__(self, values: Mapping[K, Future[V]], make_future: Callable[[], Future[Any]] = Future) -> None:
+        self.values = values
+        self._make_future = make_future
+
+    def all(self) -> Future[dict[K, V]]:
+        """Done when all are: with every value, or with the first error in the order of the request (CancelledError
+        for a future that the caller cancelled)."""
+        whole: Future[dict[K, V]] = self._make_future()
+        lock, waiting = threading.Lock(), len(self.values)
+        if not waiting:
+            whole.set_result({})
+
+        def one_done(_: Future[V]) -> None:
+            nonlocal waiting
+            with lock:
+                waiting -= 1
+                if waiting or not whole.set_running_or_notify_cancel():
+                    return
+            error = next((e for f in self.values.values() if (e := _error_of(f)) is not None), None)
+            if error is not None:
+                whole.set_exception(error)
+            else:
+                whole.set_result({key: future.result() for key, future in self.values.items()})
+
+        for future in self.values.values():
+            future.add_done_callback(one_done)
+        return whole
+
+
+def _error_of(future: Future[Any]) -> BaseException | None:
+    return CancelledError() if future.cancelled() else future.exception()
