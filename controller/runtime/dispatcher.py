@@ -241,7 +241,8 @@ class Dispatcher:
         if sending.undeleted:
             deleted = tuple([i for i in deleted if _tp(i) not in sending.undeleted])
         if deleted:
-            events.append(DeletionAcknowledged(now_ms, deleted))
+            # One each: what a broker deletes after a long absence would be more than a commit takes.
+            events += [DeletionAcknowledged(now_ms, (intent,)) for intent in deleted]
         return events
 
     def check_deadlines(self, deadline_ms: int) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from controller.model.errors import ApiError, InvalidReplicaAssignment, NotController
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
+from controller.model.requests import ElectionType
 from controller.model.values import TopicPartition
 from controller.rig import InvariantBroken, NotInTime, Rig
 from stores.base import ABSENT, Put
@@ -239,7 +240,7 @@ def test_what_was_acknowledged_survives_the_death_of_every_leader_in_turn() -> N
     assert rig.producers.acknowledged(ORDERS) > 2_000
 
 
-def test_unclean_election_is_only_on_request_and_recovers() -> None:
+def test_a_partition_whose_isr_is_dead_waits_for_it() -> None:
     rig = orders()
     for broker in (2, 3):
         rig.kill_broker(broker)
@@ -248,11 +249,27 @@ def test_unclean_election_is_only_on_request_and_recovers() -> None:
     rig.restart_broker(2)
     rig.run(1_000)
     assert rig.partition(ORDERS).leader == -1
-    rig.create_topic("bold", replicas=[[2, 4]], configs={"unclean.leader.election.enable": "true"})
     rig.restart_broker(1)
     rig.until(lambda: rig.partition(ORDERS).leader == 1, what="1 leads again")
     rig.heal()
     settle(rig)
+
+
+def test_an_unclean_leader_is_elected_where_it_is_asked_for_and_recovers() -> None:
+    rig = orders()
+    for broker in (2, 3):
+        rig.kill_broker(broker)
+    rig.until(lambda: rig.partition(ORDERS).isr == (1,), what="1 is alone")
+    rig.kill_broker(1)
+    rig.restart_broker(2)
+    rig.run(100)
+    rig.unclean_asked.add(ORDERS)
+    assert rig.wait(rig.admin.elect_leaders(ElectionType.UNCLEAN, [ORDERS])) == {ORDERS: None}
+    assert rig.partition(ORDERS).leader == 2
+    rig.heal()
+    settle(rig)
+    assert set(rig.partition(ORDERS).isr) == set(BEFORE)
+    assert rig.partition(ORDERS).leader_recovery_state == 0
 
 
 @pytest.mark.checklist(114)

@@ -221,7 +221,7 @@ def _unreachable(rig: Rig) -> None:
 
 def _some_seed(rig: Rig) -> None:
     del rig
-    for seed in range(1, 120):
+    for seed in range(1, 60):
         error = run_seed(seed).error
         if error is not None:
             raise InvariantBroken(0, error) if "InvariantBroken" in error else NotInTime(error)
@@ -244,6 +244,7 @@ MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Rig], None], str], ...] 
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant,scenario,says", MUTANTS, ids=[mutant.__name__ for mutant, _, _ in MUTANTS])
 def test_a_broken_controller_is_caught(
     monkeypatch: Patch, mutant: Callable[[Patch], None], scenario: Callable[[Rig], None], says: str
