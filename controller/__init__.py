@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from controller.admin import ALL, Admin, Results
-    from controller.embed import Controller, Description, WrongMode
+    from controller.host import Controller, Description, WrongMode
     from controller.model.errors import ApiError, ControllerError, ErrorCode, NotController
     from controller.model.host import Host, HostResponse
     from controller.model.requests import (
@@ -30,9 +30,9 @@ _HOMES: Final = {
     "AlterReassignmentsOptions": "controller.model.requests",
     "ApiError": "controller.model.errors",
     "BrokerRegistration": "controller.model.values",
-    "Controller": "controller.embed",
+    "Controller": "controller.host",
     "ControllerError": "controller.model.errors",
-    "Description": "controller.embed",
+    "Description": "controller.host",
     "ElectionType": "controller.model.requests",
     "Endpoint": "controller.model.values",
     "ErrorCode": "controller.model.errors",
@@ -47,7 +47,7 @@ _HOMES: Final = {
     "Results": "controller.admin",
     "Settings": "controller.model.values",
     "TopicPartition": "controller.model.values",
-    "WrongMode": "controller.embed",
+    "WrongMode": "controller.host",
 }
 
 __all__ = [

@@ -35,6 +35,8 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.StrayIsrFound: found.stray_isr_found,
     e.TopicIdMissing: found.topic_id_missing,
     e.IntentsDue: found.intents_due,
+    e.IntentDue: found.intent_due,
+    e.IntentsKeyDue: found.intents_key_due,
     e.StateKeyRead: found.state_key_read,
     e.TopicKeyRead: found.topic_key_read,
 }

@@ -218,9 +218,24 @@ class TopicIdMissing(Event):
 
 @attrs.frozen(weakref_slot=False)
 class IntentsDue(Event):
-    """Look at the open intents of a broker: some may be void."""
+    """Look at the open intents of a broker and at their keys: some may be void, some empty."""
 
     broker: int
+
+
+@attrs.frozen(weakref_slot=False)
+class IntentDue(Event):
+    """Look at one open intent: it may be void."""
+
+    intent: DeleteIntent
+
+
+@attrs.frozen(weakref_slot=False)
+class IntentsKeyDue(Event):
+    """Look at one key of intents: nothing in it may be open."""
+
+    broker: int
+    seq: int
 
 
 @attrs.frozen(weakref_slot=False)

@@ -30,8 +30,9 @@ class LivePeer:
 @attrs.frozen(weakref_slot=False)
 class LeaderAndIsrPartition:
     """What one replica has to know. `target_replicas` None: not moving, or the broker declared a LeaderAndIsr version
-    below 3. `is_new`: the broker has no log of it by right (it is in T and not in I, or the partition still has the
-    leader epoch it was created with); otherwise a broker without a log answers KAFKA_STORAGE_ERROR."""
+    below 3. `is_new`: the broker may make an empty log (it is not in I, so nobody relies on what it holds, or the
+    partition still has the leader epoch it was created with); otherwise a broker without one answers
+    KAFKA_STORAGE_ERROR."""
 
     topic: str
     topic_id: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from controller.model.records import KeyVersion
@@ -69,7 +69,7 @@ class ClusterView(Protocol):
 
     def open_intent(self, broker: int, topic_id: str, partition: int) -> DeleteIntent | None: ...
 
-    def empty_intent_keys(self, broker: int) -> Iterable[int]:
+    def empty_intent_keys(self, broker: int) -> Collection[int]:
         """The seq of every key of intents of `broker` in which nothing is open."""
 
     def colliding_topic(self, name: str) -> str | None:

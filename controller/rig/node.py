@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 
-from controller.embed import Controller
+from controller.host import Controller
 from controller.model.host import (
     HostResponse,
     LeaderAndIsrRequest,

@@ -11,7 +11,9 @@ import attrs
 from controller.model.events import (
     Decision,
     Event,
+    IntentDue,
     IntentsDue,
+    IntentsKeyDue,
     KafkaMoveFound,
     PartitionDue,
     StateKeyRead,
@@ -37,7 +39,7 @@ from controller.model.records import (
 )
 from controller.model.values import NO_LEADER, Move, Partition, Topic
 from controller.model.view import ClusterView
-from controller.rules.progress import drop_intents, settle
+from controller.rules.progress import drop_intents, is_void, settle
 
 
 def kafka_move_found(view: ClusterView, event: KafkaMoveFound) -> Decision:
@@ -87,18 +89,27 @@ def topic_key_due(view: ClusterView, event: TopicKeyDue) -> Decision:
 
 
 def intents_due(view: ClusterView, event: IntentsDue) -> Decision:
-    """Intents are dropped that became void, since their broker is a member of the partition again; keys go in which
-    nothing is open, since a later key named the same replicas."""
-    dropped: list[Record] = []
-    for intent in view.open_intents(event.broker):
-        partition = view.partition(intent.topic, intent.partition)
-        topic = view.topic(intent.topic)
-        if partition is None or topic is None or topic.topic_id != intent.topic_id:
-            continue
-        if event.broker in partition.members and not partition.is_offline:
-            dropped.append(IntentDropped(intent, "member again"))
-    emptied = (IntentsKeyEmptied(event.broker, seq) for seq in view.empty_intent_keys(event.broker))
-    return Decision((*dropped, *emptied))
+    """Each intent and each key of a broker is looked at by itself: all together may be more than a commit takes."""
+    intents = (IntentDue(event.now_ms, intent) for intent in view.open_intents(event.broker))
+    emptied = (IntentsKeyDue(event.now_ms, event.broker, seq) for seq in view.empty_intent_keys(event.broker))
+    return Decision(expand=(*intents, *emptied))
+
+
+def intent_due(view: ClusterView, event: IntentDue) -> Decision:
+    """An intent is dropped that became void, since its broker is a member of the partition again."""
+    intent = event.intent
+    if not is_void(view, intent):
+        return Decision()
+    if view.open_intent(intent.broker, intent.topic_id, intent.partition) != intent:
+        return Decision()
+    return Decision((IntentDropped(intent, "member again"),))
+
+
+def intents_key_due(view: ClusterView, event: IntentsKeyDue) -> Decision:
+    """A key goes in which nothing is open, since a later one names the same replicas."""
+    if event.seq not in view.empty_intent_keys(event.broker):
+        return Decision()
+    return Decision((IntentsKeyEmptied(event.broker, event.seq),))
 
 
 def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:

@@ -79,6 +79,14 @@ def intend_deletion(view: ClusterView, partition: Partition, brokers: Iterable[i
     return records
 
 
+def is_void(view: ClusterView, intent: DeleteIntent) -> bool:
+    """Whether nobody may act on an intent any more: its broker is a member of the partition again."""
+    partition, topic = view.partition(intent.topic, intent.partition), view.topic(intent.topic)
+    if partition is None or topic is None or topic.topic_id != intent.topic_id:
+        return False
+    return intent.broker in partition.members and not partition.is_offline
+
+
 def drop_intents(view: ClusterView, partition: Partition, brokers: Iterable[int], cause: str) -> list[Record]:
     """Intents of `brokers` for this partition that are void now: they are members of it again, or a newer one
     stands."""

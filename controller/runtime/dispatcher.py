@@ -22,6 +22,7 @@ from controller.model.host import (
     UpdateMetadataRequest,
 )
 from controller.model.values import Broker, DeleteIntent, TopicPartition
+from controller.rules.progress import is_void
 from controller.runtime import requests
 from controller.runtime.clock import Clock, elapsed_ms
 from controller.runtime.executors import Executor
@@ -149,7 +150,7 @@ class Dispatcher:
     def _build(self, builder: requests.Builder, lane: _Lane, now_ms: int) -> Round:
         state, broker = self._state, lane.broker
         numbers = tuple(state.numbers_on(broker.broker_id)) if lane.full else tuple(lane.dirty)
-        lane.intents = {i: None for i in lane.intents if state.open_intent(i.broker, i.topic_id, i.partition) == i}
+        lane.intents = {i: None for i in lane.intents if self._stands(i)}
         intents = tuple(lane.intents) if lane.intents_at_ms <= now_ms else ()
         sending = Round(broker, now_ms, lane.full, numbers, lane.metadata_full, lane.metadata_at, lane.peers, intents)
         if lane.full or numbers:
@@ -163,6 +164,13 @@ class Dispatcher:
             lane.intents = {}
         lane.metadata_at = self._log_from + len(self._log)
         return sending
+
+    def _stands(self, intent: DeleteIntent) -> bool:
+        """Whether the broker is to be told: the intent is open, and not void (a takeover may find such)."""
+        state = self._state
+        return state.open_intent(intent.broker, intent.topic_id, intent.partition) == intent and not is_void(
+            state, intent
+        )
 
     def _metadata(self, builder: requests.Builder, lane: _Lane) -> UpdateMetadataRequest | None:
         if lane.metadata_full:

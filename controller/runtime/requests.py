@@ -42,18 +42,13 @@ class Builder:
             if partition is None or not partition.isr:
                 continue
             move = partition.move
-            if move is None:
-                if broker_id not in partition.replicas:
-                    continue
-                joining = False
-            else:
-                if broker_id not in partition.replicas and broker_id not in move.target:
-                    continue
-                joining = broker_id in move.target and broker_id not in partition.isr
-            key = (number, joining, knows_targets)
+            if broker_id not in partition.replicas and (move is None or broker_id not in move.target):
+                continue
+            outside = broker_id not in partition.isr
+            key = (number, outside, knows_targets)
             told = self._members.get(key)
             if told is None:
-                told = self._members[key] = self._member(number, partition, joining=joining, targets=knows_targets)
+                told = self._members[key] = self._member(number, partition, outside=outside, targets=knows_targets)
             partitions.append(told)
         return LeaderAndIsrRequest(
             broker_id,
@@ -65,7 +60,7 @@ class Builder:
             self._peers,
         )
 
-    def _member(self, number: int, partition: Partition, *, joining: bool, targets: bool) -> LeaderAndIsrPartition:
+    def _member(self, number: int, partition: Partition, *, outside: bool, targets: bool) -> LeaderAndIsrPartition:
         topic = self._state.topics[partition.topic].topic
         return LeaderAndIsrPartition(
             partition.topic,
@@ -77,7 +72,7 @@ class Builder:
             self._state.generations[number],
             partition.replicas,
             partition.target_replicas if targets else None,
-            joining or partition.leader_epoch == topic.created_epoch(partition.partition),
+            outside or partition.leader_epoch == topic.created_epoch(partition.partition),
             partition.status_code,
             partition.leader_recovery_state,
         )

@@ -313,8 +313,8 @@ def apply(state: ClusterState, record: r.Record) -> None:
 def apply_all(state: ClusterState, records: Sequence[r.Record]) -> None:
     """The state is as the records of one Decision say, in their order; the batch knows each.
 
-    A completing move has five records of one partition: its row and indexes are put once, as the last of them leaves it.
-    Each is undone alone all the same.
+    A completing move has five records of one partition: its row and indexes are put once, as the last of them leaves
+    it. Each is undone alone all the same.
     """
     first: r.PartitionRecord | None = None
     last: r.PartitionRecord | None = None

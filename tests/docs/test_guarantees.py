@@ -15,4 +15,5 @@ def test_every_test_that_the_page_names_exists() -> None:
     assert len(named) > 30
     for path, name in named:
         source = (CHECKOUT / path).read_text()
-        assert not name or re.search(rf"^(?:def {name}\(|class {name}\b|{name}(?:: \w+)? = )", source, re.MULTILINE), (path, name)
+        defined = rf"^(?:def {name}\(|class {name}\b|{name}(?:: \w+)? = )"
+        assert not name or re.search(defined, source, re.MULTILINE), (path, name)

@@ -51,7 +51,7 @@ scalars = st.one_of(
 junk = st.recursive(
     scalars, lambda s: st.lists(s, max_size=3) | st.dictionaries(st.text(max_size=4), s, max_size=3), max_leaves=6
 )
-# Not the ids of the brokers that have nothing to do with it: a registration that cannot be read is a broker that is gone.
+# Not the ids of the brokers that have nothing to do with it: one whose registration cannot be read is gone.
 odd_names = st.text("0123456789abz._<>-", min_size=1, max_size=12).filter(lambda n: n not in {".", "..", "4", "5", "6"})
 
 

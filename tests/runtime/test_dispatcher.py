@@ -67,7 +67,7 @@ def test_one_round_is_leader_and_isr_then_metadata_then_stop_replica() -> None:
 
 
 def test_a_broker_that_registers_is_told_everything_it_holds() -> None:
-    """`full`: what is not named stops serving. `is_new` only where it never had a log by right."""
+    """`full`: what is not named stops serving. `is_new` where nobody relies on its log: it left the isr."""
     cluster = cluster_of_three()
     (first, *_) = cluster.host.to(4, LeaderAndIsrRequest)
     assert first.full
@@ -77,7 +77,7 @@ def test_a_broker_that_registers_is_told_everything_it_holds() -> None:
     cluster.join(2)
     told = cluster.host.to(2, LeaderAndIsrRequest)
     assert told[0].full
-    assert [(p.topic, p.partition, p.leader, p.is_new) for p in told[0].partitions] == [("t", 0, 1, False)]
+    assert [(p.topic, p.partition, p.leader, p.is_new) for p in told[0].partitions] == [("t", 0, 1, True)]
     assert [peer.broker_id for peer in told[0].live_leaders] == [1, 2, 3, 4, 5, 6]
     assert cluster.host.to(2, UpdateMetadataRequest)[0].full
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
-from controller.embed import Controller
+from controller.host import Controller
 from controller.model.requests import ReassignmentAnswer
 from controller.model.values import TopicPartition
 from controller.rig import Log, Node, Rig

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from controller.cli.demo.files import brokers_of_tree
 from controller.cli.demo.screen import Screen
-from controller.embed import Controller
+from controller.host import Controller
 from controller.rig import Node, NotInTime, Rig
 from stores import MemoryStore
 from stores.recipes import EPOCH_KEY, decode_epoch

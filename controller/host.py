@@ -1,5 +1,6 @@
-"""`Controller`: what a host embeds. One object per node; any number of them may be started on one store, one of them is
-active, the others stand by.
+"""What a host embeds: `Controller` (and, from `model`, the protocol that it implements: `Host`).
+
+One object per node; any number of them may be started on one store, one of them is active, the others stand by.
 
 Drive it with `start()` (threads of its own) or with `poll_once()` from the host's own loop; both run the same code.
 """
@@ -32,6 +33,9 @@ from controller.runtime.services import Services
 from controller.runtime.submit import Submitter
 from controller.runtime.threads import Threads
 from stores.base import MetadataStore
+
+
+__all__ = ["Controller", "Description", "Host", "WrongMode"]
 
 
 class WrongMode(ControllerError, RuntimeError):
