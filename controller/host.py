@@ -34,7 +34,6 @@ from controller.runtime.submit import Submitter
 from controller.runtime.threads import Threads
 from stores.base import MetadataStore
 
-
 __all__ = ["Controller", "Description", "Host", "WrongMode"]
 
 
