@@ -64,14 +64,14 @@ def _check_epochs(view: ClusterView, partition: Partition, event: AlterIsr) -> A
 
 def _check_content(view: ClusterView, partition: Partition, event: AlterIsr) -> ApiError | None:
     name = f"{event.topic}-{event.partition}"
-    new_isr = event.new_isr
+    new_isr, members = event.new_isr, partition.members
     dead = [b for b in new_isr if not is_alive(view, partition, b)]
     if dead:
         return IneligibleReplica(f"{name}: {dead} of the new isr {list(new_isr)} are not alive")
-    strangers = [b for b in new_isr if b not in partition.members]
+    strangers = [b for b in new_isr if b not in members]
     if strangers or not new_isr or event.leader not in new_isr or len(set(new_isr)) != len(new_isr):
         return InvalidRequest(
-            f"{name}: an isr holds the leader {event.leader} and only members of {list(partition.members)}, each once; "
+            f"{name}: an isr holds the leader {event.leader} and only members of {list(members)}, each once; "
             f"got {list(new_isr)}"
         )
     if event.leader_recovery_state not in (0, 1):

@@ -15,7 +15,7 @@ from controller.model.records import DeleteIntended, PartitionRecord, Partitions
 from controller.model.values import Partition
 from controller.state import Batch, ClusterState, Mark
 from controller.state.intents import KeyId
-from controller.state.rows import Admitted
+from controller.state.rows import Admitted, TopicRow
 from stores.base import ABSENT, OP_BYTES_FIXED, Delete, Expect, Op, Put, Version
 
 FIXED_BYTES: Final = 400  # the two ops of the fence
@@ -81,12 +81,18 @@ class Writer:
         if kind == "topic":
             name = cast(str, of)
             row = self._state.topics[name]
-            value = topic_codec.topic_bytes_max(row.topic, self._state.assignments(name))
+            value = topic_codec.topic_bytes_max(row.topic, ()) + self._assignments_bytes_max(row)
             return OP_BYTES_FIXED + 30 + len(name) + value
         if kind == "config":
             name = cast(str, of)
             return OP_BYTES_FIXED + 30 + len(name) + len(small.encode_config(self._state.topics[name].configs))
         return OP_BYTES_FIXED + 120  # of intents, each record adds its own bytes
+
+    def _assignments_bytes_max(self, row: TopicRow) -> int:
+        """What R of all partitions takes in the topic's key at most."""
+        rows = self._state.rows
+        ids = sum([len(p.replicas) for number in row.numbers if (p := rows[number]) is not None])
+        return 12 * len(row.numbers) + 11 * ids
 
     def key(self, mark: Mark, seq: int) -> str:
         """The path of the key that `mark` names, in a commit with number `seq`."""

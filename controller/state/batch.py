@@ -30,9 +30,11 @@ class Batch:
 
     def note(self, record: Record, token: object, marks: Iterable[Mark]) -> None:
         """`record` was applied and dirties `marks`; `token` is what its undoing needs."""
-        fresh = [mark for mark in marks if mark not in self.marks]
-        for mark in fresh:
-            self.marks[mark] = None
+        fresh = []
+        for mark in marks:
+            if mark not in self.marks:
+                self.marks[mark] = None
+                fresh.append(mark)
         self.log.append((record, token, fresh))
 
     def take_back(self) -> tuple[Record, object]:
