@@ -113,7 +113,7 @@ def run_coverage(run: Run) -> list[report.Room]:
             or run.call("coverage", "json", "--quiet", "-o", str(target), variables=data) != 0
         )
         if target.exists():
-            rooms = report.read_rooms(target, CHECKOUT)
+            rooms = report.read_rooms(target)
             step.failed = step.failed or any(room.failed for room in rooms)
     return rooms
 
