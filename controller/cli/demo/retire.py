@@ -41,6 +41,7 @@ class Retirement:
     racks: Mapping[int, str | None]
     seed: int
     screen: Screen
+    records_before: int = RECORDS_BEFORE
     sink: MemorySink = attrs.field(factory=MemorySink)
     remembered: dict[str, Any] = attrs.field(factory=dict)
     before: dict[TopicPartition, Replicas] = attrs.field(factory=dict)
@@ -86,7 +87,7 @@ class Retirement:
         rig.wait(created.all())
         rig.until_converged()
         for tp in list(rig.committed.partitions):
-            rig.produce(tp, RECORDS_BEFORE)
+            rig.produce(tp, self.records_before)
         rig.until(lambda: not rig.producers.waiting, what="every record is acknowledged")
         rig.copying.rate_bytes_s = COPY_BYTES_S  # from here on a copy takes its time
         counts = ", ".join(f"{name} with {count}" for name, count in TOPICS.items())
