@@ -82,6 +82,7 @@ class Invariants:
                 for change in changes:
                     self._partition(change)
                 self._intents(changes)
+                self._fresh_intents(commit)
         return bool(commits)
 
     def _require(self, holds: object, number: int, what: str) -> None:
@@ -200,6 +201,18 @@ class Invariants:
             for broker in sorted(left):
                 known = (topic_id, change.tp.partition, broker) in opened
                 self._require(known, 7, f"{change.tp}: {broker} leaves {_words(change.before)} without an intent")
+
+    def _fresh_intents(self, commit: Committed) -> None:
+        """What a commit writes down to be deleted is on nobody who is a member by it, sent or not."""
+        for op in commit.ops:
+            for intent in self._committed.intents.get(op.key, ()) if isinstance(op, Put) else ():
+                tp, topic = TopicPartition(intent.topic, intent.partition), self._committed.topic(intent.topic)
+                partition = self._committed.partitions.get(tp)
+                if partition is not None and topic is not None and topic.topic_id == intent.topic_id:
+                    stays = intent.broker in partition.members
+                    self._require(
+                        not stays, 4, f"{tp}: {intent.broker} is to delete, and a member: {_words(partition)}"
+                    )
 
     # --- 9, 4: callbacks
 

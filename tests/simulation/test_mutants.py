@@ -13,6 +13,7 @@ from controller.rig import InvariantBroken, NotInTime, Rig
 from controller.rig.explore import run_seed
 from controller.rules import isr, leader_election, progress, reassignment
 from controller.runtime import requests
+from controller.runtime.batching import Batching
 from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.loader import Loader
 from controller.runtime.term import Term
@@ -58,14 +59,14 @@ def completes_early(patch: Patch) -> None:
 
 def sends_before_the_commit(patch: Patch) -> None:
     """What is decided goes out while the store has not heard of it."""
-    right = Term._go_on  # noqa: SLF001
+    right = Batching.go_on
 
-    def send_first(self: Term) -> None:
+    def send_first(self: Batching) -> bool:
         self._publisher._tell_brokers(self.state.batch.records())  # noqa: SLF001
-        self.dispatcher.send()
-        right(self)
+        self._publisher._dispatcher.send()  # noqa: SLF001
+        return right(self)
 
-    patch.setattr(Term, "_go_on", send_first)
+    patch.setattr(Batching, "go_on", send_first)
 
 
 def forgets_intents(patch: Patch) -> None:

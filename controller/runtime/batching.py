@@ -1,0 +1,275 @@
+"""Batches: gather, decide, commit, publish; and what to do about conflicts.
+
+A batch that met somebody else's write is undone as a whole, the key is read, and all its events are decided anew after
+what was found there. A key that keeps being written is left alone for a while, with the events that touch it, and the
+rest goes on. While a commit's outcome is not known nothing else is decided.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final, cast
+
+from controller.machine import step
+from controller.model.errors import ApiError, InvalidRequest, RequestTimedOut
+from controller.model.events import DeathDone, Decision, Event, ReplicaDied, StateKeyRead, TopicKeyRead
+from controller.runtime.committer import Committer, End, Result
+from controller.runtime.inbox import Job, WorkQueue
+from controller.runtime.lookout import Lookout
+from controller.runtime.publisher import Publisher
+from controller.runtime.services import Deposed, Services
+from controller.runtime.writer import Budget, Writer
+from controller.state import ClusterState, Mark, start_batch, undo_to
+from stores.base import Op, StoreError, Version
+
+_log = logging.getLogger(__name__)
+
+CONFLICTS_MAX: Final = 3  # on one key, before the rest goes on without it
+
+
+class Batching:
+    """From waiting jobs to what is committed and published. Used by the term that it belongs to, on its thread."""
+
+    def __init__(
+        self,
+        services: Services,
+        state: ClusterState,
+        *,
+        committer: Committer,
+        writer: Writer,
+        publisher: Publisher,
+        lookout: Lookout,
+        work: WorkQueue,
+        findings: dict[str, str],
+    ) -> None:
+        self.services = services
+        self.state = state
+        self.findings = findings
+        self.work = work
+        self.lookout = lookout
+        self._committer = committer
+        self._writer = writer
+        self._publisher = publisher
+        self._decided: list[tuple[Job, Decision]] = []
+        self._marks: list[Mark] = []
+        self._ops: list[Op] = []
+        self._conflicts: dict[Mark, int] = {}
+        self._held: dict[Mark, int] = {}  # keys that others keep writing -> until when they are left alone
+        self._decisions_max = services.settings.commit_decisions_max
+
+    @property
+    def is_in_flight(self) -> bool:
+        """Whether a commit was sent whose outcome is not known yet."""
+        return self._committer.is_in_flight
+
+    def held_until_ms(self) -> list[int]:
+        """When keys that are left alone are looked at again, in `elapsed_ms`."""
+        return list(self._held.values())
+
+    # --- decide
+
+    def gather(self) -> None:
+        """Decide until the batch is full or nothing is ready, then commit."""
+        state = self.state
+        capabilities = self.services.store.capabilities
+        budget = Budget(self._writer, capabilities.commit_ops_max, capabilities.commit_bytes_max)
+        while len(self._decided) < self._decisions_max and (job := self.work.next()) is not None:
+            if self._is_over(job) or self._must_wait(job):
+                continue
+            before = len(state.batch)
+            decision = self._decide(job, before)
+            if decision is None:
+                continue
+            if self._held and self._touches_held(before):
+                undo_to(state, before)
+                if self._superseded(job.event) is None:  # else the key is read again when it is released
+                    self.work.delay(job, self.services.elapsed_ms())
+                continue
+            if not budget.take(state.batch.log[before:]):
+                undo_to(state, before)
+                if self._decided:
+                    self.work.put_back([job])
+                    break
+                self._refuse_too_large(job)
+                budget = Budget(self._writer, capabilities.commit_ops_max, capabilities.commit_bytes_max)
+                continue
+            self._decided.append((job, decision))
+        if state.batch.log:
+            self._marks, self._ops = self._writer.ops(state.batch, self._committer.next_seq)
+            self._committer.begin(self._ops)
+            self.go_on()
+        else:
+            self._publish()
+
+    def _decide(self, job: Job, before: int) -> Decision | None:
+        """The Decision of a job, applied. None: a rule failed on it, which is a defect of ours that must not stop the
+        controller: nothing of it is applied, it is reported, and whoever asked gets the error."""
+        try:
+            return step(self.state, job.event)
+        except Exception as error:  # noqa: BLE001 - see above
+            _log.exception("the rules failed on %r", job.event)
+            undo_to(self.state, before)
+            self.findings["defect"] = f"{type(job.event).__name__}: {error!r}"
+            self.services.outstanding.complete(job.future, ApiError(f"the controller failed: {error!r}"))
+            return None
+
+    def _is_over(self, job: Job) -> bool:
+        """A request whose deadline passed is answered, not decided; one that was answered (by a demotion, or cancelled
+        by the caller) is neither."""
+        if job.future is None:
+            return False
+        if job.future.done():
+            self.services.outstanding.complete(job.future, None)
+            return True
+        if job.deadline_ms is None or self.services.elapsed_ms() < job.deadline_ms:
+            return False
+        self.services.outstanding.complete(job.future, RequestTimedOut("the deadline passed before the commit"))
+        return True
+
+    def _must_wait(self, job: Job) -> bool:
+        """A death is not over before every partition of it is decided, also those that wait for a key."""
+        if type(job.event) is not DeathDone:
+            return False
+        broker = job.event.broker_id
+        waiting = (*self.work.delayed, *self.work.fresh)
+        if not any(type(other.event) is ReplicaDied and other.event.broker == broker for other in waiting):
+            return False
+        self.work.delay(job, self.services.elapsed_ms())
+        return True
+
+    def _superseded(self, event: Event) -> Mark | None:
+        """The key that `event` tells of, if it tells of what was read: a later read says all that it said."""
+        if isinstance(event, TopicKeyRead):
+            return ("topic", event.name)
+        if isinstance(event, StateKeyRead):
+            number = self.state.number(event.topic, event.partition)
+            return None if number is None else ("state", number)
+        return None
+
+    def _touches_held(self, before: int) -> bool:
+        return any(mark in self._held for _, _, fresh in self.state.batch.log[before:] for mark in fresh)
+
+    def _refuse_too_large(self, job: Job) -> None:
+        error = InvalidRequest(
+            f"what {type(job.event).__name__} would write is more than the store takes in one commit"
+        )
+        self.findings["too large"] = str(error)
+        self.services.outstanding.complete(job.future, error)
+
+    # --- commit
+
+    def go_on(self) -> bool:
+        """Send the commit in flight, or find out what became of it; whether that is known now."""
+        result = self._committer.try_once()
+        if result.end is End.APPLIED:
+            self._applied(result)
+        elif result.end is End.CONFLICT:
+            self._conflicted(result)
+        elif result.end is End.TOO_LARGE:
+            self._too_large()
+        elif result.end is End.DEPOSED:
+            raise Deposed(result.why)
+        return result.end is not End.IN_FLIGHT
+
+    def _applied(self, result: Result) -> None:
+        seq = self._committer.next_seq - 1
+        versions = result.versions
+        read_again: list[Event] = []
+        if versions is None:
+            versions, read_again = self._read_versions()
+        self._writer.committed(self._marks, self._ops, versions, seq)
+        self._decisions_max = self.services.settings.commit_decisions_max
+        for mark in self._marks:
+            self._conflicts.pop(mark, None)
+        self._publish(seq)
+        self.work.put_back(Job(event, cause="read again") for event in read_again)
+
+    def _read_versions(self) -> tuple[tuple[Version | None, ...], list[Event]]:
+        """The versions that a commit whose reply was lost left. A value that is not what it wrote is somebody else's
+        since: it is read as such."""
+        try:
+            entries = self.lookout.read_versions(op.key for op in self._ops)
+        except StoreError as error:
+            raise Deposed(f"committed, but the versions cannot be read: {error}") from error
+        versions: list[Version | None] = []
+        events: list[Event] = []
+        for mark, op, entry in zip(self._marks, self._ops, entries, strict=True):
+            versions.append(None if entry is None else entry.version)
+            if (None if entry is None else entry.value) != getattr(op, "value", None):
+                events += self._read_again(mark)
+        return tuple(versions), events
+
+    def _publish(self, seq: int = 0) -> None:
+        decided, self._decided = self._decided, []
+        batch = start_batch(self.state)
+        self._publisher.publish(batch, self._marks, decided, seq)
+        self._marks, self._ops = [], []
+        for job, decision in decided:
+            if decision.expand:
+                self.work.expanded.extend(Job(event, cause=job.cause) for event in decision.expand)
+
+    # --- conflicts
+
+    def _undo(self) -> list[Job]:
+        """Take the whole batch back; its jobs, in their order."""
+        undo_to(self.state, 0)
+        start_batch(self.state)
+        jobs = [job for job, _ in self._decided]
+        self._decided = []
+        return jobs
+
+    def _conflicted(self, result: Result) -> None:
+        """Somebody else wrote one of our keys: undo, read that key, decide all anew. A key that keeps being written is
+        left alone for a while, with the events that touch it."""
+        index = cast(int, result.index)
+        mark, key = self._marks[index], self._ops[index].key
+        jobs = self._undo()
+        self._marks, self._ops = [], []
+        count = self._conflicts[mark] = self._conflicts.get(mark, 0) + 1
+        self.services.journal.conflict(key, count)
+        jobs = [job for job in jobs if self._superseded(job.event) != mark]
+        if count >= CONFLICTS_MAX:
+            self._held[mark] = self.services.elapsed_ms() + min(100 << (count - CONFLICTS_MAX), 10_000)
+            self.work.put_back(jobs)
+            return
+        try:
+            events = self._read_again(mark)
+        except StoreError as error:
+            raise Deposed(f"a conflict on {key} that cannot be read: {error}") from error
+        self.work.put_back([*(Job(event, cause="conflict") for event in events), *jobs])
+
+    def release_held(self, now_ms: int) -> list[Event]:
+        """What keys hold that were left alone for long enough: to be decided before the events that wait for them.
+        Raises what the store raises; all of them stay held then."""
+        due = [mark for mark, until_ms in self._held.items() if until_ms <= now_ms]
+        events = [event for mark in due for event in self._read_again(mark)]
+        for mark in due:
+            del self._held[mark]
+        return events
+
+    def _read_again(self, mark: Mark) -> list[Event]:
+        """What a key that somebody else wrote holds now: an event for partitions and topics; the small keys are only
+        written over, at the version that they have."""
+        now_ms = self.services.clock.now_ms()
+        kind, of = mark
+        if kind == "state":
+            number = cast(int, of)
+            partition = self.state.rows[number] if number < len(self.state.rows) else None
+            if partition is None:
+                return []
+            return [self.lookout.read_state(partition.topic, partition.partition, now_ms)]
+        if kind == "topic":
+            return [self.lookout.read_topic(cast(str, of), now_ms)]
+        key = self._writer.key(mark, self._committer.next_seq)
+        entry = self.lookout.read_versions([key])[0]
+        self._writer.found[key] = None if entry is None else entry.version
+        return []
+
+    def _too_large(self) -> None:
+        """The store refused the size: half as many decisions at once; one alone that is too large is refused."""
+        jobs = self._undo()
+        if len(jobs) == 1:
+            self._refuse_too_large(jobs[0])
+            return
+        self._decisions_max = max(1, len(jobs) // 2)
+        self.work.put_back(jobs)
