@@ -1,8 +1,8 @@
 """The topic key: R of every partition, topic_id, and Kafka's own running moves.
 
 v1 `{"version":1,"partitions":{"0":[1,2]}}`; v2 adds `adding_replicas` and `removing_replicas`, v3 `topic_id`. All are
-read, v3 is written, with `retired_epochs` where a reduction left some. A move of ours stands in the state keys, so the
-two maps are always written empty: what they said was taken over as `targetReplicas` in the same commit.
+read, v3 is written, with `retired_epochs` where a reduction left some. A move of ours stands in the state keys; what
+the two maps say of a move stays there until the commit that takes it over as `targetReplicas`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from controller.codec.text import (
     text,
     unknown_fields,
 )
-from controller.model.values import Replicas, Topic
+from controller.model.values import KafkaMove, Replicas, Topic
 
 _KNOWN: Final = frozenset(
     {"version", "partitions", "topic_id", "adding_replicas", "removing_replicas", "retired_epochs"}
@@ -59,11 +59,18 @@ def decode(value: bytes, name: str) -> TopicKey:
         bad("partitions", "at least one", partitions)
     retired = fields(found.get("retired_epochs") or {}, "retired_epochs")
     epochs = {_partition(p, "retired_epochs"): number(e, "retired_epochs", 0, EPOCH_MAX) for p, e in retired.items()}
+    adding = _ids_by_partition(found.get("adding_replicas") or {}, "adding_replicas", may_be_empty=True)
+    removing = _ids_by_partition(found.get("removing_replicas") or {}, "removing_replicas", may_be_empty=True)
+    moves = {
+        p: KafkaMove(partitions[p], adding.get(p, ()), removing.get(p, ()))
+        for p in sorted({*adding, *removing})
+        if p in partitions
+    }
     return TopicKey(
-        Topic(name, topic_id, epochs, unknown_fields(found, _KNOWN)),
+        Topic(name, topic_id, epochs, unknown_fields(found, _KNOWN), moves),
         tuple(partitions[p] for p in range(len(partitions))),
-        _ids_by_partition(found.get("adding_replicas") or {}, "adding_replicas", may_be_empty=True),
-        _ids_by_partition(found.get("removing_replicas") or {}, "removing_replicas", may_be_empty=True),
+        adding,
+        removing,
     )
 
 
@@ -82,14 +89,20 @@ def _ids_by_partition(raw: object, where: str, *, may_be_empty: bool = False) ->
 
 
 def encode(topic: Topic, assignments: Sequence[Replicas]) -> bytes:
-    """The value of the topic key, R of partition i at `assignments[i]`."""
+    """The value of the topic key, R of partition i at `assignments[i]`; of a move of Kafka's that is not taken over
+    yet, what Kafka wrote."""
+    moves = topic.kafka_moves
+    if moves:
+        assignments = [moves[i].replicas if i in moves else replicas for i, replicas in enumerate(assignments)]
     partitions = ",".join(f'"{i}":{dump_ids(replicas)}' for i, replicas in enumerate(assignments))
+    adding = ",".join(f'"{i}":{dump_ids(move.adding)}' for i, move in moves.items() if move.adding)
+    removing = ",".join(f'"{i}":{dump_ids(move.removing)}' for i, move in moves.items() if move.removing)
     retired = ""
     if topic.retired_epochs:
         retired = ',"retired_epochs":' + dump({str(p): e for p, e in sorted(topic.retired_epochs.items())})
     return (
-        f'{{"partitions":{{{partitions}}},"topic_id":{dump(topic.topic_id)},"adding_replicas":{{}},'
-        f'"removing_replicas":{{}},"version":3{retired}{dump_extra(topic.extra)}}}'
+        f'{{"partitions":{{{partitions}}},"topic_id":{dump(topic.topic_id)},"adding_replicas":{{{adding}}},'
+        f'"removing_replicas":{{{removing}}},"version":3{retired}{dump_extra(topic.extra)}}}'
     ).encode()
 
 
@@ -97,4 +110,6 @@ def topic_bytes_max(topic: Topic, assignments: Sequence[Replicas]) -> int:
     """An upper bound of what `encode` gives, without encoding."""
     ids = sum(map(len, assignments))
     extra = len(dump_extra(topic.extra)) if topic.extra else 0
+    moves = topic.kafka_moves.values()
+    extra += sum(24 + 11 * (len(m.replicas) + len(m.adding) + len(m.removing)) for m in moves)
     return 200 + 12 * len(assignments) + 11 * ids + 24 * len(topic.retired_epochs) + extra

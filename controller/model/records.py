@@ -111,11 +111,13 @@ class TopicFound(Record):
 
 @attrs.frozen(weakref_slot=False)
 class TopicChanged(Record):
-    """What a topic's key says beside its partitions changed: it got a topic_id, or somebody else's fields."""
+    """What a topic's key says beside its partitions changed. `ours`: by ourselves (it got a topic_id, Kafka's move of a
+    partition was taken over); otherwise somebody else's fields were."""
 
     before: Topic
     after: Topic
     cause: str
+    ours: bool = False
 
 
 @attrs.frozen(weakref_slot=False)

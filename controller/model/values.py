@@ -129,14 +129,26 @@ class Partition:
 
 
 @attrs.frozen(weakref_slot=False)
+class KafkaMove:
+    """What a topic key of Kafka's says of a move that runs: R as it lists it (the adding ones included), adding,
+    removing."""
+
+    replicas: Replicas
+    adding: Replicas
+    removing: Replicas
+
+
+@attrs.frozen(weakref_slot=False)
 class Topic:
     """A topic without its partitions' state. `retired_epochs`: partition id -> last leader epoch of a partition that a
-    reduction purged."""
+    reduction purged. `kafka_moves`: Kafka's own moves that are not taken over yet, by partition id; they stay in the
+    topic's key until the commit that takes them over."""
 
     name: str
     topic_id: str
     retired_epochs: Mapping[int, int] = attrs.field(factory=dict)
     extra: Extra | None = None
+    kafka_moves: Mapping[int, KafkaMove] = attrs.field(factory=dict)
 
     def created_epoch(self, partition: int) -> int:
         """The leader epoch that `partition` is created with."""

@@ -39,19 +39,22 @@ from controller.model.records import (
 )
 from controller.model.values import NO_LEADER, Move, Partition, Topic
 from controller.model.view import ClusterView
-from controller.rules.progress import drop_intents, is_void, settle
+from controller.rules.progress import drop_intents, is_void, kafka_move_due, settle
 
 
 def kafka_move_found(view: ClusterView, event: KafkaMoveFound) -> Decision:
     """Kafka's adding and removing become T = replicas without removing; origin = replicas without adding, which R
     starts from and grows by what is in I."""
-    partition = view.partition(event.topic, event.partition)
-    if partition is None or partition.move is not None or not partition.has_state:
-        return Decision()
+    partition, topic = view.partition(event.topic, event.partition), view.topic(event.topic)
+    if partition is None or topic is None or not partition.has_state:
+        return Decision()  # it stays in the topic's key until the partition's own key can be read, or is there
+    taken = _taken_over(topic, event.partition)
+    if partition.move is not None:
+        return Decision(taken)
     origin = tuple(b for b in event.replicas if b not in event.adding)
     target = tuple(b for b in event.replicas if b not in event.removing)
     if not origin or not target or origin == target:
-        return Decision()
+        return Decision(taken)
     after = partition.but(
         replicas=origin + tuple(b for b in event.adding if b in partition.isr and b in event.replicas),
         move=Move(target, origin, event.now_ms),
@@ -60,7 +63,15 @@ def kafka_move_found(view: ClusterView, event: KafkaMoveFound) -> Decision:
     void = drop_intents(view, partition, target, "member again")
     settled, _ = settle(view, after)
     accepted = TargetSet(partition, after, "adding_replicas, removing_replicas")
-    return Decision((accepted, KeysRewritten(event.topic), *void, *settled))  # clears Kafka's two maps as well
+    return Decision((accepted, *(taken or (KeysRewritten(event.topic),)), *void, *settled))
+
+
+def _taken_over(topic: Topic, partition: int) -> tuple[Record, ...]:
+    """The topic's key says nothing of Kafka's move of this partition any more."""
+    if partition not in topic.kafka_moves:
+        return ()
+    left = {p: move for p, move in topic.kafka_moves.items() if p != partition}
+    return (TopicChanged(topic, attrs.evolve(topic, kafka_moves=left), "Kafka's move taken over", ours=True),)
 
 
 def stray_isr_found(view: ClusterView, event: StrayIsrFound) -> Decision:
@@ -80,7 +91,7 @@ def topic_id_missing(view: ClusterView, event: TopicIdMissing) -> Decision:
     topic = view.topic(event.topic)
     if topic is None or topic.topic_id:
         return Decision()
-    return Decision((TopicChanged(topic, attrs.evolve(topic, topic_id=event.topic_id), "topic_id given"),))
+    return Decision((TopicChanged(topic, attrs.evolve(topic, topic_id=event.topic_id), "topic_id given", ours=True),))
 
 
 def topic_key_due(view: ClusterView, event: TopicKeyDue) -> Decision:
@@ -123,9 +134,9 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
         records.append(KeyVersionFound(event.topic, event.partition, event.at, known))
     was_unreadable = view.unreadable(event.topic, event.partition)
     if was_unreadable:
-        return _readable_again(partition, event, records, was_unreadable)
+        return _readable_again(view, partition, event, records, was_unreadable)
     if not partition.has_state and event.found is not None:
-        return _take_whole(partition, event, event.found, records, "found")
+        return _take_whole(view, partition, event, records, "found")
     if known == event.at or (event.found is None and event.problem is None and not partition.has_state):
         return Decision(tuple(records))
     if event.found is None:
@@ -151,20 +162,25 @@ def _take_over(view: ClusterView, partition: Partition, found: Partition, record
     return Decision((*records, StateFound(partition, after, detail), *settled))
 
 
-def _readable_again(partition: Partition, event: StateKeyRead, records: list[Record], was: str) -> Decision:
+def _readable_again(
+    view: ClusterView, partition: Partition, event: StateKeyRead, records: list[Record], was: str
+) -> Decision:
     if event.problem is not None or event.found is None:
         return Decision()  # an unreadable key that was deleted says nothing of the logs: still nobody may lead
     records.append(BadKey(event.topic, event.partition, None, was))
-    return _take_whole(partition, event, event.found, records, "readable again")
+    return _take_whole(view, partition, event, records, "readable again")
 
 
 def _take_whole(
-    partition: Partition, event: StateKeyRead, found: Partition, records: list[Record], cause: str
+    view: ClusterView, partition: Partition, event: StateKeyRead, records: list[Record], cause: str
 ) -> Decision:
     """Nothing of the partition is known but R: its epochs above all must not begin anew."""
+    found = event.found
+    assert found is not None
     follow: list[Event] = [PartitionDue(event.now_ms, event.topic, event.partition)]
     if not set(found.isr) <= set(found.members):
         follow.insert(0, StrayIsrFound(event.now_ms, event.topic, event.partition))
+    follow += kafka_move_due(view, event.topic, event.partition, event.now_ms)
     return Decision((*records, StateFound(partition, found, cause)), expand=tuple(follow))
 
 
@@ -218,7 +234,11 @@ def _known_topic(view: ClusterView, event: TopicKeyRead, records: list[Record]) 
     assert topic is not None and event.found is not None
     count = view.partition_count(event.name)
     added = tuple(p.replicas for p in event.partitions[count:])
-    merged = attrs.evolve(topic, extra={**(topic.extra or {}), **(event.found.extra or {})} or None)
+    merged = attrs.evolve(
+        topic,
+        extra={**(topic.extra or {}), **(event.found.extra or {})} or None,
+        kafka_moves={**topic.kafka_moves, **event.found.kafka_moves},
+    )
     if merged != topic:
         records.append(TopicChanged(topic, merged, "fields of somebody else's"))
         topic = merged

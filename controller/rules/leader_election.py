@@ -18,7 +18,7 @@ from controller.model.events import Decision, ElectLeader, PartitionDue, Replica
 from controller.model.records import IsrChanged, LeaderElected, Record
 from controller.model.values import NO_LEADER, Partition
 from controller.model.view import ClusterView, is_alive
-from controller.rules.progress import settle
+from controller.rules.progress import kafka_move_due, settle
 
 UNCLEAN = "unclean.leader.election.enable"
 
@@ -77,7 +77,11 @@ def partition_due(view: ClusterView, event: PartitionDue) -> Decision:
         return Decision()
     if not partition.has_state:
         first = elect_first(view, partition)
-        return Decision() if first is None else _and_settle(view, [LeaderElected(partition, first, "created")], first)
+        if first is None:
+            return Decision()
+        settled, _ = settle(view, first)
+        late = kafka_move_due(view, event.topic, event.partition, event.now_ms)
+        return Decision((LeaderElected(partition, first, "created"), *settled), expand=late)
     if partition.leader in partition.isr and is_alive(view, partition, partition.leader):
         return _and_settle(view, [], partition)
     return _lead_again(view, partition, "leader not available")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from controller.model.events import Event, KafkaMoveFound
 from controller.model.records import (
     DeleteIntended,
     IntentDropped,
@@ -95,3 +96,12 @@ def drop_intents(view: ClusterView, partition: Partition, brokers: Iterable[int]
         return []
     open_ones = (view.open_intent(broker, topic.topic_id, partition.partition) for broker in brokers)
     return [IntentDropped(intent, cause) for intent in open_ones if intent is not None]
+
+
+def kafka_move_due(view: ClusterView, topic_name: str, partition: int, now_ms: int) -> tuple[Event, ...]:
+    """Kafka's move of a partition that could not be taken over before, now that its state is there."""
+    topic = view.topic(topic_name)
+    move = None if topic is None else topic.kafka_moves.get(partition)
+    if move is None:
+        return ()
+    return (KafkaMoveFound(now_ms, topic_name, partition, move.replicas, move.adding, move.removing),)

@@ -80,7 +80,7 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
         },
     ),
     (
-        r.TopicChanged(Topic("old", ""), Topic("old", "x"), "topic_id given"),
+        r.TopicChanged(Topic("old", ""), Topic("old", "x"), "topic_id given", ours=True),
         {"event": "KeysRewritten", "topic": "old", "topic_id": "x", **BY, "cause": "topic_id given"},
     ),
     (

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from controller import Settings
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
 from stores.tree import read_tree
 from tests.runtime.trees import STATE, TOPIC, planted, state, works
@@ -51,6 +52,44 @@ def test_a_move_of_kafkas_own_becomes_ours_and_goes_on() -> None:
 
 
 @pytest.mark.checklist(112, 113)
+def test_no_crash_while_kafkas_moves_are_taken_over_loses_one(shared_data: Path) -> None:
+    """Each goes from the topic's key with the commit that takes it over, however small the commits are."""
+    entries = read_tree(shared_data / "kafka_3_9_tree_moving.json")
+    for commits in range(1, 12):
+        cluster = Cluster(start=False, settings=Settings(commit_decisions_max=1))
+        cluster.server.plant(entries)
+        cluster.join(1, 2, 3)
+        first = cluster.another(1, cluster.store)
+        for _ in range(commits):
+            first.poll_once()
+        cluster.controllers.clear()
+        cluster.server.expire(cluster.store.session.session_id)
+        cluster.another(2)
+        cluster.run()
+        targets = {
+            p: cluster.get(f"/brokers/topics/orders/partitions/{p}/state").get("targetReplicas") for p in range(4)
+        }
+        assert targets == {0: [1, 3], 1: [2, 1], 2: [3, 2], 3: [2, 3]}, commits
+
+
+def test_kafkas_move_of_a_partition_that_cannot_be_read_waits_for_it(shared_data: Path) -> None:
+    """Its neighbours go on, and it does once its key is mended."""
+    cluster = Cluster(start=False)
+    cluster.server.plant(read_tree(shared_data / "kafka_3_9_tree_moving.json"))
+    key = "/brokers/topics/orders/partitions/0/state"
+    good = cluster.get(key)
+    cluster.put(key, b"{")
+    cluster.join(1, 2, 3)
+    cluster.another(1)
+    cluster.run()
+    assert cluster.get("/brokers/topics/orders")["adding_replicas"] == {"0": [1]}
+    assert cluster.get("/brokers/topics/orders")["partitions"]["0"] == [1, 3, 2]
+    cluster.put(key, good)
+    cluster.wait(6_000, 1_000)
+    assert cluster.get(key)["targetReplicas"] == [1, 3]
+    assert cluster.get("/brokers/topics/orders")["adding_replicas"] == {}
+
+
 def test_a_move_is_taken_up_with_what_it_must_remember_and_everybody_is_told() -> None:
     """R grows by T and I, whatever the topic key says; origin, start and deadline are the state key's."""
     memory = {"origin": [1, 2], "started_ms": 5, "deadline_ms": 2**50}

@@ -103,8 +103,8 @@ def _found(event: str, record: r.TopicFound, decided: Decided, commit: Commit) -
 
 
 def _changed(event: str, record: r.TopicChanged, decided: Decided, commit: Commit) -> str:
-    """Only an id is given by ourselves: then the key is written again, and nobody else's change is adopted."""
-    event = event if record.before.topic_id == record.after.topic_id else "KeysRewritten"
+    """What we changed ourselves is a key written again, and nobody else's change."""
+    event = "KeysRewritten" if record.ours else event
     return _topic_row(event, topic(record.after.name, record.after.topic_id), attrs.evolve(decided, cause=record.cause))
 
 
