@@ -36,15 +36,19 @@ def rss_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def figure(what: str, n: int, seconds: float, store: str = "memory", **special: object) -> None:
-    """Print a figure."""
+def rate(what: str, n: int, seconds: float, **special: object) -> None:
+    """Print how fast `n` of something were done in `seconds`."""
+    figure(what, n, seconds, per_second=round(n / seconds), **special)
+
+
+def figure(what: str, n: int, seconds: float, **special: object) -> None:
+    """Print a figure; `n`: how many were looked at."""
     line = {
         "what": what,
         "n": n,
         "seconds": round(seconds, 6),
-        "per_second": round(n / seconds) if seconds else None,
         "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        "store": store,
+        "store": "memory",
         "versions": {"kedge": version("kedge"), "python": platform.python_version()},
         **special,
     }

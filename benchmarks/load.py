@@ -4,7 +4,7 @@ to the host. 20,000 topics of 10 partitions, RF 3, 10 brokers, in Kafka's layout
 from __future__ import annotations
 
 from benchmarks.cluster import QuietHost, plant, register, settle
-from benchmarks.figures import figure, timed
+from benchmarks.figures import rate, timed
 from controller import Controller
 from stores import MemoryServer, MemoryStore
 
@@ -24,7 +24,7 @@ def run() -> None:
     assert described.partitions == TOPICS * PARTITIONS
     with timed() as sent:
         settle(controller)
-    figure("failover load, elected to ready", described.partitions, ready.seconds)
-    figure("failover load, until the last request was handed over", described.partitions, ready.seconds + sent.seconds)
+    rate("failover load, elected to ready", described.partitions, ready.seconds)
+    rate("failover load, until the last request was handed over", described.partitions, ready.seconds + sent.seconds)
     controller.close()
     registrar.close()

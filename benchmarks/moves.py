@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from time import perf_counter
 
 from benchmarks.cluster import QuietHost, plant, register, settle
-from benchmarks.figures import figure, percentile
+from benchmarks.figures import figure, percentile, rate
 from controller import Controller, TopicPartition
 from controller.model.host import HostResponse, LeaderAndIsrPartition, LeaderAndIsrRequest
 from stores import Commit, Delete, MemoryServer, MemoryStore, Op, Put
@@ -81,8 +81,8 @@ def run() -> None:
     assert not controller.describe().reassigning_partitions
     assert all(future.exception() is None for future in futures)
     settle(controller)
-    figure("moves, accepted", MOVES, accepted_s or 0.0)
-    figure(
+    rate("moves, accepted", MOVES, accepted_s or 0.0)
+    rate(
         "moves, submit to all complete",
         MOVES,
         seconds,

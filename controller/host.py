@@ -132,6 +132,10 @@ class Controller:
     def poll_once(self, timeout_s: float = 0.0) -> bool:
         """One pass of the loop on this thread, callbacks included. Waits up to `timeout_s` seconds where there is
         nothing to do; whether anything was done. Not reentrant: a callback may not call it."""
+        if isinstance(timeout_s, bool) or not isinstance(timeout_s, int | float):
+            raise TypeError(f"timeout_s must be a number of seconds, not {timeout_s!r:.80}")
+        if not timeout_s >= 0:
+            raise ValueError(f"timeout_s must not be negative: {timeout_s}")
         self._may_run()
         if self._threads is not None:
             raise WrongMode("the controller runs on threads of its own")
@@ -193,18 +197,15 @@ class Controller:
         return self._loop.controller_epoch
 
     def describe(self) -> Description:
-        """What this controller sees just now; also on a stand-by, and from any thread."""
+        """What this controller sees, as last committed; also on a stand-by, and from any thread."""
         term, findings = self._loop.term, {**self._loop.findings, **self._registrar.findings}
         outstanding = len(self._services.outstanding)
         if term is None:
             nothing = (0, 0, 0, 0)  # topics, partitions, moves, deletions
             lead = (self.is_active, self.active_id, None)
             return Description(self._services.controller_id, *lead, (), *nothing, outstanding, findings)
-        state = term.state
-        problems = {
-            f"{topic}-{p}" if p is not None else topic: text for (topic, p), text in list(state.problems.items())
-        }
-        findings |= {**term.findings, **term.lookout.findings, **term.dispatcher.findings, **problems}
+        counts = term.counts
+        findings |= {**term.findings, **term.lookout.findings, **term.dispatcher.findings, **counts.problems}
         if self._services.journal.stopped:
             findings["journal"] = self._services.journal.stopped
         return Description(
@@ -212,11 +213,11 @@ class Controller:
             self.is_active,
             self.active_id,
             self.controller_epoch,
-            tuple(sorted(state.brokers)),
-            len(state.topics),
-            len(state.rows),
-            len(state.moves),
-            len(state.intents),
+            counts.live_brokers,
+            counts.topics,
+            counts.partitions,
+            counts.moves,
+            counts.intents,
             outstanding,
             findings,
         )

@@ -231,7 +231,7 @@ class Settings:
     default_replication_factor: int = 1
     unclean_leader_election_enable: bool = False
     registration_version: int = 5
-    commit_decisions_max: int = 1000
+    commit_decisions_max: int = 200
     topic_rewrite_interval_ms: int = 1000
     callback_deadline_ms: int = 30_000
     inbox_max: int = 100_000

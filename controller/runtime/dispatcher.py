@@ -228,6 +228,8 @@ class Dispatcher:
         lane.metadata_at = min(lane.metadata_at, max(sending.metadata_from, self._log_from))
         lane.peers |= sending.peers
         lane.intents |= dict.fromkeys(sending.intents)
+        if lane.retry_ms == RETRY_MS_FIRST:  # the first of a row
+            _log.warning("broker %d: callbacks are not delivered: %s", lane.broker.broker_id, sending.error)
         self.findings[_finding(lane.broker.broker_id)] = f"not delivered: {sending.error}"
         self._back_off(lane, now_ms)
 

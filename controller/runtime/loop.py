@@ -45,6 +45,7 @@ class Loop:
         self.driver: int | None = None
         self.findings: dict[str, str] = {}
         self._registrar = registrar
+        self._was_driven = self._is_closed = False
         self._stand_at_ms = 0
         self._lock = threading.Lock()  # of `term` and `_lost`: sessions are watched from another thread
         self._lost: str | None = None
@@ -61,6 +62,11 @@ class Loop:
 
     def not_controller(self) -> NotController:
         """The error for whoever asks a controller that does not lead."""
+        if self._is_closed:
+            return NotController(f"controller {self.services.controller_id} was closed")
+        if not self._was_driven:
+            hint = "nobody drives it yet: call start(), or poll_once() in a loop"
+            return NotController(f"controller {self.services.controller_id} is not the active one; {hint}")
         other = None if self.active_id == self.services.controller_id else self.active_id
         known = "none is known" if other is None else f"{other} is"
         return NotController(f"controller {self.services.controller_id} is not the active one, {known}", other)
@@ -110,6 +116,7 @@ class Loop:
     def drain(self) -> None:
         """Take in what the subscription has, without waiting: `poll_once` mode."""
         self.driver = threading.get_ident()
+        self._was_driven = True
         try:
             self._drain()
         finally:
@@ -127,6 +134,7 @@ class Loop:
 
     def resign(self) -> None:
         """Hand over: the next controller is elected at once. Nothing drives the loop any more."""
+        self._is_closed = True
         if self.term is not None:
             in_flight = self.term.is_waiting_for_store
             self._drop("closed")

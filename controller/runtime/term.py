@@ -7,8 +7,10 @@ not known nothing is decided, sent or answered.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
+
+import attrs
 
 from controller.model.errors import RequestTimedOut
 from controller.model.events import Event, StateKeyRead, TopicKeyRead
@@ -24,6 +26,18 @@ from controller.runtime.writer import Writer
 from stores.base import StoreError
 
 LOOK_AGAIN_MS: Final = 100  # after a read that failed
+
+
+@attrs.frozen
+class Counts:
+    """How much of what there is, as committed. `problems`: why keys cannot be read, by topic or partition."""
+
+    live_brokers: tuple[int, ...]
+    topics: int
+    partitions: int
+    moves: int
+    intents: int
+    problems: Mapping[str, str]
 
 
 class Term:
@@ -51,6 +65,13 @@ class Term:
         self._look_again_ms: int | None = None  # a read failed: when it is made again
         self.is_over = False  # set from any thread: nothing more is decided or sent
         self._begin(loaded.events)
+        self.counts = self._count()  # of what is committed; replaced as a whole, so that any thread may look
+
+    def _count(self) -> Counts:
+        state = self.state
+        problems = {t if p is None else f"{t}-{p}": why for (t, p), why in state.problems.items()}
+        brokers = tuple(sorted(state.brokers))
+        return Counts(brokers, len(state.topics), len(state.rows), len(state.moves), len(state.intents), problems)
 
     def _begin(self, events: Sequence[Event]) -> None:
         self.work.expanded.extend(Job(event, cause="takeover") for event in events)
@@ -77,6 +98,8 @@ class Term:
             self._batching.gather()
             worked = True
         if not self._batching.is_in_flight and not self.is_over:
+            if worked:
+                self.counts = self._count()
             self._answer_queries()
             worked |= self.dispatcher.send() > 0
         return worked

@@ -1,0 +1,24 @@
+"""What the code reads from its own package is in the package."""
+
+from __future__ import annotations
+
+import configparser
+from fnmatch import fnmatch
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+
+def test_every_file_beside_the_code_is_declared_as_package_data() -> None:
+    """An editable install finds a file that a wheel would lack."""
+    config = configparser.ConfigParser()
+    config.read(CHECKOUT / "setup.cfg")
+    declared = {package: globs.split() for package, globs in config["options.package_data"].items()}
+    found = [
+        (package, path.relative_to(CHECKOUT / package).as_posix())
+        for package in declared
+        for path in (CHECKOUT / package).rglob("*")
+        if path.is_file() and path.suffix not in (".py", ".pyc")
+    ]
+    assert ("controller", "cli/kafka_3_9_tree_moving.json") in found
+    assert [file for package, file in found if not any(fnmatch(file, glob) for glob in declared[package])] == []
