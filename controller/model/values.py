@@ -128,6 +128,11 @@ class Partition:
         )
 
 
+def without_state(topic: str, partition: int, replicas: Replicas) -> Partition:
+    """A partition that has no state key (yet)."""
+    return Partition(topic, partition, replicas, (), NO_LEADER, NO_EPOCH)
+
+
 @attrs.frozen(weakref_slot=False)
 class KafkaMove:
     """What a topic key of Kafka's says of a move that runs: R as it lists it (the adding ones included), adding,

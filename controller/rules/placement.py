@@ -23,11 +23,6 @@ def alternate_racks(racks: Mapping[int, str | None]) -> Replicas:
     return tuple(broker for turn in rounds for broker in turn if broker is not None)
 
 
-def has_partial_racks(racks: Mapping[int, str | None]) -> bool:
-    """Whether some brokers have a rack and some have none."""
-    return len({rack is None for rack in racks.values()}) == 2
-
-
 def assign_replicas(
     racks: Mapping[int, str | None],
     partitions: int,

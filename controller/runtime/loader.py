@@ -28,7 +28,7 @@ from controller.model.events import (
     TopicIdMissing,
 )
 from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import NO_EPOCH, NO_LEADER, Broker, Partition, Replicas, Settings
+from controller.model.values import Broker, Partition, Replicas, Settings, without_state
 from controller.rules.brokers import expand_death
 from controller.rules.found import follow_up
 from controller.runtime.clock import Chance
@@ -181,7 +181,7 @@ class Loader:
                 partitions.append(_partition(name, number, replicas, raw, now_ms))
             except BadValue as error:
                 self._problem(name, number, str(error))
-                partitions.append(new_partition(name, number, replicas))
+                partitions.append(without_state(name, number, replicas))
         self._state.load_topic(found.topic, partitions, config, versions)
         events = self._loaded.events
         if not found.topic.topic_id:
@@ -252,15 +252,10 @@ def kafka_moves(found: TopicKey, now_ms: int) -> tuple[KafkaMoveFound, ...]:
     )
 
 
-def new_partition(topic: str, number: int, replicas: Replicas) -> Partition:
-    """A partition that has no state key."""
-    return Partition(topic, number, replicas, (), NO_LEADER, NO_EPOCH)
-
-
 def _partition(topic: str, number: int, replicas: Replicas, raw: object, now_ms: int) -> Partition:
     """A partition from its parsed state key; None = it has none yet."""
     if raw is None:
-        return new_partition(topic, number, replicas)
+        return without_state(topic, number, replicas)
     if isinstance(raw, BadValue):
         raise raw
     return partition_state.decode(raw, topic, number, replicas, now_ms)

@@ -22,8 +22,8 @@ from controller.model.events import (
     TopicKeyRead,
 )
 from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import Partition, Topic
-from controller.runtime.loader import Loaded, kafka_moves, new_partition, read_registrations
+from controller.model.values import Partition, Topic, without_state
+from controller.runtime.loader import Loaded, kafka_moves, read_registrations
 from controller.runtime.names import NO_TOPIC, is_topic
 from controller.runtime.services import Services
 from controller.state import ClusterState
@@ -189,12 +189,12 @@ class Lookout:
         key = keys.state(topic, partition)
         entry = self._get(key)
         if entry is None:
-            return new_partition(topic, partition, replicas), ABSENT, None
+            return without_state(topic, partition, replicas), ABSENT, None
         at = KeyVersion(entry.version, entry.generation)
         try:
             return partition_state.decode(parse(entry.value), topic, partition, replicas, now_ms), at, None
         except BadValue as error:
-            return new_partition(topic, partition, replicas), at, f"{key}: {error}"
+            return without_state(topic, partition, replicas), at, f"{key}: {error}"
 
     def _config(self, name: str) -> tuple[dict[str, str], int]:
         entry = self._get(keys.topic_config(name))

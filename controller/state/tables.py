@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from controller.model import records as r
-from controller.model.values import NO_EPOCH, NO_LEADER, Partition, Replicas
+from controller.model.values import Partition, without_state
 from controller.state.batch import Batch, Mark
 from controller.state.cluster import ClusterState
 
@@ -93,14 +93,10 @@ def _late_topic_key(state: ClusterState, record: r.PartitionRecord, token: objec
 # --- topics
 
 
-def _new_partition(topic: str, partition: int, replicas: Replicas) -> Partition:
-    return Partition(topic, partition, replicas, (), NO_LEADER, NO_EPOCH)
-
-
 def _create_topic(state: ClusterState, record: r.TopicCreated) -> None:
     row = state.add_topic(record.topic, dict(record.configs))
     for partition, replicas in enumerate(record.assignments):
-        state.add_partition(row, _new_partition(record.topic.name, partition, replicas))
+        state.add_partition(row, without_state(record.topic.name, partition, replicas))
 
 
 def _drop_topic(state: ClusterState, record: r.TopicCreated | r.TopicFound, token: object) -> None:
@@ -117,7 +113,7 @@ def _created_keys(state: ClusterState, record: r.TopicCreated, token: object) ->
 def _add_partitions(state: ClusterState, record: r.PartitionsAdded) -> None:
     row = state.topics[record.topic.name]
     for i, replicas in enumerate(record.assignments):
-        state.add_partition(row, _new_partition(record.topic.name, record.first + i, replicas))
+        state.add_partition(row, without_state(record.topic.name, record.first + i, replicas))
 
 
 def _drop_partitions(state: ClusterState, record: r.PartitionsAdded, token: object) -> None:

@@ -14,7 +14,6 @@ from controller.rules.placement import (
     alternate_racks,
     assign_replicas,
     continue_rotation,
-    has_partial_racks,
     replace_broker,
 )
 
@@ -99,7 +98,7 @@ def test_equal_racks_hold_as_many_replicas_per_broker(racks: Racks, data: st.Dat
 @given(clusters(rackless=True) | clusters(), st.integers(0, 30))
 def test_the_start_turns_the_list(racks: Racks, start: int) -> None:
     """The leader of partition 0 is the broker at the start index, so that two random starts differ."""
-    brokers = alternate_racks(racks) if not has_partial_racks(racks) and None not in racks.values() else sorted(racks)
+    brokers = alternate_racks(racks) if None not in racks.values() else sorted(racks)
     placed = assign_replicas(racks, 1, 1, start=start, shift=0)
     assert placed == ((brokers[start % len(brokers)],),)
 
@@ -108,8 +107,6 @@ def test_the_start_turns_the_list(racks: Racks, start: int) -> None:
 def test_some_brokers_without_rack_make_the_placement_blind() -> None:
     """With a rack on some brokers only, the list is by id and racks are not looked at."""
     partial: Racks = {0: "a", 1: "a", 2: None}
-    assert has_partial_racks(partial)
-    assert not any(has_partial_racks(racks) for racks in (SAMPLE, {1: None}, {}))
     blind = dict.fromkeys(partial)
     assert assign_replicas(partial, 6, 2, start=1, shift=1) == assign_replicas(blind, 6, 2, start=1, shift=1)
 
