@@ -47,6 +47,7 @@ def run() -> None:
 
 def _round(controller: Controller, host: Bell, tp: TopicPartition) -> float:
     partition = controller.query(lambda view: view.partition(tp.topic, tp.partition)).result(TIMEOUT_S)
+    assert partition is not None
     target = [b for b in range(1, BROKERS + 1) if b not in partition.replicas]
     host.rang.clear()
     began = perf_counter()

@@ -8,9 +8,9 @@ Drive it with `start()` (threads of its own) or with `poll_once()` from the host
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 import attrs
 
@@ -35,6 +35,8 @@ from controller.runtime.threads import Threads
 from stores.base import MetadataStore
 
 __all__ = ["Controller", "Description", "Host", "WrongMode"]
+
+T = TypeVar("T")
 
 
 class WrongMode(ControllerError, RuntimeError):
@@ -88,6 +90,12 @@ class Controller:
             raise ValueError(f"node_id must be an int within 0..2^31-1, not {node_id!r:.80}")
         if not isinstance(host, Host):
             raise TypeError(f"host must have leader_and_isr, update_metadata and stop_replica: {host!r:.200}")
+        if not isinstance(store, MetadataStore):
+            raise TypeError(f"store must be a MetadataStore, not {store!r:.200}")
+        if settings is not None and not isinstance(settings, Settings):
+            raise TypeError(f"settings must be Settings, not {settings!r:.200}")
+        if journal is not None and not isinstance(journal, Journal):
+            raise TypeError(f"journal must be a Journal (over a sink), not {journal!r:.200}")
         self.settings = settings or Settings()
         self._executor = executor
         self._services = Services(
@@ -222,10 +230,16 @@ class Controller:
             findings,
         )
 
-    def query(self, ask: Any) -> Future[Any]:
+    def query(self, ask: Callable[[ClusterView], T], *, timeout_ms: int = 60_000) -> Future[T]:
         """What `ask(view)` makes of the committed state (`controller.model.view.ClusterView`), on the loop between two
-        batches. It must neither change nor keep the view."""
-        return self._submitter.query(ask)
+        batches. The view is valid inside the call only: `ask` must neither change nor keep it, and what it returns must
+        not hold it. What `ask` raises is what the future raises.
+
+        Errors: 41, 7. TypeError where `ask` cannot be called.
+        """
+        if not callable(ask):
+            raise TypeError(f"ask must be callable with a view, not {ask!r:.80}")
+        return self._submitter.query(ask, as_timeout(timeout_ms))
 
     # --- what the host calls
 

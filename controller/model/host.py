@@ -109,7 +109,12 @@ class UpdateMetadataRequest:
 @attrs.frozen
 class HostResponse:
     """`error`: for the request as a whole (STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH). `errors`: partitions that did
-    not go well; KAFKA_STORAGE_ERROR = this broker's disk for it is gone. A partition that is not named went well."""
+    not go well; KAFKA_STORAGE_ERROR = this broker's disk for it is gone. A partition that is not named went well.
+
+    Codes may be plain ints. An answer whose `errors` has a key that is no TopicPartition, a partition that the request
+    did not name, or a code that is no int, counts as "not delivered" as a whole: a refused deletion under a misspelled
+    key must not pass for an acknowledgement.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     errors: Mapping[TopicPartition, ErrorCode] = attrs.field(factory=dict)

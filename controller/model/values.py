@@ -228,15 +228,35 @@ class DeleteIntent:
     leader_epoch: int
 
 
+def _setting(default: int, high: int = 2**31 - 1) -> int:
+    """A field that holds an int within 1..`high`, and no bool."""
+
+    def check(_: object, attribute: attrs.Attribute[int], value: object) -> None:
+        if type(value) is not int:
+            raise TypeError(f"{attribute.name} must be an int, not {value!r:.80}")
+        if not 1 <= value <= high:
+            raise ValueError(f"{attribute.name} must be within 1..{high}, not {value}")
+
+    field: int = attrs.field(default=default, validator=check)
+    return field
+
+
+def _check_bool(_: object, attribute: attrs.Attribute[bool], value: object) -> None:
+    if type(value) is not bool:
+        raise TypeError(f"{attribute.name} must be a bool, not {value!r:.80}")
+
+
 @attrs.frozen
 class Settings:
-    """What an embedding host sets; Kafka's names with underscores. Times in the unit that the name ends in."""
+    """What an embedding host sets; Kafka's names with underscores. Times in the unit that the name ends in. Numbers are
+    at least 1 and at most 2^31-1 (`registration_version`: 5). TypeError or ValueError where a field is not of its kind.
+    """
 
-    num_partitions: int = 1
-    default_replication_factor: int = 1
-    unclean_leader_election_enable: bool = False
-    registration_version: int = 5
-    commit_decisions_max: int = 200
-    topic_rewrite_interval_ms: int = 1000
-    callback_deadline_ms: int = 30_000
-    inbox_max: int = 100_000
+    num_partitions: int = _setting(1)
+    default_replication_factor: int = _setting(1)
+    unclean_leader_election_enable: bool = attrs.field(default=False, validator=_check_bool)
+    registration_version: int = _setting(5, high=5)
+    commit_decisions_max: int = _setting(200)
+    topic_rewrite_interval_ms: int = _setting(1000)
+    callback_deadline_ms: int = _setting(30_000)
+    inbox_max: int = _setting(100_000)

@@ -2,44 +2,83 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable
+from typing import Any, Final
 
 import attrs
+
+_log = logging.getLogger(__name__)
+
+REPORTS_MAX: Final = 5_000_000
+_INT64_MAX: Final = 2**63 - 1
+
+
+def _check_number(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+    if type(value) is not int:
+        raise TypeError(f"{attribute.name} must be an int, not {value!r:.80}")
+    if not 0 <= value <= _INT64_MAX:
+        raise ValueError(f"{attribute.name} must be within 0..2^63-1, not {value}")
+
+
+def _check_size(instance: object, attribute: attrs.Attribute[int | None], value: object) -> None:
+    if value is not None:
+        _check_number(instance, attribute, value)
+
+
+def _check_topic(_: object, attribute: attrs.Attribute[str], value: object) -> None:
+    if type(value) is not str:
+        raise TypeError(f"{attribute.name} must be a str, not {value!r:.80}")
+    if not value:
+        raise ValueError(f"{attribute.name} must not be empty")
 
 
 @attrs.frozen(weakref_slot=False)
 class LogReport:
-    """A replica's log: offsets in records, `size_bytes` where known. TypeError where a field is no int."""
+    """A replica's log: offsets in records, `size_bytes` where known. TypeError where a field is no int (`topic`: no
+    str), ValueError for an empty topic and for a number that is not within 0..2^63-1."""
 
-    topic: str
-    partition: int
-    broker_id: int
-    leader_epoch: int
-    start_offset: int
-    end_offset: int
-    high_watermark: int
-    size_bytes: int | None = None
-
-    def __attrs_post_init__(self) -> None:
-        numbers = (self.partition, self.broker_id, self.leader_epoch, self.start_offset, self.end_offset)
-        if type(self.topic) is not str or any(type(n) is not int for n in (*numbers, self.high_watermark)):
-            raise TypeError(f"a LogReport holds a str and ints: {self!r:.200}")
+    topic: str = attrs.field(validator=_check_topic)
+    partition: int = attrs.field(validator=_check_number)
+    broker_id: int = attrs.field(validator=_check_number)
+    leader_epoch: int = attrs.field(validator=_check_number)
+    start_offset: int = attrs.field(validator=_check_number)
+    end_offset: int = attrs.field(validator=_check_number)
+    high_watermark: int = attrs.field(validator=_check_number)
+    size_bytes: int | None = attrs.field(default=None, validator=_check_size)
 
 
 class Progress:
-    """The last report of each replica. Thread-safe."""
+    """The last report of each replica, of at most `reports_max` of them: when there are so many, a replica that was not
+    reported before is passed over. Whether a replica exists is not asked. Thread-safe."""
 
-    def __init__(self) -> None:
+    def __init__(self, reports_max: int = REPORTS_MAX) -> None:
         self._lock = threading.Lock()
         self._reports: dict[tuple[str, int, int], LogReport] = {}
+        self._reports_max = reports_max
+        self._warned = False
+
+    def __len__(self) -> int:
+        return len(self._reports)
 
     def report(self, reports: Iterable[LogReport]) -> None:
+        """All of them are taken in; or none, and TypeError."""
+        found = list(reports)  # the caller's generator runs before the lock: the loop waits for it
+        for report in found:
+            if not isinstance(report, LogReport):
+                raise TypeError(f"a LogReport is asked for, not {report!r:.200}")
         with self._lock:
-            for report in reports:
-                if not isinstance(report, LogReport):
-                    raise TypeError(f"a LogReport is asked for, not {report!r:.200}")
-                self._reports[report.topic, report.partition, report.broker_id] = report
+            for report in found:
+                self._take(report)
+
+    def _take(self, report: LogReport) -> None:
+        replica = (report.topic, report.partition, report.broker_id)
+        if len(self._reports) < self._reports_max or replica in self._reports:
+            self._reports[replica] = report
+        elif not self._warned:
+            self._warned = True
+            _log.warning("logs of %d replicas are reported: further replicas are passed over", self._reports_max)
 
     def of(self, topic: str, partition: int, broker_id: int) -> LogReport | None:
         return self._reports.get((topic, partition, broker_id))

@@ -118,6 +118,8 @@ class Publisher:
                     touched[number] = touched.get(number, False) or _concerns_members(record)
                 if isinstance(record, _MOVES):
                     self._timers.move(record.after)
+            elif isinstance(record, r.ReplicaDeleted):
+                self._services.progress.forget(record.intent.topic, record.intent.partition, record.intent.broker)
             else:
                 self._tell_other(record, touched)
         for number, to_members in touched.items():

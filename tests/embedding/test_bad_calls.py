@@ -123,8 +123,19 @@ calls: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]] 
     ),
     "register": (lambda c, r: c.register_broker(r), (made(BrokerRegistration, st.integers(-5, -1), anything),)),
     "unregister": (lambda c, *args: c.unregister_broker(*args), (anything, anything)),
-    "report": (lambda c, r: c.report_log(r), (st.one_of(anything, made(LogReport, *[anything] * 7)),)),
-    "query": (lambda c, q: c.query(q), (anything,)),
+    "report": (
+        lambda c, r: c.report_log(r),
+        (
+            st.one_of(
+                made(LogReport, *[anything] * 8),
+                st.lists(made(LogReport, st.sampled_from(["t", "no", ""]), *[numbers] * 6, st.none() | numbers)),
+            ),
+        ),
+    ),
+    "query": (
+        lambda c, q, ms: c.query(q, timeout_ms=ms),
+        (st.one_of(st.just(len), anything), st.one_of(st.just(1000), anything)),
+    ),
 }
 
 

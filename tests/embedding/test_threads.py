@@ -13,6 +13,7 @@ import pytest
 
 from controller import BrokerRegistration, Controller, HostResponse, NewTopic, NotController, TopicPartition, WrongMode
 from controller.model.host import LeaderAndIsrRequest
+from controller.model.view import ClusterView
 from controller.runtime.replies import WouldDeadlock
 from stores import MemoryStore
 from stores.base import Commit, Op
@@ -38,6 +39,11 @@ def len_of(view: Any) -> int:
 
 def kedge_threads() -> list[str]:
     return [thread.name for thread in threading.enumerate() if thread.name.startswith("kedge-")]
+
+
+def _has_state(view: ClusterView) -> bool:
+    partition = view.partition("t", 0)
+    return partition is not None and partition.has_state
 
 
 class Gate(MemoryStore):
@@ -78,7 +84,7 @@ class Started:
         until(lambda: len(controller.describe().live_brokers) == 4, "brokers")
         created = controller.admin.create_topics({"t": NewTopic(replica_assignments=[replicas or (1, 2)])})
         created.all().result(WAIT_S)
-        until(lambda: controller.query(lambda view: view.partition("t", 0).has_state).result(WAIT_S), "state")
+        until(lambda: controller.query(_has_state).result(WAIT_S), "state")
         return controller
 
 

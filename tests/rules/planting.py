@@ -79,6 +79,7 @@ class Planting:
 
     def do_setting(self, line: Line) -> None:
         typed: dict[str, Any] = {name: int(value) for name, value in line.options.items()}
+        typed = {name: bool(value) if name.endswith("_enable") else value for name, value in typed.items()}
         self.world.state.settings = attrs.evolve(self.world.state.settings, **typed)
 
     def do_now(self, line: Line) -> None:

@@ -22,6 +22,12 @@ T0 = TopicPartition("t", 0)
         HostResponse(error=ErrorCode.STALE_CONTROLLER_EPOCH),
         HostResponse(error=ErrorCode.STALE_BROKER_EPOCH),
         HostResponse(errors=5),  # type: ignore[arg-type]
+        HostResponse(errors={("t", 0): ErrorCode.NONE}),  # type: ignore[dict-item]
+        HostResponse(errors={"t-0": ErrorCode.KAFKA_STORAGE_ERROR}),  # type: ignore[dict-item]
+        HostResponse(errors={TopicPartition("other", 0): ErrorCode.NONE}),
+        HostResponse(errors={T0: "56"}),  # type: ignore[dict-item]
+        HostResponse(errors={T0: None}),  # type: ignore[dict-item]
+        HostResponse(errors={T0: False}),  # type: ignore[dict-item]
     ],
 )
 def test_garbage_and_errors_as_an_answer_count_as_not_delivered(answer: Any) -> None:
@@ -33,6 +39,54 @@ def test_garbage_and_errors_as_an_answer_count_as_not_delivered(answer: Any) -> 
     cluster.host.answer = lambda _: HostResponse()
     cluster.wait(200)
     assert cluster.findings() == {}
+
+
+@pytest.mark.parametrize(
+    "errors",
+    [
+        {("t", 0): ErrorCode.KAFKA_STORAGE_ERROR},
+        {"t-0": ErrorCode.KAFKA_STORAGE_ERROR},
+        {TopicPartition("T", 0): ErrorCode.KAFKA_STORAGE_ERROR},
+        {TopicPartition("t", 1): ErrorCode.KAFKA_STORAGE_ERROR},
+        {T0: "56"},
+        {T0: None},
+        {T0: 0.0},
+    ],
+)
+def test_a_refused_deletion_that_is_spelled_wrongly_is_no_acknowledgement(errors: Any) -> None:
+    """The intent stays until the broker says clearly that the replica is gone."""
+    cluster = cluster_of_three()
+    wrong = HostResponse(errors=errors)
+    cluster.host.answer = lambda request: wrong if isinstance(request, StopReplicaRequest) else HostResponse()
+    cluster.done(cluster.move([1, 2]))
+    cluster.run()
+    assert cluster.controller.describe().replicas_to_delete == 1
+    assert "not delivered" in cluster.findings()["callbacks of broker 3"]
+    assert cluster.controller.is_active
+    cluster.host.answer = lambda _: HostResponse()
+    cluster.wait(1000)
+    assert cluster.controller.describe().replicas_to_delete == 0
+    assert cluster.findings() == {}
+
+
+def test_an_exception_that_cannot_say_what_it_is_acknowledges_nothing() -> None:
+    """Whatever a host raises, its round did not arrive."""
+
+    class DumbError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no words")
+
+    def refuse(request: Any) -> HostResponse:
+        if isinstance(request, StopReplicaRequest):
+            raise DumbError
+        return HostResponse()
+
+    cluster = cluster_of_three()
+    cluster.host.answer = refuse
+    cluster.done(cluster.move([1, 2]))
+    cluster.run()
+    assert cluster.controller.describe().replicas_to_delete == 1
+    assert cluster.findings()["callbacks of broker 3"] == "not delivered: DumbError"
 
 
 def test_numbers_that_came_over_a_wire_are_as_good_as_the_codes() -> None:

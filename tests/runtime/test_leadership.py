@@ -113,7 +113,7 @@ def test_a_zombie_that_comes_back_after_its_successor_committed_commits_nothing(
     cluster.run(heir)
     assert heir.is_active
     cluster.controller = heir
-    assert cluster.done(heir.query(lambda view: view.partition("t", 0).move)) is None
+    assert cluster.done(heir.query(lambda view: view.partition("t", 0))).move is None
     store_of(zombie).play([])
     store_of(zombie).reconnect()
     cluster.run()

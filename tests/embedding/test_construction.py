@@ -1,0 +1,122 @@
+"""What a controller is made of, what it is asked, and the names that the package offers."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import attrs
+import pytest
+
+import controller
+from controller import (
+    Controller,
+    ControllerError,
+    MemorySink,
+    RequestTimedOut,
+    Settings,
+)
+from controller.model import errors
+from stores import MemoryServer, MemoryStore
+from tests.runtime.world import Brokers, cluster_of_three
+
+FLAGS = {"unclean_leader_election_enable"}
+NUMBERS = sorted({field.name for field in attrs.fields(Settings)} - FLAGS)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize(
+    "value, error",
+    [(0, ValueError), (-1, ValueError), (2**31, ValueError), (True, TypeError), (1.0, TypeError), ("1", TypeError)],
+)
+def test_a_setting_that_is_a_number_is_an_int_from_1(name: str, value: Any, error: type) -> None:
+    """The error names the setting."""
+    with pytest.raises(error, match=name):
+        Settings(**{name: value})
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_setting_may_be_as_small_as_1_and_never_none(name: str) -> None:
+    """The default stands only where nothing is said."""
+    least: dict[str, Any] = {name: 1}
+    assert getattr(Settings(**least), name) == 1
+    with pytest.raises(TypeError, match=name):
+        Settings(**{name: None})  # type: ignore[arg-type]
+
+
+def test_versions_of_the_registration_end_at_5() -> None:
+    """A sixth is not known."""
+    assert [Settings(registration_version=version).registration_version for version in range(1, 6)] == [1, 2, 3, 4, 5]
+    with pytest.raises(ValueError, match="registration_version"):
+        Settings(registration_version=6)
+
+
+@pytest.mark.parametrize("value", [0, 1, None, "true"])
+def test_a_setting_that_is_a_flag_is_a_bool(value: Any) -> None:
+    """A 1 is no True."""
+    with pytest.raises(TypeError, match="unclean_leader_election_enable"):
+        Settings(unclean_leader_election_enable=value)
+    assert Settings(unclean_leader_election_enable=True).unclean_leader_election_enable
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"store": None},
+        {"store": MemoryServer()},
+        {"store": "memory:"},
+        {"settings": {}},
+        {"settings": {"num_partitions": 3}},
+        {"settings": Settings},
+        {"journal": MemorySink()},
+        {"journal": False},
+    ],
+)
+def test_a_controller_says_at_once_what_it_cannot_be_made_of(wrong: dict[str, Any]) -> None:
+    """Not when it is started, and the error names the argument."""
+    arguments: dict[str, Any] = {"store": MemoryStore(), "node_id": 1, "host": Brokers()} | wrong
+    with pytest.raises(TypeError, match=next(iter(wrong))):
+        Controller(**arguments)
+
+
+@pytest.mark.parametrize("ask", [None, 5, "view"])
+def test_a_query_asks_by_calling(ask: Any) -> None:
+    """What cannot be called is refused in the caller."""
+    with pytest.raises(TypeError, match="ask"):
+        cluster_of_three().controller.query(ask)
+
+
+@pytest.mark.parametrize(
+    "timeout_ms, error", [(-1, ValueError), (None, TypeError), (1.5, TypeError), (True, TypeError)]
+)
+def test_the_timeout_of_a_query_is_checked(timeout_ms: Any, error: type) -> None:
+    """As that of every call."""
+    with pytest.raises(error, match="timeout_ms"):
+        cluster_of_three().controller.query(lambda view: view.controller_id, timeout_ms=timeout_ms)
+
+
+def test_a_query_that_comes_too_late_is_answered_with_7() -> None:
+    """Its deadline passes while it waits."""
+    cluster = cluster_of_three()
+    late = cluster.controller.query(lambda view: view.controller_id, timeout_ms=50)
+    in_time = cluster.controller.query(lambda view: view.controller_id)
+    cluster.clock.advance(1000)
+    assert isinstance(cluster.error(late), RequestTimedOut)
+    assert cluster.done(in_time) == 1
+
+
+def test_every_name_that_is_offered_is_there() -> None:
+    """Under the name by which it goes at home."""
+    homes = controller._HOMES  # noqa: SLF001 - the table itself is looked at
+    assert sorted(controller.__all__) == sorted(homes)
+    for name, home in homes.items():
+        assert getattr(controller, name) is getattr(importlib.import_module(home), name)
+    assert set(controller.__all__) <= set(dir(controller))
+    with pytest.raises(AttributeError):
+        _ = controller.no_such_name
+
+
+def test_every_error_that_a_caller_can_get_is_offered() -> None:
+    """Those of the model, and those of the runtime."""
+    known = {name for name, it in vars(errors).items() if isinstance(it, type) and issubclass(it, ControllerError)}
+    assert known | {"Overloaded", "WouldDeadlock", "WrongMode"} <= set(controller.__all__)
