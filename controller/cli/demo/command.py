@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.demo.files import JUMBO, BadInput, brokers_of_tree, read_layout, read_tree_file, recorded_tree
+from controller.cli.demo.files import JUMBO, BadInput, read_layout, read_tree_file, recorded_tree
 from controller.cli.demo.retire import Retirement
 from controller.cli.demo.screen import Plain, Rich, Screen, Silent
 from controller.cli.demo.takeover import take_over
 from controller.cli.demo.trace import columns, longest_plain_trace
+from controller.cli.demo.trees import check_tree
 
 SEED_MAX: Final = 2**63 - 1
 
@@ -34,7 +35,7 @@ def demo(layout: Path | None, tree: Path | None, seed: int, *, plain: bool, as_j
     try:
         racks = dict(JUMBO) if layout is None else read_layout(layout)
         entries = recorded_tree() if tree is None else read_tree_file(tree)
-        brokers_of_tree(entries)  # what cannot be used is said before anything is shown
+        check_tree(entries)  # what cannot be used is said before anything is shown
         result = _acts(racks, entries, seed, _screen(plain=plain, as_json=as_json))
     except BadInput as error:
         click.echo(f"kedge demo: {error}", err=True)
@@ -54,7 +55,6 @@ def _screen(*, plain: bool, as_json: bool) -> Screen:
 
 
 def _acts(racks: dict[int, str | None], tree: Any, seed: int, screen: Screen) -> dict[str, Any]:
-    screen.act("1. Take over a real cluster")
     takeover = take_over(tree, seed, screen)
     screen.act("2. Retire a broker")
     retirement = Retirement(racks, seed, screen)
@@ -62,7 +62,7 @@ def _acts(racks: dict[int, str | None], tree: Any, seed: int, screen: Screen) ->
     screen.act("3. The account")
     _account(result, screen)
     leave_out = [str(tp) for tp in (result.get("cancelled"), result.get("overridden")) if tp]
-    trace = longest_plain_trace(retirement.sink.lines, leave_out)
+    trace = longest_plain_trace(retirement.sink.lines, leave_out, retirement.traced)
     if trace is not None:
         screen.say(f"The journal of {trace[0]} (replicas, in sync, target, leader/epoch, row):")
         screen.table(("R", "I", "T", "leader", "event"), [columns(row) for row in trace[1]])
@@ -72,7 +72,7 @@ def _acts(racks: dict[int, str | None], tree: Any, seed: int, screen: Screen) ->
 
 def _account(result: dict[str, Any], screen: Screen) -> None:
     screen.table(
-        ("broker", "rack", "replicas", "after", "leaders", "after"),
+        ("broker", "rack", "replicas before", "after", "leaders before", "after"),
         [
             (
                 broker,

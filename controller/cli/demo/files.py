@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from controller.codec import broker as broker_codec
-from controller.codec import keys
-from controller.codec import topic as topic_codec
 from stores.base import Corrupt
 from stores.tree import TreeEntry, parse_tree
 
 BROKERS_MAX: Final = 100
-PARTITIONS_MAX: Final = 5_000
 _RECORDED: Final = "kafka_3_9_tree_moving.json"
 _FILE_BYTES_MAX: Final = 50_000_000
 
@@ -38,12 +34,23 @@ def _read(path: Path) -> bytes:
         raise BadInput(f"{path}: {error.strerror or error}") from None
 
 
+def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise BadInput(f"{next(name for name in names if names.count(name) > 1)!r:.80} stands in it twice")
+    return found
+
+
 def read_layout(path: Path) -> dict[int, str | None]:
     """`{"<broker id>": "<rack>"}`, null for no rack."""
+    content = _read(path)
     try:
-        found = json.loads(_read(path))
+        found = json.loads(content, object_pairs_hook=_once_each)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: not JSON: {error}") from None
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
     if not isinstance(found, dict) or not found:
         raise BadInput(f'{path}: expected {{"<broker id>": "<rack>" or null}}, got {found!r:.80}')
     layout: dict[int, str | None] = {}
@@ -71,32 +78,3 @@ def read_tree_file(path: Path) -> tuple[TreeEntry, ...]:
         return parse_tree(_read(path), str(path))
     except Corrupt as error:
         raise BadInput(str(error)) from None
-
-
-def brokers_of_tree(tree: Sequence[TreeEntry]) -> dict[int, str | None]:
-    """Id and rack of every broker that a tree knows: registered, or holding a replica. BadInput for a tree that names
-    no partition, or has keys that cannot be read."""
-    brokers: dict[int, str | None] = {}
-    partitions = 0
-    for entry in tree:
-        name = entry.key.rpartition("/")[2]
-        if entry.value is None:
-            continue
-        try:
-            if entry.key.startswith(keys.BROKER_IDS + "/"):
-                brokers[int(name)] = broker_codec.decode(entry.value, int(name)).rack
-            elif keys.topic_of(entry.key) is not None:
-                found = topic_codec.decode(entry.value, name)
-                partitions += len(found.assignments)
-                for replicas in found.assignments:
-                    brokers |= {b: None for b in replicas if b not in brokers}
-        except (ValueError, TypeError) as error:
-            raise BadInput(f"{entry.key}: {error}") from None
-    if not partitions:
-        raise BadInput("the tree names no topic (/brokers/topics/<name> with a value)")
-    if partitions > PARTITIONS_MAX or len(brokers) > BROKERS_MAX:
-        raise BadInput(
-            f"the tree has {partitions} partitions on {len(brokers)} brokers; "
-            f"the demo simulates {PARTITIONS_MAX} on {BROKERS_MAX} at most"
-        )
-    return brokers

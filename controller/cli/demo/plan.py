@@ -25,6 +25,42 @@ def plan_drain(partitions: Iterable[Partition], leaving: int, racks: Racks) -> d
     return plan
 
 
+def widen(
+    plan: dict[TopicPartition, Replicas], partitions: Iterable[Partition], leaving: int, racks: Racks, count: int
+) -> list[TopicPartition]:
+    """Let the first `count` moves of `plan` for which the racks can be kept replace one more replica; which they are.
+
+    Their replicas then join one after another.
+    """
+    by_tp = {p.tp: p for p in partitions}
+    loads = Counter(broker for p in by_tp.values() for broker in plan.get(p.tp, p.members))
+    left = {broker: rack for broker, rack in racks.items() if broker != leaving}
+    widened: list[TopicPartition] = []
+    for tp, target in list(plan.items()):
+        if len(widened) == count:
+            break
+        wider = _wider(target, by_tp[tp].replicas, left, loads)
+        if wider is not None:
+            loads.update(b for b in wider if b not in target)
+            loads.subtract(b for b in target if b not in wider)
+            plan[tp] = wider
+            widened.append(tp)
+    return widened
+
+
+def _wider(target: Replicas, now: Replicas, racks: Racks, loads: Mapping[int, int]) -> Replicas | None:
+    """`target` with another broker in the place of one more replica of `now`, in as many racks; None if none is."""
+    for broker in target[::-1]:
+        if broker in now:
+            try:
+                wider = replace_broker(target, broker, racks, loads)
+            except ValueError:
+                continue
+            if len({racks[b] for b in wider}) >= len({racks[b] for b in target}):
+                return wider
+    return None
+
+
 def another_target(partition: Partition, leaving: int, racks: Racks, loads: Mapping[int, int]) -> Replicas | None:
     """A target that empties `leaving` by another broker than the running move does; None where there is none."""
     if partition.move is None:

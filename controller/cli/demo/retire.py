@@ -4,12 +4,13 @@ active controller is killed half way."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import attrs
 
-from controller.cli.demo.plan import another_target, plan_drain, racks_kept, spread
+from controller.cli.demo.mishaps import Mishaps, ids
+from controller.cli.demo.plan import plan_drain, racks_kept, spread, widen
 from controller.cli.demo.screen import Bar, Screen
 from controller.cli.demo.takeover import controller_of
 from controller.model.requests import NewTopic
@@ -25,7 +26,6 @@ RECORDS_PER_S: Final = 300
 COPY_BYTES_S: Final = 1_500_000  # into each broker
 LOOK_MS: Final = 200
 DEADLINE_MS: Final = 600_000
-CANCEL_AT, OVERRIDE_AT, KILL_AT = 0.15, 0.3, 0.5
 
 
 def choose_leaving(racks: Mapping[int, str | None]) -> int:
@@ -45,6 +45,7 @@ class Retirement:
     sink: MemorySink = attrs.field(factory=MemorySink)
     remembered: dict[str, Any] = attrs.field(factory=dict)
     before: dict[TopicPartition, Replicas] = attrs.field(factory=dict)
+    widened: list[TopicPartition] = attrs.field(factory=list)  # two of their replicas are replaced
     leaving: int = attrs.field(init=False)
     rig: Rig = attrs.field(init=False)
 
@@ -58,15 +59,21 @@ class Retirement:
             journal=lambda _: Journal(self.sink),
         )
 
+    @property
+    def traced(self) -> str | None:
+        """The partition whose move is left alone, for its journal to be shown."""
+        return str(self.widened[0]) if self.widened else None
+
     # --- the act
 
     def run(self) -> dict[str, Any]:
         """Everything, in order; what came of it."""
         self._fill()
         writer = self.rig.write(list(self.rig.committed.partitions), RECORDS_PER_S)
-        self.before = {p.tp: p.replicas for p in self._partitions()}
-        before = spread(self._partitions())
-        plan = plan_drain(self._partitions(), self.leaving, self.racks)
+        self.before = {p.tp: p.replicas for p in self.partitions()}
+        before = spread(self.partitions())
+        plan = plan_drain(self.partitions(), self.leaving, self.racks)
+        self.widened = widen(plan, self.partitions(), self.leaving, self.racks, 2)
         self.screen.say(f"Plan: broker {self.leaving} leaves, {len(plan)} partitions move.")
         self._show_plan(plan)
         self.rig.reassign(plan)
@@ -76,7 +83,7 @@ class Retirement:
         self.rig.until_converged()
         return self._result(plan, before)
 
-    def _partitions(self) -> list[Partition]:
+    def partitions(self) -> list[Partition]:
         return list(self.rig.committed.partitions.values())
 
     def _fill(self) -> None:
@@ -104,46 +111,39 @@ class Retirement:
         for tp, target in list(plan.items())[:6]:
             now = self.rig.partition(tp).replicas
             joins = ", ".join(f"{b} (rack {self.racks[b] or '-'})" for b in target if b not in now)
-            rows.append((str(tp), _ids(now), _ids(target), joins))
+            rows.append((str(tp), ids(now), ids(target), joins))
         self.screen.table(("partition", "replicas", "target", "joins"), rows)
         if len(plan) > len(rows):
             self.screen.say(f"  ... and {len(plan) - len(rows)} more")
 
     def _drain(self, plan: Mapping[TopicPartition, Replicas]) -> None:
-        mishaps = iter(((CANCEL_AT, self._cancel), (OVERRIDE_AT, self._override), (KILL_AT, self._kill)))
-        self._follow(plan, mishaps, f"emptying broker {self.leaving}")
+        self._follow(plan, f"emptying broker {self.leaving}", Mishaps(self))
 
     def _drain_rest(self) -> None:
         """What the cancelled move left on the broker goes now."""
-        rest = plan_drain(self._partitions(), self.leaving, self.racks)
+        rest = plan_drain(self.partitions(), self.leaving, self.racks)
         if rest:
             self.screen.say(f"The move that was undone is asked for again: {', '.join(map(str, rest))}.")
             self.rig.reassign(rest)
-            self._follow(rest, iter(()), "the rest")
+            self._follow(rest, "the rest")
 
     # --- following
 
-    def _follow(
-        self, plan: Mapping[TopicPartition, Replicas], mishaps: Iterator[tuple[float, Callable[[], None]]], title: str
-    ) -> None:
-        due = next(mishaps, None)
+    def _follow(self, plan: Mapping[TopicPartition, Replicas], title: str, mishaps: Mishaps | None = None) -> None:
         with self.screen.bar(title) as bar:
             for _ in range(DEADLINE_MS // LOOK_MS):
-                running = [p for p in self._partitions() if p.move is not None]
+                running = [p for p in self.partitions() if p.move is not None]
                 self._show(bar, plan, running)
                 if not running:
                     break
-                share = self._copied(plan)
-                if due is not None and share >= due[0]:
-                    due[1]()
-                    due = next(mishaps, None)
+                if mishaps is not None:
+                    mishaps.look(self.copied(plan))
                 self.rig.run(LOOK_MS)
-        while due is not None:  # a small cluster may be through before its time
-            due[1]()
-            due = next(mishaps, None)
-        self.rig.until(lambda: all(p.move is None for p in self._partitions()), deadline_ms=DEADLINE_MS)
+        if mishaps is not None:
+            mishaps.rest()  # a small cluster may be through before its time
+        self.rig.until(lambda: all(p.move is None for p in self.partitions()), deadline_ms=DEADLINE_MS)
 
-    def _copied(self, tps: Iterable[TopicPartition]) -> float:
+    def copied(self, tps: Iterable[TopicPartition]) -> float:
         """Which share of the bytes to copy has been copied."""
         done = total = 0
         for tp in tps:
@@ -162,52 +162,7 @@ class Retirement:
         who = "no controller is active" if active is None else f"controller {active.node_id} leads"
         moved = len(plan) - len([p for p in running if p.tp in plan])
         text = f"{moved} of {len(plan)} moves done; waiting on brokers {listed or '-'}; {who}"
-        bar.at(self._copied(plan) if running else 1.0, 1.0, text)
-
-    # --- mishaps
-
-    def _running(self) -> list[Partition]:
-        """Moves that run and have the most left to copy, first."""
-        found = [p for p in self._partitions() if p.move is not None and p.tp not in self.remembered.values()]
-        return sorted(found, key=lambda p: (self._copied([p.tp]), p.topic, p.partition))
-
-    def _cancel(self) -> None:
-        running = self._running()
-        if not running:
-            return
-        tp, move = running[0].tp, running[0].move
-        assert move is not None
-        self.remembered["cancelled"] = tp
-        answer = self.rig.wait(self.rig.admin.alter_partition_reassignments({tp: None}).values[tp])
-        self.screen.event(f"{tp}: cancelled; replicas {_ids(answer.replicas)}, origin {_ids(answer.origin)}")
-        self.rig.reassign({tp: answer.origin})
-        self.rig.until_replicas({tp: answer.origin})
-        self.screen.event(f"{tp}: undone; replicas {_ids(self.rig.partition(tp).replicas)}")
-
-    def _override(self) -> None:
-        loads, _ = spread(self._partitions())
-        for partition in self._running():
-            target = another_target(partition, self.leaving, self.racks, loads)
-            if target is not None and partition.move is not None:
-                self.remembered["overridden"] = partition.tp
-                old = partition.move.target
-                self.rig.reassign({partition.tp: target})
-                self.screen.event(f"{partition.tp}: target {_ids(old)} replaced by {_ids(target)} while it moves")
-                return
-
-    def _kill(self) -> None:
-        active = self.rig.active
-        if active is None:
-            return
-        dead = active.node_id
-        self.rig.kill_controller(dead)
-        self.screen.event(f"controller {dead} was killed; its session ends, the stand-by takes over")
-        self.rig.until(lambda: self.rig.active is not None, what="the stand-by took over")
-        successor = self.rig.active
-        assert successor is not None
-        self.remembered["killed"] = dead
-        epoch = controller_of(successor).controller_epoch
-        self.screen.event(f"controller {successor.node_id} took over under epoch {epoch} and goes on")
+        bar.at(self.copied(plan) if running else 1.0, 1.0, text)
 
     # --- the end
 
@@ -215,8 +170,8 @@ class Retirement:
         self, plan: Mapping[TopicPartition, Replicas], before: tuple[Counter[int], Counter[int]]
     ) -> dict[str, Any]:
         rig = self.rig
-        after = spread(self._partitions())
-        kept, count = racks_kept(self._partitions(), self.racks)
+        after = spread(self.partitions())
+        kept, count = racks_kept(self.partitions(), self.racks)
         rig.check_end()
         return {
             "leaving": self.leaving,
@@ -250,7 +205,3 @@ class Retirement:
             else:
                 lost += sum(run.count for run in self.rig.producers.lost(tp, log))
         return lost
-
-
-def _ids(brokers: Replicas) -> str:
-    return ",".join(map(str, brokers))

@@ -6,11 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from controller.cli.demo.files import brokers_of_tree
+from controller.cli.demo.files import BadInput
 from controller.cli.demo.screen import Screen
+from controller.cli.demo.trees import brokers_of_tree, one_line
 from controller.host import Controller
-from controller.rig import Node, NotInTime, Rig
+from controller.model.errors import ControllerError
+from controller.rig import InvariantBroken, Node, NotInTime, Rig
 from stores import MemoryStore
+from stores.base import StoreError
 from stores.recipes import EPOCH_KEY, decode_epoch
 from stores.tree import TreeEntry
 
@@ -20,14 +23,23 @@ LINES_MAX: Final = 24
 
 
 def take_over(tree: Sequence[TreeEntry], seed: int, screen: Screen) -> dict[str, Any]:
-    """Kedge takes over, finishes the moves that run, and keeps what it does not know; what came of it."""
+    """Kedge takes over, finishes the moves that run, and keeps what it does not know; what came of it. BadInput where
+    the tree leads to what cannot be."""
+    try:
+        return _take_over(tree, seed, screen)
+    except (StoreError, ControllerError, NotInTime, InvariantBroken, ValueError) as error:
+        raise BadInput(f"the tree cannot be taken over: {one_line(error)}") from error
+
+
+def _take_over(tree: Sequence[TreeEntry], seed: int, screen: Screen) -> dict[str, Any]:
     brokers = brokers_of_tree(tree)
     before = {entry.key: entry.value for entry in tree if entry.value is not None and not entry.ephemeral}
     kafka_epoch = decode_epoch(before.get(EPOCH_KEY, b"0"))
+    rig = Rig(seed, brokers=brokers, controllers=1, tree=tree, copy_rate_bytes_s=COPY_BYTES_S)
+    moves = rig.wait(rig.admin.list_partition_reassignments())  # nothing is shown before this went well
+    screen.act("1. Take over a real cluster")
     screen.say(f"The store holds {len(before)} keys that the former controller left, under epoch {kafka_epoch}.")
     screen.say(f"Simulated brokers join: {_listed(brokers)}.")
-    rig = Rig(seed, brokers=brokers, controllers=1, tree=tree, copy_rate_bytes_s=COPY_BYTES_S)
-    moves = rig.wait(rig.admin.list_partition_reassignments())
     epoch = controller_of(rig.nodes[101]).controller_epoch
     screen.say(f"Kedge took over under epoch {epoch}; {len(moves)} moves are running:")
     screen.table(

@@ -19,8 +19,10 @@ def traces(lines: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def longest_plain_trace(lines: Iterable[str], leave_out: Iterable[str]) -> tuple[str, list[dict[str, Any]]] | None:
-    """The partition whose one move has the most rows, of those that went through undisturbed."""
+def longest_plain_trace(
+    lines: Iterable[str], leave_out: Iterable[str], preferred: str | None = None
+) -> tuple[str, list[dict[str, Any]]] | None:
+    """The partition whose one move has the most rows, of those that went through undisturbed; `preferred` if it did."""
     left_out = set(leave_out)
     whole = {
         name: rows
@@ -29,7 +31,7 @@ def longest_plain_trace(lines: Iterable[str], leave_out: Iterable[str]) -> tuple
         and [row["event"] for row in rows].count("TargetSet") == 1
         and any(row["event"] == "TargetCleared" and row["cause"] == "completed" for row in rows)
     }
-    name = max(whole, key=lambda name: (len(whole[name]), name), default=None)
+    name = max(whole, key=lambda name: (name == preferred, len(whole[name]), name), default=None)
     return None if name is None else (name, _from_target_on(whole[name]))
 
 

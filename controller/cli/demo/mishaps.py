@@ -1,0 +1,138 @@
+"""What happens while a broker is emptied: a move is cancelled half way and undone, one gets another target, and the
+active controller is killed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Protocol
+
+import attrs
+
+from controller.cli.demo.plan import another_target, spread
+from controller.cli.demo.screen import Screen
+from controller.cli.demo.takeover import controller_of
+from controller.model.values import Partition, TopicPartition
+from controller.rig import Rig
+
+CANCEL_AT, OVERRIDE_AT, KILL_AT = 0.15, 0.3, 0.5  # of all bytes to copy
+CANCEL_LATEST: Final = 0.9  # of the bytes of the one move that is to be caught half way
+
+
+class Drain(Protocol):
+    """The act that these happen in."""
+
+    rig: Rig
+    racks: Mapping[int, str | None]
+    leaving: int
+    screen: Screen
+    remembered: dict[str, Any]
+    widened: list[TopicPartition]
+
+    def partitions(self) -> list[Partition]: ...
+
+    def copied(self, tps: Iterable[TopicPartition]) -> float: ...
+
+
+@attrs.define(eq=False)
+class Mishaps:
+    """Each happens once, at its time."""
+
+    act: Drain
+    _left: list[str] = attrs.field(factory=lambda: ["cancel", "override", "kill"])
+
+    def look(self, share: float) -> None:
+        """Of what is due with this share of the bytes copied, the first happens."""
+        for what in self._left:
+            if self._is_due(what, share):
+                self._left.remove(what)
+                self._do(what)
+                return
+
+    def rest(self) -> None:
+        """What has not happened yet happens."""
+        while self._left:
+            self._do(self._left.pop(0))
+
+    def _is_due(self, what: str, share: float) -> bool:
+        if what == "override":
+            return share >= OVERRIDE_AT
+        if what == "kill":
+            return share >= KILL_AT
+        partition = self._to_catch()
+        if partition is None or partition.move is None:
+            return share >= CANCEL_AT
+        return bool(_joined(partition)) or self.act.copied([partition.tp]) >= CANCEL_LATEST
+
+    def _do(self, what: str) -> None:
+        {"cancel": self._cancel, "override": self._override, "kill": self._kill}[what]()
+
+    def _to_catch(self) -> Partition | None:
+        """The move of two replicas that is cancelled when one of them has joined."""
+        return self.act.rig.partition(self.act.widened[1]) if len(self.act.widened) > 1 else None
+
+    def _running(self) -> list[Partition]:
+        """Moves that run, and have the most left to copy, first; without those that are to go their own way."""
+        left_out = {*self.act.remembered.values(), *self.act.widened}
+        found = [p for p in self.act.partitions() if p.move is not None and p.tp not in left_out]
+        return sorted(found, key=lambda p: (self.act.copied([p.tp]), p.topic, p.partition))
+
+    def _cancel(self) -> None:
+        rig, screen = self.act.rig, self.act.screen
+        caught = self._to_catch()
+        if caught is not None and not _joined(caught):  # it is close: from here on every tick is looked at
+            due = caught.tp
+            rig.until(lambda: self._has_joined_or_ended(due), deadline_ms=600_000, what=f"a broker joins {due}")
+            caught = self._to_catch()
+        found = [caught] if caught is not None and caught.move is not None else self._running()
+        if not found:
+            return
+        tp = found[0].tp
+        self.act.remembered["cancelled"] = tp
+        answer = rig.wait(rig.admin.alter_partition_reassignments({tp: None}).values[tp])
+        screen.event(f"{tp}: cancelled; replicas {ids(answer.replicas)}, origin {ids(answer.origin)}")
+        rig.reassign({tp: answer.origin})
+        rig.until_replicas({tp: answer.origin})
+        joined = [broker for broker in answer.replicas if broker not in answer.origin]
+        gone = f"; {ids(joined)}, which had joined, is gone again" if joined else ""
+        screen.event(f"{tp}: undone; replicas {ids(rig.partition(tp).replicas)}{gone}")
+
+    def _has_joined_or_ended(self, tp: TopicPartition) -> bool:
+        partition = self.act.rig.partition(tp)
+        return partition.move is None or bool(_joined(partition))
+
+    def _override(self) -> None:
+        loads, _ = spread(self.act.partitions())
+        for partition in self._running():
+            target = another_target(partition, self.act.leaving, self.act.racks, loads)
+            if target is not None and partition.move is not None:
+                self.act.remembered["overridden"] = partition.tp
+                old = partition.move.target
+                self.act.rig.reassign({partition.tp: target})
+                self.act.screen.event(f"{partition.tp}: target {ids(old)} replaced by {ids(target)} while it moves")
+                return
+
+    def _kill(self) -> None:
+        rig, screen = self.act.rig, self.act.screen
+        active = rig.active
+        if active is None:
+            return
+        dead = active.node_id
+        rig.kill_controller(dead)
+        screen.event(f"controller {dead} was killed; its session ends, the stand-by takes over")
+        rig.until(lambda: rig.active is not None, what="the stand-by took over")
+        successor = rig.active
+        assert successor is not None
+        self.act.remembered["killed"] = dead
+        epoch = controller_of(successor).controller_epoch
+        screen.event(f"controller {successor.node_id} took over under epoch {epoch} and goes on")
+
+
+def _joined(partition: Partition) -> list[int]:
+    """Who is in sync of those that a running move brings."""
+    origin = partition.move.origin if partition.move is not None else partition.replicas
+    return [b for b in partition.target_replicas or () if b not in origin and b in partition.isr]
+
+
+def ids(brokers: Iterable[int]) -> str:
+    """`1,2,3`"""
+    return ",".join(map(str, brokers))

@@ -1,0 +1,123 @@
+"""Whether a recorded tree can be taken over at all: what cannot be read, or led, is said before anything is shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from controller.cli.demo.files import BROKERS_MAX, BadInput
+from controller.codec import broker as broker_codec
+from controller.codec import keys, partition_state, small
+from controller.codec import topic as topic_codec
+from controller.codec.text import BadValue, fields, number, parse
+from controller.codec.topic import TopicKey
+from controller.runtime.loop import CONTROLLER_VERSION, FORMAT_KEY
+from controller.runtime.names import broker_in, is_topic, number_in
+from stores.base import Corrupt
+from stores.recipes import EPOCH_KEY, TOKEN_KEY, Token, decode_epoch
+from stores.tree import TreeEntry
+
+PARTITIONS_MAX: Final = 5_000
+_TEXT_MAX: Final = 300
+_BLANKS: Final = re.compile(r"\s+")
+
+
+def check_tree(tree: Sequence[TreeEntry]) -> None:
+    """BadInput, naming the key, for a tree that no controller would lead, or whose partitions cannot be read."""
+    brokers_of_tree(tree)
+    values = {entry.key: entry.value for entry in tree if entry.value is not None and not entry.ephemeral}
+    for key, value in values.items():
+        try:
+            _check(key, value)
+        except (ValueError, TypeError) as error:
+            raise _bad(key, error) from None
+    _check_epoch(values)
+
+
+def brokers_of_tree(tree: Sequence[TreeEntry]) -> dict[int, str | None]:
+    """Id and rack of every broker that a tree knows: registered, or holding a replica. BadInput for a tree that names
+    no partition, or has keys of brokers, topics or partitions that cannot be read."""
+    brokers: dict[int, str | None] = {}
+    topics: dict[str, TopicKey] = {}
+    for entry in tree:
+        name = entry.key.rpartition("/")[2]
+        if entry.value is None:
+            continue
+        try:
+            if entry.key.startswith(keys.BROKER_IDS + "/"):
+                brokers[broker_in(name)] = broker_codec.decode(entry.value, broker_in(name)).rack
+            elif keys.topic_of(entry.key) is not None:
+                if not is_topic(name):
+                    raise BadValue("the key's name is no topic's")
+                topics[name] = topic_codec.decode(entry.value, name)
+        except (ValueError, TypeError) as error:
+            raise _bad(entry.key, error) from None
+    _check_states(tree, topics)
+    partitions = 0
+    for found in topics.values():
+        partitions += len(found.assignments)
+        brokers |= {b: None for replicas in found.assignments for b in replicas if b not in brokers}
+    if not partitions:
+        raise BadInput("the tree names no topic (/brokers/topics/<name> with a value)")
+    if partitions > PARTITIONS_MAX or len(brokers) > BROKERS_MAX:
+        raise BadInput(
+            f"the tree has {partitions} partitions on {len(brokers)} brokers; "
+            f"the demo simulates {PARTITIONS_MAX} on {BROKERS_MAX} at most"
+        )
+    return brokers
+
+
+def _check_states(tree: Sequence[TreeEntry], topics: Mapping[str, TopicKey]) -> None:
+    for entry in tree:
+        place = keys.partition_of(entry.key)
+        if place is None or entry.value is None or place[0] not in topics:
+            continue
+        topic, partition = place
+        assignments = topics[topic].assignments
+        if partition < len(assignments):
+            try:
+                partition_state.decode(parse(entry.value), topic, partition, assignments[partition], 0)
+            except (ValueError, TypeError) as error:
+                raise _bad(entry.key, error) from None
+
+
+def _check(key: str, value: bytes) -> None:
+    if key == FORMAT_KEY:
+        least = number(fields(parse(value), "format").get("min_controller"), "min_controller", 0, 2**31 - 1)
+        if least > CONTROLLER_VERSION:
+            raise BadValue(f"asks for a controller of version {least}; this one is {CONTROLLER_VERSION}")
+    elif key == EPOCH_KEY:
+        decode_epoch(value)
+    elif key == TOKEN_KEY:
+        Token.decode(value)
+    elif key.startswith(keys.CONFIG_TOPICS + "/"):
+        small.decode_config(value)
+    elif key.startswith(keys.REPLICA_DELETIONS + "/"):
+        broker, _, seq = key.removeprefix(keys.REPLICA_DELETIONS + "/").partition("/")
+        number_in(seq)
+        small.decode_intents(value, broker_in(broker))
+
+
+def _check_epoch(values: Mapping[str, bytes]) -> None:
+    """One more epoch must be left above both keys: an election writes it."""
+    epochs = {}
+    if EPOCH_KEY in values:
+        epochs[EPOCH_KEY] = decode_epoch(values[EPOCH_KEY])
+    if TOKEN_KEY in values:
+        epochs[TOKEN_KEY] = Token.decode(values[TOKEN_KEY]).controller_epoch
+    for key, epoch in epochs.items():
+        try:
+            decode_epoch(b"%d" % (epoch + 1))
+        except Corrupt:
+            raise BadInput(f"{key}: no controller epoch is left above {str(epoch)[:20]}") from None
+
+
+def _bad(key: str, error: Exception) -> BadInput:
+    return BadInput(f"{key}: {one_line(error).removeprefix(f'{key}: ')}")
+
+
+def one_line(error: BaseException) -> str:
+    """The first line of what an error says, or its kind."""
+    said = str(error).strip().splitlines()
+    return _BLANKS.sub(" ", said[0])[:_TEXT_MAX] if said else type(error).__name__
