@@ -19,7 +19,7 @@ from controller.model.records import (
     ReplicasGrown,
     TargetCleared,
 )
-from controller.model.values import DeleteIntent, Partition, Replicas
+from controller.model.values import DeleteIntent, Partition, Replicas, Topic
 from controller.model.view import ClusterView, is_alive
 
 
@@ -98,10 +98,15 @@ def drop_intents(view: ClusterView, partition: Partition, brokers: Iterable[int]
     return [IntentDropped(intent, cause) for intent in open_ones if intent is not None]
 
 
+def kafka_moves(topic: Topic, now_ms: int) -> tuple[KafkaMoveFound, ...]:
+    """Kafka's own moves that the topic's key tells of and that are not taken over yet."""
+    return tuple(
+        KafkaMoveFound(now_ms, topic.name, partition, move.replicas, move.adding, move.removing)
+        for partition, move in topic.kafka_moves.items()
+    )
+
+
 def kafka_move_due(view: ClusterView, topic_name: str, partition: int, now_ms: int) -> tuple[Event, ...]:
     """Kafka's move of a partition that could not be taken over before, now that its state is there."""
     topic = view.topic(topic_name)
-    move = None if topic is None else topic.kafka_moves.get(partition)
-    if move is None:
-        return ()
-    return (KafkaMoveFound(now_ms, topic_name, partition, move.replicas, move.adding, move.removing),)
+    return () if topic is None else tuple(m for m in kafka_moves(topic, now_ms) if m.partition == partition)

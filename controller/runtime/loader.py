@@ -24,13 +24,13 @@ from controller.model.events import (
     DeathDone,
     Event,
     IntentsDue,
-    KafkaMoveFound,
     TopicIdMissing,
 )
 from controller.model.records import KeyVersion, KeyVersions
 from controller.model.values import Broker, Partition, Replicas, Settings, without_state
 from controller.rules.brokers import expand_death
 from controller.rules.found import follow_up
+from controller.rules.progress import kafka_moves
 from controller.runtime.clock import Chance
 from controller.runtime.names import NO_TOPIC, broker_in, is_topic, number_in
 from controller.state import ClusterState
@@ -186,7 +186,7 @@ class Loader:
         events = self._loaded.events
         if not found.topic.topic_id:
             self._ids.append(TopicIdMissing(now_ms, name, self._chance.topic_id()))
-        events += kafka_moves(found, now_ms)
+        events += kafka_moves(found.topic, now_ms)
         events += follow_up(now_ms, found.topic, tuple(partitions))
 
     def _problem(self, topic: str, partition: int | None, message: str) -> None:
@@ -234,22 +234,6 @@ def read_registrations(store: MetadataStore, timeout_s: float) -> tuple[dict[int
         except (ValueError, TypeError) as error:
             problems[entry.key] = str(error)
     return brokers, problems
-
-
-def kafka_moves(found: TopicKey, now_ms: int) -> tuple[KafkaMoveFound, ...]:
-    """Kafka's own moves that a topic key tells of."""
-    return tuple(
-        KafkaMoveFound(
-            now_ms,
-            found.topic.name,
-            partition,
-            found.assignments[partition],
-            found.adding.get(partition, ()),
-            found.removing.get(partition, ()),
-        )
-        for partition in sorted({*found.adding, *found.removing})
-        if partition < len(found.assignments)
-    )
 
 
 def _partition(topic: str, number: int, replicas: Replicas, raw: object, now_ms: int) -> Partition:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+import attrs
+
 from controller.codec import BadValue, keys, partition_state, small
 from controller.codec import topic as topic_codec
 from controller.codec.text import parse
@@ -22,8 +24,9 @@ from controller.model.events import (
     TopicKeyRead,
 )
 from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import Partition, Topic, without_state
-from controller.runtime.loader import Loaded, kafka_moves, read_registrations
+from controller.model.values import Partition, without_state
+from controller.rules.progress import kafka_moves
+from controller.runtime.loader import Loaded, read_registrations
 from controller.runtime.names import NO_TOPIC, is_topic
 from controller.runtime.services import Services
 from controller.state import ClusterState
@@ -169,7 +172,7 @@ class Lookout:
         config, config_version = self._config(name)
         topic = found.topic
         if not topic.topic_id:
-            topic = Topic(name, self._services.chance.topic_id(), topic.retired_epochs, topic.extra)
+            topic = attrs.evolve(topic, topic_id=self._services.chance.topic_id())
         return TopicKeyRead(
             now_ms,
             name,
@@ -177,7 +180,7 @@ class Lookout:
             tuple(partition for partition, _, _ in read),
             config,
             KeyVersions(at, tuple(version for _, version, _ in read), config_version),
-            kafka_moves(found, now_ms),
+            kafka_moves(topic, now_ms),
             None,
             {i: problem for i, (_, _, problem) in enumerate(read) if problem},
             id_is_new=not found.topic.topic_id,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from controller import Settings
 from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from stores.base import Put
 from stores.faults import DoubleEvent, DropEvent, FailBefore, Rule
-from tests.runtime.world import cluster_of_three
+from tests.runtime.world import Cluster, cluster_of_three
 
 
 def test_a_broker_that_bounced_died_first_and_came_then() -> None:
@@ -138,3 +139,22 @@ def test_own_writes_are_hinted_too_and_found_to_be_no_news() -> None:
     cluster.store.force_resync()
     cluster.wait(10_000, 500)
     assert cluster.store.commits == commits
+
+
+def test_kafkas_moves_of_a_topic_without_an_id_are_in_the_store_at_every_moment() -> None:
+    """The id is written before they are taken over; until then the topic's key goes on telling of each."""
+    cluster = Cluster(settings=Settings(commit_decisions_max=1))
+    cluster.join(1, 2, 3)
+    for p in range(2):
+        state = {"version": 1, "leader": 1, "leader_epoch": 0, "controller_epoch": 1, "isr": [1]}
+        cluster.put(f"/brokers/topics/k/partitions/{p}/state", state)
+    maps = {"adding_replicas": {"0": [2], "1": [3]}, "removing_replicas": {"0": [1], "1": [1]}}
+    cluster.put("/brokers/topics/k", {"version": 2, "partitions": {"0": [2, 1], "1": [3, 1]}, **maps})
+    for _ in range(20):
+        cluster.controller.poll_once()
+        adding = cluster.get("/brokers/topics/k")["adding_replicas"]
+        for p in range(2):
+            moves = "targetReplicas" in cluster.get(f"/brokers/topics/k/partitions/{p}/state")
+            assert moves is not (str(p) in adding)
+    assert cluster.get("/brokers/topics/k")["adding_replicas"] == {}
+    assert cluster.get("/brokers/topics/k")["topic_id"]
