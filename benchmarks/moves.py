@@ -4,7 +4,7 @@ until all complete, lists while they run, and store writes per move."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from time import perf_counter
+from time import perf_counter, sleep
 
 from benchmarks.cluster import QuietHost, plant, register, settle
 from benchmarks.figures import figure, percentile, rate
@@ -55,10 +55,13 @@ class JoiningHost(QuietHost):
 
 
 def run() -> None:
-    server = MemoryServer()
-    plant(server, TOPICS, PARTITIONS, BROKERS)
-    store, host = CountingStore(server), JoiningHost()
-    controller = host.controller = Controller(store, 1, host)
+    moved_by_polling()
+    listed_beside_threads()
+
+
+def moved_by_polling() -> None:
+    """How fast moves are decided, in one thread with the host."""
+    controller, store = _cluster()
     register(controller, BROKERS)
     settle(controller)
     store.written = store.commits = 0
@@ -66,13 +69,7 @@ def run() -> None:
     result = controller.admin.alter_partition_reassignments(_targets())
     futures = list(result.values.values())
     accepted_s = None
-    lists_s: list[float] = []
-    asked = controller.admin.list_partition_reassignments()
-    asked_at = perf_counter()
     while controller.poll_once():
-        if asked.done():
-            lists_s.append(perf_counter() - asked_at)
-            asked, asked_at = controller.admin.list_partition_reassignments(), perf_counter()
         if accepted_s is None and futures[-1].done() and all(future.done() for future in futures):
             accepted_s = perf_counter() - began
         if accepted_s is not None and not controller.describe().reassigning_partitions:
@@ -89,8 +86,35 @@ def run() -> None:
         store_writes_per_move=round(store.written / MOVES, 3),
         commits=store.commits,
     )
+    controller.close()
+
+
+def listed_beside_threads() -> None:
+    """How long an operator waits for the listing of all that moves, again and again from the submission to the end,
+    from a thread of its own."""
+    controller, _ = _cluster()
+    register(controller, BROKERS)
+    controller.start()
+    while len(controller.describe().live_brokers) < BROKERS:
+        sleep(0.01)
+    accepted = controller.admin.alter_partition_reassignments(_targets()).all()
+    lists_s: list[float] = []
+    moving = True
+    while moving or not accepted.done():
+        asked_at = perf_counter()
+        moving = bool(controller.admin.list_partition_reassignments().result(600))
+        lists_s.append(perf_counter() - asked_at)
     figure("list while moves run, p99", len(lists_s), percentile(lists_s, 0.99), longest_s=round(max(lists_s), 6))
     controller.close()
+
+
+def _cluster() -> tuple[Controller, CountingStore]:
+    """A controller over the partitions that nothing drives yet."""
+    server = MemoryServer()
+    plant(server, TOPICS, PARTITIONS, BROKERS)
+    store, host = CountingStore(server), JoiningHost()
+    controller = host.controller = Controller(store, 1, host)
+    return controller, store
 
 
 def _targets() -> dict[TopicPartition, list[int]]:

@@ -15,12 +15,13 @@ from typing import Any, Self, TypeVar, cast
 import attrs
 
 from controller.admin import Admin, AlterPolicy, Authorizer, CreatePolicy, as_timeout
-from controller.model.errors import ApiError, ControllerError
+from controller.model.errors import ControllerError
 from controller.model.events import AlterIsr
 from controller.model.host import Host
 from controller.model.requests import AcceptedIsr, as_replicas
 from controller.model.values import BrokerRegistration, Settings, TopicPartition
 from controller.model.view import ClusterView
+from controller.rules.isr import accepted_isr
 from controller.runtime.clock import Chance, Clock, SystemClock
 from controller.runtime.executors import Executor, InlineExecutor, ThreadExecutor
 from controller.runtime.inbox import Inbox
@@ -296,18 +297,9 @@ class Controller:
             broker_epoch,
             leader_recovery_state,
         )
-        job = self._submitter.job(event, as_timeout(timeout_ms), "alter_isr", answer=lambda _: self._accepted(tp))
+        job = self._submitter.job(event, as_timeout(timeout_ms), "alter_isr", answer=accepted_isr)
         self._submitter.submit([job])
         return cast("Future[AcceptedIsr]", job.future)
-
-    def _accepted(self, tp: TopicPartition) -> AcceptedIsr | ApiError:
-        """Made by the loop, right after the commit."""
-        term = self._loop.term
-        view: ClusterView | None = None if term is None else term.state
-        partition = None if view is None else view.partition(tp.topic, tp.partition)
-        if view is None or partition is None:  # closed meanwhile
-            return self._loop.not_controller()
-        return AcceptedIsr(partition.isr, view.partition_epoch(partition))
 
     def report_log(self, reports: LogReport | Iterable[LogReport]) -> None:
         """What a broker knows of a log: offsets and bytes. Kept in memory only; progress and lag are made of it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from controller.codec.text import BadValue, bad, dump, fields, number, parse, text
+from controller.codec.text import BadValue, bad, dump, dump_name, fields, number, parse, text
 from controller.model.values import DeleteIntent
 
 INTENTS_BYTES_MAX: Final = 64_000  # one key of intents (one per broker and commit)
@@ -40,20 +40,19 @@ def _intent(found: dict[str, object], broker: int) -> DeleteIntent:
 
 
 def encode_intents(intents: Sequence[DeleteIntent]) -> bytes:
-    return dump(
-        {
-            "version": 1,
-            "replicas": [
-                {"topic": i.topic, "topic_id": i.topic_id, "partition": i.partition, "leader_epoch": i.leader_epoch}
-                for i in intents
-            ],
-        }
-    ).encode()
+    replicas = ",".join(
+        [
+            f'{{"topic":{dump_name(i.topic)},"topic_id":{dump_name(i.topic_id)},"partition":{i.partition},'
+            f'"leader_epoch":{i.leader_epoch}}}'
+            for i in intents
+        ]
+    )
+    return f'{{"version":1,"replicas":[{replicas}]}}'.encode()
 
 
 def intent_bytes_max(intent: DeleteIntent) -> int:
     """An upper bound of what one intent adds to its key."""
-    return 80 + len(dump(intent.topic)) + len(dump(intent.topic_id))
+    return 80 + len(dump_name(intent.topic)) + len(dump_name(intent.topic_id))
 
 
 def decode_admitted(value: bytes) -> int:

@@ -20,6 +20,7 @@ from controller.codec.text import (
     dump,
     dump_extra,
     dump_ids,
+    dump_name,
     fields,
     number,
     parse,
@@ -101,7 +102,7 @@ def encode(topic: Topic, assignments: Sequence[Replicas]) -> bytes:
     if topic.retired_epochs:
         retired = ',"retired_epochs":' + dump({str(p): e for p, e in sorted(topic.retired_epochs.items())})
     return (
-        f'{{"partitions":{{{partitions}}},"topic_id":{dump(topic.topic_id)},"adding_replicas":{{{adding}}},'
+        f'{{"partitions":{{{partitions}}},"topic_id":{dump_name(topic.topic_id)},"adding_replicas":{{{adding}}},'
         f'"removing_replicas":{{{removing}}},"version":3{retired}{dump_extra(topic.extra)}}}'
     ).encode()
 

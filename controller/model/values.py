@@ -256,7 +256,7 @@ class Settings:
     default_replication_factor: int = _setting(1)
     unclean_leader_election_enable: bool = attrs.field(default=False, validator=_check_bool)
     registration_version: int = _setting(5, high=5)
-    commit_decisions_max: int = _setting(200)
+    commit_decisions_max: int = _setting(100)
     topic_rewrite_interval_ms: int = _setting(1000)
     callback_deadline_ms: int = _setting(30_000)
     inbox_max: int = _setting(100_000)

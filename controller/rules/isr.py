@@ -17,6 +17,7 @@ from controller.model.errors import (
 )
 from controller.model.events import AlterIsr, Decision, refuse
 from controller.model.records import IsrChanged
+from controller.model.requests import AcceptedIsr
 from controller.model.values import Partition
 from controller.model.view import ClusterView, is_alive
 from controller.rules.progress import settle
@@ -42,6 +43,15 @@ def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
     after = partition.but(isr=event.new_isr, leader_recovery_state=event.leader_recovery_state)
     settled, _ = settle(view, after)
     return Decision((IsrChanged(partition, after), *settled))
+
+
+def accepted_isr(view: ClusterView, event: AlterIsr) -> AcceptedIsr | ApiError:
+    """What the leader is told once its change is committed: where the partition stands then, since one batch may have
+    changed it more than once."""
+    partition = view.partition(event.topic, event.partition)
+    if partition is None:
+        return UnknownTopicOrPartition(f"there is no partition {event.topic}-{event.partition} any more")
+    return AcceptedIsr(partition.isr, view.partition_epoch(partition))
 
 
 def _check_epochs(view: ClusterView, partition: Partition, event: AlterIsr) -> ApiError | None:

@@ -73,8 +73,9 @@ class Batching:
         state = self.state
         capabilities = self.services.store.capabilities
         budget = Budget(self._writer, capabilities.commit_ops_max, capabilities.commit_bytes_max)
+        now_ms = self.services.elapsed_ms()
         while len(self._decided) < self._decisions_max and (job := self.work.next()) is not None:
-            if self._is_over(job) or self._must_wait(job):
+            if (job.future is not None and self._is_over(job, now_ms)) or self._must_wait(job):
                 continue
             before = len(state.batch)
             decision = self._decide(job, before)
@@ -113,15 +114,13 @@ class Batching:
             self.services.outstanding.complete(job.future, ApiError(f"the controller failed: {error!r}"))
             return None
 
-    def _is_over(self, job: Job) -> bool:
+    def _is_over(self, job: Job, now_ms: int) -> bool:
         """A request whose deadline passed is answered, not decided; one that was answered (by a demotion, or cancelled
         by the caller) is neither."""
-        if job.future is None:
-            return False
-        if job.future.done():
+        if job.future is not None and job.future.done():
             self.services.outstanding.complete(job.future, None)
             return True
-        if job.deadline_ms is None or self.services.elapsed_ms() < job.deadline_ms:
+        if job.deadline_ms is None or now_ms < job.deadline_ms:
             return False
         self.services.outstanding.complete(job.future, RequestTimedOut("the deadline passed before the commit"))
         return True

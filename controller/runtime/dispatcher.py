@@ -35,6 +35,7 @@ _log = logging.getLogger(__name__)
 RETRY_MS_FIRST = 100
 RETRY_MS_MAX = 10_000
 _NEVER = 2**63
+_ACKNOWLEDGED_MAX = 16  # intents in one Decision; each may be the last of its key, which is then one more op
 
 
 @attrs.define(eq=False)
@@ -251,8 +252,9 @@ class Dispatcher:
         if sending.undeleted:
             deleted = tuple([i for i in deleted if _tp(i) not in sending.undeleted])
         if deleted:
-            # One each: what a broker deletes after a long absence would be more than a commit takes.
-            events += [DeletionAcknowledged(now_ms, (intent,)) for intent in deleted]
+            # In groups: all that a broker deletes after a long absence may be more than a commit takes.
+            groups = (deleted[i : i + _ACKNOWLEDGED_MAX] for i in range(0, len(deleted), _ACKNOWLEDGED_MAX))
+            events += [DeletionAcknowledged(now_ms, group) for group in groups]
         return events
 
     def check_deadlines(self, deadline_ms: int) -> None:

@@ -10,17 +10,17 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
 from controller.model.events import Event
 from controller.model.view import ClusterView
+from controller.runtime.replies import ReplyFuture
 from stores.base import StoreEvent
 
-Answer: TypeAlias = Callable[[object], object]
-"""Makes the result for the caller out of a Decision's reply, once it is committed."""
+Answer: TypeAlias = Callable[[ClusterView, Any], object]
+"""Makes the result for the caller out of the state and the event, once its Decision is committed."""
 
 
 @attrs.define(eq=False)
@@ -30,7 +30,7 @@ class Job:
     keep writing; doubles."""
 
     event: Event
-    future: Future[object] | None = None
+    future: ReplyFuture[Any] | None = None
     deadline_ms: int | None = None
     cause: str | None = None
     request: str | None = None
@@ -51,7 +51,7 @@ class Query:
     """Answered between batches from committed state."""
 
     ask: Callable[[ClusterView], object]
-    future: Future[object]
+    future: ReplyFuture[Any]
     deadline_ms: int | None = None
 
 

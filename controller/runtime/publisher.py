@@ -78,12 +78,13 @@ class Publisher:
         """Everybody hears of a commit; `marks`: the keys that it wrote."""
         now_ms = self._services.clock.now_ms()
         if batch.log:
-            rows = [
-                Decided(decision.records, job.cause, job.request, self._bytes_copied(decision))
-                for job, decision in decided
-                if decision.records
-            ]
-            self._services.journal.commit(seq, now_ms, rows, self._state.partition_epoch)
+            if self._services.journal.is_kept:
+                rows = [
+                    Decided(decision.records, job.cause, job.request, self._bytes_copied(decision))
+                    for job, decision in decided
+                    if decision.records
+                ]
+                self._services.journal.commit(seq, now_ms, rows, self._state.partition_epoch)
             for mark in marks:
                 if mark[0] == "topic":
                     self._timers.topic_written(str(mark[1]))
@@ -106,7 +107,7 @@ class Publisher:
             if job.future is not None:
                 reply = decision.reply
                 if job.answer is not None and not isinstance(reply, BaseException):
-                    reply = job.answer(reply)
+                    reply = job.answer(self._state, job.event)
                 self._services.outstanding.complete(job.future, reply)
 
     def _tell_brokers(self, records: Sequence[r.Record]) -> None:

@@ -6,10 +6,12 @@ loop is inside the store just then. Whoever comes second is ignored.
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError
-from typing import TypeVar
+from concurrent.futures._base import CANCELLED, CANCELLED_AND_NOTIFIED, FINISHED, PENDING
+from typing import Any, Final, TypeVar, cast
 
 from controller.model.errors import ControllerError
 
@@ -20,19 +22,93 @@ class WouldDeadlock(ControllerError, RuntimeError):
     """The thread that waits for a future is the one that has to complete it."""
 
 
+_watching = threading.Lock()  # of the moment at which a future gets what waiting needs; nothing else is taken under it
+
+
+class _Condition:
+    """`Future._condition`, made with what belongs to it when somebody first asks for it: to wait, to cancel."""
+
+    def __get__(self, future: ReplyFuture[T], _: type) -> threading.Condition:
+        with _watching:
+            if not future.is_watched:
+                future.watch(threading.Condition())
+        return cast(threading.Condition, future.__dict__["_condition"])
+
+
 class ReplyFuture(Future[T]):
     """A future of this controller. Waiting for it on the thread that drives the loop raises WouldDeadlock: in
-    `poll_once` mode a callback that waits would wait for itself."""
+    `poll_once` mode a callback that waits would wait for itself.
 
-    def __init__(self, is_driver: Callable[[], bool]) -> None:
-        super().__init__()
+    A request for many partitions makes one for each, and most are completed before anybody looks: a lock, a condition
+    and two lists in each would be most of what the collector has to walk over while moves run. So they are made late;
+    everything beside `settle` is the standard library's own.
+    """
+
+    _condition = _Condition()  # an attribute of the instance once it was asked for
+    _done_callbacks: list[Callable[[Future[T]], object]] = []  # noqa: RUF012 - of the instance once there is one
+    is_watched = False
+
+    def __init__(self, is_driver: Callable[[], bool]) -> None:  # not super(): see above
         self._is_driver = is_driver
+        self._state = PENDING
+        self._result: T | None = None
+        self._exception: BaseException | None = None
+
+    def watch(self, condition: threading.Condition) -> None:
+        """Somebody waits with `condition`. Under the lock of watching."""
+        self._waiters = []
+        self._done_callbacks = list(self._done_callbacks)
+        self.__dict__["_condition"] = condition
+        self.is_watched = True
+
+    def settle(self, outcome: Any) -> None:
+        """The future gets `outcome`: an exception is raised in whoever waits, anything else is the result. Nothing
+        changes if it is done already: demoted, closed or cancelled meanwhile, the first answer stands."""
+        failed = isinstance(outcome, BaseException)
+        with _watching:
+            watched = self.is_watched
+            if not watched:
+                if self._state != PENDING:
+                    return
+                if failed:
+                    self._exception = outcome
+                else:
+                    self._result = outcome
+                self._state = FINISHED
+        if not watched:
+            cast(Any, self)._invoke_callbacks()  # noqa: SLF001 - its own, which the stubs do not know
+            return
+        with contextlib.suppress(InvalidStateError):
+            if failed:
+                self.set_exception(outcome)
+            else:
+                self.set_result(outcome)
+
+    def add_done_callback(self, fn: Callable[[Future[T]], object]) -> None:
+        """As the standard library's; by itself it needs no condition."""
+        with _watching:
+            if not self.is_watched and self._state == PENDING:
+                self._done_callbacks = [*self._done_callbacks, fn]
+                return
+        super().add_done_callback(fn)
+
+    def done(self) -> bool:
+        """Whether there is an answer; as the standard library's, without its lock."""
+        return self._state in _DONE
+
+    def cancelled(self) -> bool:
+        """Whether the caller took it back; without the lock, too."""
+        return self._state in _CANCELLED
 
     def result(self, timeout: float | None = None) -> T:
+        if self._state == FINISHED and self._exception is None:
+            return cast(T, self._result)
         self._may_wait()
         return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
+        if self._state == FINISHED:
+            return self._exception
         self._may_wait()
         return super().exception(timeout)
 
@@ -41,38 +117,36 @@ class ReplyFuture(Future[T]):
             raise WouldDeadlock("this thread drives the controller: let it return, then wait for the future")
 
 
+_CANCELLED: Final = frozenset({CANCELLED, CANCELLED_AND_NOTIFIED})
+_DONE: Final = _CANCELLED | {FINISHED}
+
+
 class Outstanding:
     """Every future that is not completed yet. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._futures: dict[Future[object], None] = {}
+        self._futures: dict[ReplyFuture[Any], None] = {}
 
     def __len__(self) -> int:
         return len(self._futures)
 
-    def add(self, future: Future[object]) -> None:
+    def add(self, futures: Iterable[ReplyFuture[Any]]) -> None:
         with self._lock:
-            self._futures[future] = None
+            self._futures.update(dict.fromkeys(futures))
 
-    def complete(self, future: Future[object] | None, outcome: object) -> None:
-        """The future gets `outcome`: an exception is raised in whoever waits, anything else is the result."""
+    def complete(self, future: ReplyFuture[Any] | None, outcome: object) -> None:
+        """The future gets `outcome` (`ReplyFuture.settle`)."""
         if future is None:
             return
         with self._lock:
             self._futures.pop(future, None)
-        try:
-            if isinstance(outcome, BaseException):
-                future.set_exception(outcome)
-            else:
-                future.set_result(outcome)
-        except InvalidStateError:
-            pass  # demoted, closed or cancelled meanwhile: the first answer stands
+        future.settle(outcome)
 
     def fail_all(self, error: Callable[[], BaseException]) -> int:
         """Complete everything with an error of its own; returns how many there were."""
         with self._lock:
             futures, self._futures = self._futures, {}
         for future in futures:
-            self.complete(future, error())
+            future.settle(error())
         return len(futures)

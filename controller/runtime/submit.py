@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from functools import partial
 from typing import Any, Final, TypeVar
 
@@ -31,11 +30,11 @@ class Submitter:
         self._services: Final = loop.services
         self._is_driver = lambda: threading.get_ident() == loop.driver
 
-    def future(self) -> Future[Any]:
+    def future(self) -> ReplyFuture[Any]:
         """A future that this controller completes, whatever happens."""
         return ReplyFuture(self._is_driver)
 
-    def failed(self, error: Exception) -> Future[Any]:
+    def failed(self, error: Exception) -> ReplyFuture[Any]:
         """A future that has failed."""
         future = self.future()
         future.set_exception(error)
@@ -66,7 +65,7 @@ class Submitter:
         self,
         make: Callable[[ClusterView], Mapping[K, Job]],
         leave_out: tuple[type[Exception], ...] = (),
-    ) -> Future[dict[K, Any]]:
+    ) -> ReplyFuture[dict[K, Any]]:
         """A request that becomes jobs where the state can be seen. Its future is done when all of them are: with what
         each was answered, value or error, but for errors of the kinds to leave out. NotController is the answer to the
         whole."""
@@ -83,7 +82,7 @@ class Submitter:
             answers: dict[K, Any] = {}
             waiting = set(jobs)
 
-            def one_done(key: K, future: Future[Any]) -> None:
+            def one_done(key: K, future: ReplyFuture[Any]) -> None:
                 error = future.exception()
                 if not isinstance(error, leave_out):
                     answers[key] = future.result() if error is None else error
@@ -102,22 +101,21 @@ class Submitter:
         self._offer([Request(expanded)], [whole])
         return whole
 
-    def query(self, ask: Callable[[ClusterView], object], timeout_ms: int | None = None) -> Future[Any]:
+    def query(self, ask: Callable[[ClusterView], object], timeout_ms: int | None = None) -> ReplyFuture[Any]:
         """What `ask` makes of the committed state."""
         deadline_ms = None if timeout_ms is None else self._services.elapsed_ms() + timeout_ms
         future = self.future()
         self._offer([Query(ask, future, deadline_ms)], [future])
         return future
 
-    def complete(self, future: Future[Any], outcome: object) -> None:
+    def complete(self, future: ReplyFuture[Any], outcome: object) -> None:
         self._services.outstanding.complete(future, outcome)
 
-    def track(self, futures: Iterable[Future[Any]]) -> None:
+    def track(self, futures: Iterable[ReplyFuture[Any]]) -> None:
         """The futures fail if this controller is demoted."""
-        for future in futures:
-            self._services.outstanding.add(future)
+        self._services.outstanding.add(futures)
 
-    def _offer(self, items: list[Item], futures: list[Future[Any]]) -> None:
+    def _offer(self, items: list[Item], futures: list[ReplyFuture[Any]]) -> None:
         loop = self._loop
         self.track(futures)
         was_active = loop.is_active
@@ -126,7 +124,7 @@ class Submitter:
         if not was_active or not loop.is_active:  # demoted just now: nobody may look into the inbox any more
             self._fail(futures, loop.not_controller)
 
-    def _fail(self, futures: list[Future[Any]], error: Callable[[], ApiError]) -> None:
+    def _fail(self, futures: list[ReplyFuture[Any]], error: Callable[[], ApiError]) -> None:
         for future in futures:
             self.complete(future, error())
 

@@ -2,7 +2,8 @@
 
 `step` is one pass of the loop, on one thread, and never waits: take in, go on with a commit in flight, look at what was
 hinted and at what time has come for, decide and commit (`batching`), answer queries, send. While a commit's outcome is
-not known nothing is decided, sent or answered.
+not known nothing is decided, sent or answered. A query that comes after a request of the same caller sees what became
+of it, unless there is more waiting than one batch holds.
 """
 
 from __future__ import annotations
@@ -85,12 +86,15 @@ class Term:
     def step(self, items: Sequence[Item]) -> bool:
         """One pass; whether anything was done. Raises Deposed when the term is over."""
         worked = bool(items)
+        was_busy = self.work.is_ready()
         for item in items:
             self._take_in(item)
         if self.is_waiting_for_store:
             if not self._batching.go_on():
                 return worked
             worked = True
+        if was_busy and not self.is_over:
+            self._answer_queries()  # not only after the next batch: who asks while much is decided need not wait for it
         if self.is_over:  # while the commit was in flight
             return worked
         worked |= self._look()

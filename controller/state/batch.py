@@ -30,11 +30,10 @@ class Batch:
 
     def note(self, record: Record, token: object, marks: Iterable[Mark]) -> None:
         """`record` was applied and dirties `marks`; `token` is what its undoing needs."""
-        fresh = []
-        for mark in marks:
-            if mark not in self.marks:
-                self.marks[mark] = None
-                fresh.append(mark)
+        known = self.marks
+        fresh = [mark for mark in marks if mark not in known]
+        for mark in fresh:
+            known[mark] = None
         self.log.append((record, token, fresh))
 
     def take_back(self) -> tuple[Record, object]:

@@ -52,27 +52,26 @@ def _number(state: ClusterState, partition: Partition) -> int:
     return number
 
 
-def _state_key(state: ClusterState, record: r.PartitionRecord, token: object) -> list[Mark]:
+def _state_key(_: ClusterState, __: r.PartitionRecord, token: object) -> list[Mark]:
     return [("state", token)]  # what `_put` gave back: the number
 
 
 def _both_keys(state: ClusterState, record: r.PartitionRecord, token: object) -> list[Mark]:
-    marks = _state_key(state, record, token)
-    if record.before.replicas != record.after.replicas or record.after.move is None:
-        marks.append(("topic", record.after.topic))
-    return marks
+    after = record.after
+    if after.move is None or record.before.replicas != after.replicas:
+        return [("state", token), ("topic", after.topic)]
+    return [("state", token)]
 
 
 def _isr_keys(state: ClusterState, record: r.PartitionRecord, token: object) -> list[Mark]:
     """A member that R grew by and that leaves I again must stand in the topic key: the loader would lose it from R,
     which it grows by T and I only."""
-    marks = _state_key(state, record, token)
-    move = record.after.move
+    after, move = record.after, record.after.move
     if move is not None:
-        left = [b for b in record.before.isr if b not in record.after.isr]
-        if any(b in record.after.replicas and b not in move.origin for b in left):
-            marks.append(("topic", record.after.topic))
-    return marks
+        left = [b for b in record.before.isr if b not in after.isr]
+        if left and any(b in after.replicas and b not in move.origin for b in left):
+            return [("state", token), ("topic", after.topic)]
+    return [("state", token)]
 
 
 def _override_keys(state: ClusterState, record: r.PartitionRecord, token: object) -> list[Mark]:
@@ -314,22 +313,21 @@ def apply_all(state: ClusterState, records: Sequence[r.Record]) -> None:
     """
     first: r.PartitionRecord | None = None
     last: r.PartitionRecord | None = None
+    number = -1  # of the run
     for record in records:
+        do, _, dirty = TABLE[type(record)]
         if not isinstance(record, r.PartitionRecord):
-            apply(state, record)
+            token = do(state, record)
+            state.batch.note(record, token, dirty(state, record, token))
             continue
-        if first is None or last is None or record.before is not last.after:
-            _put_run(state, first, last)
-            first = record
+        if last is None or record.before is not last.after:
+            if first is not None and last is not None:
+                state.put_row(number, first.before, last.after)
+            first, number = record, _number(state, record.after)
         last = record
-        number = _number(state, record.after)
-        state.batch.note(record, number, TABLE[type(record)][2](state, record, number))
-    _put_run(state, first, last)
-
-
-def _put_run(state: ClusterState, first: r.PartitionRecord | None, last: r.PartitionRecord | None) -> None:
+        state.batch.note(record, number, dirty(state, record, number))
     if first is not None and last is not None:
-        state.put_row(_number(state, last.after), first.before, last.after)
+        state.put_row(number, first.before, last.after)
 
 
 def undo_to(state: ClusterState, length: int) -> None:

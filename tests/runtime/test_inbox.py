@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from concurrent.futures import Future
 
 import pytest
 
@@ -88,13 +87,13 @@ def test_a_future_is_completed_once_whoever_comes_second() -> None:
     """Success after demotion, demotion after success, either after a cancel of the caller's."""
     outstanding = Outstanding()
     for first, second in ((1, 2), (ValueError("a"), 2), (1, ValueError("b"))):
-        future: Future[object] = Future()
-        outstanding.add(future)
+        future: ReplyFuture[object] = ReplyFuture(lambda: False)
+        outstanding.add([future])
         outstanding.complete(future, first)
         outstanding.complete(future, second)
         assert future.exception() is (first if isinstance(first, ValueError) else None)
-    cancelled: Future[object] = Future()
-    outstanding.add(cancelled)
+    cancelled: ReplyFuture[object] = ReplyFuture(lambda: False)
+    outstanding.add([cancelled])
     cancelled.cancel()
     assert outstanding.fail_all(lambda: ValueError("c")) == 1
     assert len(outstanding) == 0
@@ -104,10 +103,10 @@ def test_many_threads_complete_one_future_once() -> None:
     """The one who is first is heard, nobody raises."""
     outstanding = Outstanding()
     for _ in range(50):
-        future: Future[object] = Future()
+        future: ReplyFuture[object] = ReplyFuture(lambda: False)
         heard: list[object] = []
         future.add_done_callback(lambda f, heard=heard: heard.append(f.result()))  # type: ignore[misc]
-        outstanding.add(future)
+        outstanding.add([future])
         threads = [threading.Thread(target=outstanding.complete, args=(future, i)) for i in range(4)]
         for thread in threads:
             thread.start()

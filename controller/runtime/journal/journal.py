@@ -64,6 +64,11 @@ class Journal:
         self._gap: _Gap | None = None
 
     @property
+    def is_kept(self) -> bool:
+        """Whether there is a sink: without one nobody need make rows."""
+        return self._sink is not None
+
+    @property
     def stopped(self) -> str | None:
         gap = self._gap  # read once: other threads may ask
         return None if gap is None else gap.why
