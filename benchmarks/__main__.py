@@ -6,7 +6,7 @@ import subprocess
 import sys
 from importlib import import_module
 
-NAMES = ("memory", "load", "moves", "alter")
+NAMES = ("memory", "load", "moves", "alter", "death", "isr", "listing")
 
 
 def main(arguments: list[str]) -> int:

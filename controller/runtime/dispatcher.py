@@ -35,7 +35,6 @@ _log = logging.getLogger(__name__)
 RETRY_MS_FIRST = 100
 RETRY_MS_MAX = 10_000
 _NEVER = 2**63
-_ACKNOWLEDGED_MAX = 16  # intents in one Decision; each may be the last of its key, which is then one more op
 
 
 @attrs.define(eq=False)
@@ -57,10 +56,22 @@ class _Lane:
 
 
 class Dispatcher:
-    """The sends of one term. Driven by the loop; only the calls themselves run elsewhere."""
+    """The sends of one term. Driven by the loop; only the calls themselves run elsewhere. `acknowledged_max`: deletions
+    that one Decision may take note of, since each may empty a key, and all that a broker deletes after a long absence
+    may be more than a commit takes."""
 
-    def __init__(self, state: ClusterState, host: Host, executor: Executor, inbox: Inbox, clock: Clock) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        host: Host,
+        executor: Executor,
+        inbox: Inbox,
+        clock: Clock,
+        *,
+        acknowledged_max: int,
+    ) -> None:
         self._state = state
+        self._acknowledged_max = acknowledged_max
         self._host = host
         self._executor = executor
         self._inbox = inbox
@@ -252,8 +263,8 @@ class Dispatcher:
         if sending.undeleted:
             deleted = tuple([i for i in deleted if _tp(i) not in sending.undeleted])
         if deleted:
-            # In groups: all that a broker deletes after a long absence may be more than a commit takes.
-            groups = (deleted[i : i + _ACKNOWLEDGED_MAX] for i in range(0, len(deleted), _ACKNOWLEDGED_MAX))
+            most = self._acknowledged_max
+            groups = (deleted[i : i + most] for i in range(0, len(deleted), most))
             events += [DeletionAcknowledged(now_ms, group) for group in groups]
         return events
 

@@ -23,10 +23,11 @@ from controller.runtime.loader import Loaded
 from controller.runtime.lookout import Lookout
 from controller.runtime.publisher import Publisher, Timers
 from controller.runtime.services import Services
-from controller.runtime.writer import Writer
+from controller.runtime.writer import FIXED_OPS, Writer
 from stores.base import StoreError
 
 LOOK_AGAIN_MS: Final = 100  # after a read that failed
+ACKNOWLEDGED_MAX: Final = 16  # deletions in one Decision
 
 
 @attrs.frozen
@@ -48,7 +49,14 @@ class Term:
         self.services = services
         self.state = loaded.state
         self.findings = loaded.findings
-        self.dispatcher = Dispatcher(self.state, services.host, services.executor, services.inbox, services.clock)
+        self.dispatcher = Dispatcher(
+            self.state,
+            services.host,
+            services.executor,
+            services.inbox,
+            services.clock,
+            acknowledged_max=max(1, min(ACKNOWLEDGED_MAX, services.store.capabilities.commit_ops_max - FIXED_OPS)),
+        )
         self.lookout = Lookout(services, self.state, loaded)
         self._timers = Timers(services.settings.topic_rewrite_interval_ms)
         self.work = WorkQueue()
