@@ -19,6 +19,7 @@ Extra: TypeAlias = Mapping[str, object]
 """Fields of a key that this version does not know; kept as they were read and written back."""
 
 NO_LEADER: Final = -1
+TARGETS_SINCE: Final = 3  # the LeaderAndIsr version that carries target_replicas (KIP-455)
 NO_EPOCH: Final = -1  # the leader epoch of a partition that has no state key yet
 
 

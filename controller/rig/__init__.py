@@ -54,6 +54,8 @@ Mishaps (at once; controllers have the ids 101, 102, ...)
     rig.expire_broker_session(1)      lose_disk(1, tp=None)
     rig.network.faults = CallbackFaults(delay=.1, lose=.1, lose_reply=.1, duplicate=.1)    rig.network.slow(1, steps)
     rig.nodes[101].clock.jump(ms)     rig.heal()
+    Rig(leader_and_isr_versions={4: 2}): broker 4 knows no targets; restart_broker(4, leader_and_isr_version=3) is its
+    upgrade, restart_controller(101, leader_and_isr_version=2) a controller that knows none
 
 A rig may begin with what a real cluster left: `Rig(brokers={1: "a", 2: "b", 3: "c"}, tree=stores.tree.read_tree(path))`
 plants the tree; brokers with the ids that it names hold logs of `tree_records` records for replicas in sync, and
@@ -62,6 +64,7 @@ nothing for the others.
 Every commit and every callback is held against `controller.rig.invariants`; what breaks one raises `InvariantBroken`
 in the step in which it happened. `rig.check_end()` adds what must hold once all is quiet: nothing acknowledged is lost.
 `python -m controller.rig explore --seeds 1..100` runs seeded mishaps.
+`controller.rig.host_suite` checks a host of your own.
 """
 
 from controller.rig.broker import Broker, Life

@@ -10,6 +10,9 @@ Rules
   for the old one. A broker that knows its disks to be those that it always had knows better, as Kafka's do: no log
   means that there never was one, so it makes an empty one (not if `is_strict`).
 * For a replica whose disk is gone it answers KAFKA_STORAGE_ERROR, whatever it is told, until it is restarted.
+* A newer broker epoch than it knows is its own: it was registered again, and hears of it by the request.
+* One of LeaderAndIsr version 2 knows no `target_replicas`: it passes over the field, and over a partition that it would
+  begin and of whose `replicas` it is not one.
 * Restarted, it has its logs and their high watermarks, and remembers no epoch and no role.
 """
 
@@ -30,7 +33,7 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import BrokerRegistration, TopicPartition
+from controller.model.values import TARGETS_SINCE, BrokerRegistration, TopicPartition
 from controller.rig.clock import NodeClock
 from controller.rig.log import Log
 from controller.rig.replica import Replica, Role
@@ -73,6 +76,11 @@ class Broker:
     @property
     def is_up(self) -> bool:
         return self.life is Life.UP
+
+    @property
+    def knows_targets(self) -> bool:
+        """Whether its LeaderAndIsr has `target_replicas`."""
+        return self.registration.leader_and_isr_version >= TARGETS_SINCE
 
     # --- what it holds
 
@@ -124,6 +132,10 @@ class Broker:
         if said.leader_epoch < self.deleted_at.get(place, -1):
             return ErrorCode.NONE
         replica = self.replicas.get(place)
+        if not self.knows_targets:
+            said = attrs.evolve(said, target_replicas=None)
+            if replica is None and self.broker_id not in said.replicas:
+                return ErrorCode.NONE
         if replica is None:
             if not said.is_new and (self.is_strict or not self.disks_whole):
                 return ErrorCode.KAFKA_STORAGE_ERROR
@@ -179,6 +191,7 @@ class Broker:
             return HostResponse(ErrorCode.STALE_BROKER_EPOCH)
         if request.controller_epoch < self.controller_epoch:
             return HostResponse(ErrorCode.STALE_CONTROLLER_EPOCH)
+        self.epoch = request.broker_epoch
         self.controller_id, self.controller_epoch = request.controller_id, request.controller_epoch
         return None
 

@@ -4,8 +4,9 @@ Rules
 * Each broker registers over a session of its own, so that no controller's end is a broker's. A process that dies lets
   its session run out; one that is shut down ends it; one whose session was ended registers again, under a new epoch.
 * An isr change is asked of the controller that spoke last; where that is not the active one, of the one it names, or of
-  the next. The answer is applied when it comes. An error that says "not applied" drops the change; after any other the
-  same is asked again, every `RETRY_MS`, until something newer is told: it may have been applied.
+  the next. The answer is applied when it comes. An error that says "not applied" drops the change; after
+  FENCED_LEADER_EPOCH nothing is asked until the newer leader epoch is told; after any other the same is asked again,
+  every `RETRY_MS`, until something newer is told: it may have been applied.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from controller.model.errors import (
     ApiError,
     DuplicateBrokerRegistration,
     ErrorCode,
+    FencedLeaderEpoch,
     IneligibleReplica,
     NotController,
 )
@@ -39,6 +41,7 @@ from stores.memory import MemoryStore
 
 RETRY_MS: Final = 100
 REPORT_MS: Final = 500
+_NEVER: Final = 2**63
 
 
 class Connection(MemoryStore):
@@ -229,7 +232,7 @@ class Duties:
         if isinstance(error, NotController):
             self._turn_to_another(asking.node, error.active_id)
         asking.future = None
-        asking.retry_at_ms = now_ms + RETRY_MS
+        asking.retry_at_ms = _NEVER if isinstance(error, FencedLeaderEpoch) else now_ms + RETRY_MS
 
     def _turn_to_another(self, asked: int, active: int | None) -> None:
         ids = sorted(self.nodes)

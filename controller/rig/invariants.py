@@ -240,8 +240,13 @@ class Invariants:
             if moment.partition_epoch == said.partition_epoch and moment.revision <= sent.revision:
                 told = (said.leader, said.leader_epoch, said.isr, set(said.replicas))
                 if told == (p.leader, p.leader_epoch, p.isr, set(p.replicas)):
-                    return not isinstance(said, LeaderAndIsrPartition) or said.target_replicas == p.target_replicas
+                    return not isinstance(said, LeaderAndIsrPartition) or self._is_target(said, p)
         return False
+
+    def _is_target(self, said: LeaderAndIsrPartition, partition: Partition) -> bool:
+        if said.target_replicas is None and self._rig.has_old_versions:
+            return True
+        return said.target_replicas == partition.target_replicas
 
     def _deletes(self, sent: Sent, request: StopReplicaRequest) -> None:
         # A controller that was deposed meanwhile knows what stood when the next epoch began, no more.

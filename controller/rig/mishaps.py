@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from controller.model.values import TopicPartition
+import attrs
+
+from controller.model.values import TARGETS_SINCE, TopicPartition
 from controller.rig.broker import Life
 from controller.rig.network import CallbackFaults
 from controller.rig.node import State
@@ -22,10 +24,14 @@ class Mishaps(Parts):
         self.nodes[node_id].kill()
         self.timeline.say("rig", f"kills controller {node_id}")
 
-    def restart_controller(self, node_id: int) -> None:
-        """A new process with this id, killed before if it still ran."""
+    def restart_controller(self, node_id: int, *, leader_and_isr_version: int | None = None) -> None:
+        """A new process with this id, killed before if it still ran; of another version, if one is named: below 3 it
+        tells no `target_replicas`, and tells nobody who is only a target."""
         node = self.nodes[node_id]
         node.kill()
+        if leader_and_isr_version is not None:
+            node.leader_and_isr_version = leader_and_isr_version
+            self.has_old_versions |= leader_and_isr_version < TARGETS_SINCE
         node.start()
         self.timeline.say("rig", f"starts controller {node_id}")
 
@@ -86,11 +92,15 @@ class Mishaps(Parts):
             broker.stopped()
             self.timeline.say("rig", f"kills broker {broker_id}")
 
-    def restart_broker(self, broker_id: int) -> None:
-        """The broker is up, by a new process, under a new broker epoch, with the logs it had."""
+    def restart_broker(self, broker_id: int, *, leader_and_isr_version: int | None = None) -> None:
+        """The broker is up, by a new process, under a new broker epoch, with the logs it had; of another LeaderAndIsr
+        version, if one is named."""
         broker = self.brokers[broker_id]
         if broker.life is not Life.DOWN:
             self.kill_broker(broker_id)
+        if leader_and_isr_version is not None:
+            broker.registration = attrs.evolve(broker.registration, leader_and_isr_version=leader_and_isr_version)
+            self.has_old_versions |= not broker.knows_targets
         broker.life = Life.UP
         self.timeline.say("rig", f"starts broker {broker_id}")
         self.duties[broker_id].register()

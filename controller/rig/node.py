@@ -23,7 +23,7 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import Settings, TopicPartition
+from controller.model.values import TARGETS_SINCE, Settings, TopicPartition
 from controller.rig.clock import NodeClock
 from controller.rig.network import Network
 from controller.rig.server import RecordingServer
@@ -72,14 +72,19 @@ class _Muffled(Subscription):
 
 
 class NodeHost:
-    """The host that a controller calls: every callback goes over the network to a broker."""
+    """The host that a controller calls: every callback goes over the network to a broker. One of a LeaderAndIsr version
+    below 3 is of a controller that knows no targets: it names them to nobody, and tells none who is nothing else."""
 
-    def __init__(self, controller_id: int, network: Network) -> None:
+    def __init__(self, controller_id: int, network: Network, leader_and_isr_version: int) -> None:
         self._controller_id = controller_id
         self._network = network
+        self._knows_targets = leader_and_isr_version >= TARGETS_SINCE
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
         """Over the network."""
+        if not self._knows_targets:
+            said = (p for p in request.partitions if request.broker_id in p.replicas)
+            request = attrs.evolve(request, partitions=tuple(attrs.evolve(p, target_replicas=None) for p in said))
         return self._network.call(self._controller_id, request)
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
@@ -136,6 +141,7 @@ class Node:
     seed: object
     policy: Callable[[TopicPartition, tuple[int, ...]], str | None]
     journal: Callable[[int], Any] | None = None
+    leader_and_isr_version: int = TARGETS_SINCE
     state: State = State.DOWN
     process: Process | None = None
     starts: int = 0
@@ -170,7 +176,7 @@ class Node:
             controller = Controller(
                 store,
                 self.node_id,
-                NodeHost(self.node_id, self.network),
+                NodeHost(self.node_id, self.network, self.leader_and_isr_version),
                 settings=self.settings,
                 clock=self.clock,
                 seed=seed,

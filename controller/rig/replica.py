@@ -90,6 +90,7 @@ class Replica:
             self.learned(said.isr, said.partition_epoch)
             self.recovering = said.leader_recovery_state == 1
         elif self.role is not Role.IDLE:
+            self.target = said.target_replicas  # a controller that knows none took over: the move stops
             return
         self.replicas, self.target = said.replicas, said.target_replicas
         self._take_role(now_ms)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from controller.admin import Admin
 from controller.model.requests import NewTopic
-from controller.model.values import BrokerRegistration, Settings, TopicPartition
+from controller.model.values import TARGETS_SINCE, BrokerRegistration, Settings, TopicPartition
 from controller.rig.broker import Broker
 from controller.rig.clock import NodeClock, VirtualClock
 from controller.rig.committed import CommittedTree
@@ -43,8 +43,8 @@ class Rig(Waits, Mishaps):
     if they are in sync, and nothing if they are not.
     `store`: options of the MemoryServer. `tick_ms`: how long a step is. `copy_rate_bytes_s`: into each broker, None =
     at once. `lag_max_ms`: how long a follower may be behind before its leader takes it out of the isr. `journal`: makes
-    the journal of a node, by its id. `check`: hold every commit and every callback against the invariants, and raise
-    InvariantBroken.
+    the journal of a node, by its id. `leader_and_isr_versions`: broker id -> version, of those that are older than 3.
+    `check`: hold every commit and every callback against the invariants, and raise InvariantBroken.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class Rig(Waits, Mishaps):
         copy_rate_bytes_s: int | None = None,
         store: Mapping[str, Any] | None = None,
         journal: Callable[[int], Any] | None = None,
+        leader_and_isr_versions: Mapping[int, int] | None = None,
         check: bool = True,
     ) -> None:
         self.seed = seed
@@ -89,8 +90,10 @@ class Rig(Waits, Mishaps):
         self.polls_in_order = True
         self.quiet_steps = 0
         self.lag_max_ms = lag_max_ms
+        versions = leader_and_isr_versions or {}
+        self.has_old_versions = any(version < TARGETS_SINCE for version in versions.values())
         for broker_id, rack in (brokers if brokers is not None else {1: "a", 2: "b", 3: "c"}).items():
-            self._add_broker(broker_id, rack)
+            self._add_broker(broker_id, rack, versions.get(broker_id, TARGETS_SINCE))
         if tree is not None:
             plant(self, tree, tree_records)
         self.committed.load(self.server)
@@ -228,8 +231,8 @@ class Rig(Waits, Mishaps):
         """Asked of the policy of every controller: what the invariants hold targets against. Never refuses."""
         self.asked_targets.setdefault(tp, set()).add(target)
 
-    def _add_broker(self, broker_id: int, rack: str | None) -> None:
-        registration = BrokerRegistration(broker_id, f"broker-{broker_id}", 9092, rack)
+    def _add_broker(self, broker_id: int, rack: str | None, version: int) -> None:
+        registration = BrokerRegistration(broker_id, f"broker-{broker_id}", 9092, rack, leader_and_isr_version=version)
         broker = Broker(registration, NodeClock(self.clock))
         self.brokers[broker_id] = broker
         self.duties[broker_id] = Duties(

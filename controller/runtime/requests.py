@@ -4,7 +4,6 @@ dirty."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from controller.model.host import (
     LeaderAndIsrPartition,
@@ -15,11 +14,9 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import Broker, DeleteIntent, Partition
+from controller.model.values import TARGETS_SINCE, Broker, DeleteIntent, Partition
 from controller.model.view import is_alive
 from controller.state import ClusterState
-
-_TARGETS_SINCE: Final = 3  # LeaderAndIsr version that carries target_replicas
 
 
 class Builder:
@@ -35,7 +32,7 @@ class Builder:
     def leader_and_isr(self, broker: Broker, numbers: Iterable[int], *, full: bool) -> LeaderAndIsrRequest:
         """The partitions of `numbers` that the broker is a member of and that have a state."""
         state, broker_id = self._state, broker.broker_id
-        knows_targets = broker.registration.leader_and_isr_version >= _TARGETS_SINCE
+        knows_targets = broker.registration.leader_and_isr_version >= TARGETS_SINCE
         partitions = []
         for number in numbers:
             partition = state.rows[number]

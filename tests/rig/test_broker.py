@@ -52,6 +52,22 @@ def test_an_older_controller_and_an_older_self_are_refused(
     assert broker.log(TP) is None
 
 
+def test_a_newer_broker_epoch_is_its_own_from_then_on(broker: Broker) -> None:
+    """It was registered again, and hears of it by the request."""
+    assert not broker.leader_and_isr(attrs.evolve(ASKED, broker_epoch=11)).error
+    assert broker.leader_and_isr(ASKED).error is ErrorCode.STALE_BROKER_EPOCH
+
+
+def test_a_broker_of_version_2_knows_no_targets() -> None:
+    """It passes over the field, and over what it holds only as a target."""
+    old = Broker(BrokerRegistration(1, leader_and_isr_version=2), NodeClock(VirtualClock()), epoch=10)
+    old.leader_and_isr(attrs.evolve(ASKED, partitions=(attrs.evolve(SAID, target_replicas=(2, 3)),)))
+    assert old.replicas["id", 0].target is None
+    other = attrs.evolve(SAID, partition=1, leader=2, replicas=(2, 3), target_replicas=(1,))
+    assert not old.leader_and_isr(attrs.evolve(ASKED, partitions=(other,))).errors
+    assert old.log(TopicPartition("t", 1)) is None
+
+
 def test_an_older_leader_epoch_changes_nothing(broker: Broker) -> None:
     broker.leader_and_isr(ASKED)
     broker.leader_and_isr(attrs.evolve(ASKED, partitions=(attrs.evolve(SAID, leader=2, leader_epoch=2),)))

@@ -152,7 +152,7 @@ def shrinks_t(patch: Patch) -> None:
 
 def sends_half(patch: Patch) -> None:
     """A leader is not told of the members that the move adds."""
-    patch.setattr(requests, "_TARGETS_SINCE", 99)
+    patch.setattr(requests, "TARGETS_SINCE", 99)
 
 
 def forgets_what_failed(patch: Patch) -> None:

@@ -1,0 +1,44 @@
+"""The conformance suite for hosts: what every host must do, as plain functions that take a host under test.
+
+    from controller.rig.host_suite import CASES, HostUnderTest
+
+    @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+    def test_my_host(case):
+        host = MyHost()                         # brokers without logs, and what looks into them
+        if case.lacks(host):
+            pytest.skip(...)                    # only for an ability that the host does not declare
+        case.run(host)                          # closes it
+
+or, without a test runner, `report = check(MyHost)`: what passed, what failed, and what was left out for which ability.
+Each case says in one sentence what it holds, and fails by AssertionError or by what the host raised. `SimulatedBrokers`
+are the rig's own brokers as a host under test, to be read as an example.
+"""
+
+from controller.rig.host_suite import disorder, failures, fences, isr, logs, loop, roles
+from controller.rig.host_suite.base import CASES, GROUPS, Ability, Case, Held, HostUnderTest, Report, check
+from controller.rig.host_suite.desk import Asked, Desk, IsrDesk
+from controller.rig.host_suite.simulated import SimulatedBrokers
+from controller.rig.replica import Role
+
+__all__ = [
+    "CASES",
+    "GROUPS",
+    "Ability",
+    "Asked",
+    "Case",
+    "Desk",
+    "Held",
+    "HostUnderTest",
+    "IsrDesk",
+    "Report",
+    "Role",
+    "SimulatedBrokers",
+    "check",
+    "disorder",
+    "failures",
+    "fences",
+    "isr",
+    "logs",
+    "loop",
+    "roles",
+]

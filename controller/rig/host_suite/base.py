@@ -1,0 +1,188 @@
+"""What an author brings to the suite, what a case is, and what a run of all of them says.
+
+Rules
+* One `HostUnderTest` serves one case: it makes brokers without logs, and looks into them. What it tells is what the
+  brokers do, not what they were told.
+* A case that needs an ability which the host does not declare is left out, and counted as left out; nothing else is.
+* Brokers may do things later, on threads of their own: cases wait, with a deadline, in the host's own time
+  (`pass_time`). What must not happen is looked for after `quiet_ms` of it. Only a deletion that is acknowledged must
+  have been done before the answer.
+"""
+
+from __future__ import annotations
+
+import abc
+import enum
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeVar
+
+import attrs
+
+from controller.model.host import Host, PartitionMetadata
+from controller.model.values import TARGETS_SINCE, Replicas, TopicPartition
+from controller.rig.host_suite.desk import IsrDesk
+from controller.rig.replica import Role
+from controller.runtime.clock import Clock, SystemClock
+
+GROUPS: Final = ("fences", "disorder", "logs", "roles", "isr", "failures", "loop")
+
+
+class Ability(enum.Enum):
+    """What a host can do, or lets the suite do to it; without one, the cases that need it are left out and counted."""
+
+    METADATA = "metadata"  # tells what its brokers know by UpdateMetadata: `known`
+    TARGETS = "targets"  # knows target_replicas: LeaderAndIsr version 3
+    STRICT = "strict"  # answers 56 wherever is_new is false and there is no log, also on a disk that it trusts
+    RECORDS = "records"  # its leaders take records: `append`
+    COPIES = "copies"  # its followers copy from its leaders
+    ISR = "isr"  # its leaders ask for isr changes at the desk that `use` names
+    RESTART = "restart"  # the process of a broker can end and begin again: `restart`
+    DISKS = "disks"  # a disk can fail and be replaced: `lose_disk`, `replace_disk`
+    FAILURE = "failure"  # a callback can be made to raise: `fail_next`
+
+
+@attrs.frozen
+class Held:
+    """A replica as the broker that holds it has it. IDLE: it serves nobody. `isr` is looked at where it leads,
+    `end_offset` (records in the log) where the host declares RECORDS."""
+
+    role: Role
+    leader: int
+    leader_epoch: int
+    isr: Replicas = ()
+    end_offset: int = 0
+
+
+class HostUnderTest(abc.ABC):
+    """A host, and what the suite needs to know of it. One object serves one case."""
+
+    name: str = "unnamed"
+    abilities: frozenset[Ability] = frozenset()
+    leader_and_isr_version: int = TARGETS_SINCE
+    clock: Clock = SystemClock()
+    wait_ms: int = 20_000  # the deadline of all waiting
+    quiet_ms: int = 50  # how long what must not happen is waited for; for the isr cases ten times as long
+
+    @abc.abstractmethod
+    def open(self, broker_ids: Sequence[int]) -> Host:
+        """Brokers with these ids, running, without logs; the callbacks of all of them."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """All that was opened is closed."""
+
+    @abc.abstractmethod
+    def registered(self, broker_id: int, epoch: int) -> None:
+        """The broker was registered, or registered again, under this epoch, which is above all former ones."""
+
+    @abc.abstractmethod
+    def held(self, broker_id: int, tp: TopicPartition, topic_id: str) -> Held | None:
+        """The replica of the topic with this id, serving or not; None where the broker has no log of it."""
+
+    def pass_time(self, ms: int) -> None:
+        """So much of the host's time passes, in which it does what it does by itself. Here: the time of the machine."""
+        time.sleep(ms / 1000)
+
+    def known(self, broker_id: int, tp: TopicPartition) -> PartitionMetadata | None:
+        """Ability.METADATA: what the broker knows of a partition by UpdateMetadata, None for nothing."""
+        raise NotImplementedError
+
+    def append(self, broker_id: int, tp: TopicPartition, records: int) -> int:
+        """Ability.RECORDS: write so many records to the broker as the leader; how many it took (0: it does not
+        lead)."""
+        raise NotImplementedError
+
+    def use(self, desk: IsrDesk) -> None:
+        """Ability.ISR: leaders call `desk.alter_isr` from here on. Called before the first callback."""
+        raise NotImplementedError
+
+    def restart(self, broker_id: int) -> None:
+        """Ability.RESTART: the process ends and begins again, with its logs; `registered` follows."""
+        raise NotImplementedError
+
+    def lose_disk(self, broker_id: int, tp: TopicPartition) -> None:
+        """Ability.DISKS: the disk with this replica fails, those of other partitions do not."""
+        raise NotImplementedError
+
+    def replace_disk(self, broker_id: int) -> None:
+        """Ability.DISKS: in the place of what failed there is an empty disk. The broker may be restarted for it;
+        `registered` follows."""
+        raise NotImplementedError
+
+    def fail_next(self, broker_id: int) -> None:
+        """Ability.FAILURE: the next callback to the broker raises, before or after it was obeyed."""
+        raise NotImplementedError
+
+
+@attrs.frozen
+class Case:
+    """One function of the suite."""
+
+    group: str
+    check: Callable[[HostUnderTest], None]
+    needs: frozenset[Ability]
+
+    @property
+    def name(self) -> str:
+        """As `group.function`."""
+        return f"{self.group}.{self.check.__name__}"
+
+    def lacks(self, host: HostUnderTest) -> frozenset[Ability]:
+        """The abilities for whose lack this case is left out; empty = it runs."""
+        return self.needs - host.abilities
+
+    def run(self, host: HostUnderTest) -> None:
+        """The case holds on a fresh host, which is closed. Raises what does not hold."""
+        try:
+            self.check(host)
+        finally:
+            host.close()
+
+
+CASES: Final[list[Case]] = []
+_Check = TypeVar("_Check", bound=Callable[[HostUnderTest], None])
+
+
+def case(group: str, *needs: Ability) -> Callable[[_Check], _Check]:
+    """Enter a function into the suite."""
+
+    def enter(run: _Check) -> _Check:
+        CASES.append(Case(group, run, frozenset(needs)))
+        return run
+
+    return enter
+
+
+@attrs.frozen
+class Report:
+    """What came of a run: names of cases; with what does not hold, and with the abilities that are missing."""
+
+    passed: tuple[str, ...]
+    failed: Mapping[str, str]
+    left_out: Mapping[str, tuple[str, ...]]
+
+    def __str__(self) -> str:
+        lines = [f"FAILED {name}: {why}" for name, why in self.failed.items()]
+        lines += [f"left out {name}: needs {', '.join(needs)}" for name, needs in self.left_out.items()]
+        counted = f"{len(self.passed)} passed, {len(self.failed)} failed, {len(self.left_out)} left out"
+        return "\n".join([*lines, counted])
+
+
+def check(make: Callable[[], HostUnderTest], cases: Sequence[Case] | None = None) -> Report:
+    """All cases, or `cases`, each on a host of its own that `make` makes; what came of them. Raises nothing that a case
+    or a callback raises."""
+    passed, failed, left_out = [], {}, {}
+    for one in CASES if cases is None else cases:
+        host = make()
+        if missing := one.lacks(host):
+            left_out[one.name] = tuple(sorted(ability.value for ability in missing))
+            host.close()
+            continue
+        try:
+            one.run(host)
+        except Exception as error:  # noqa: BLE001 - whatever a host raises is why the case does not hold
+            failed[one.name] = f"{type(error).__name__}: {error}"
+        else:
+            passed.append(one.name)
+    return Report(tuple(passed), failed, left_out)

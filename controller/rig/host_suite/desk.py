@@ -1,0 +1,87 @@
+"""Where leaders ask for isr changes while they are tested: the one call of `controller.Controller` that they need, kept
+in the order in which it came, and answered by the case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Protocol
+
+import attrs
+
+from controller.model.errors import ApiError
+from controller.model.requests import AcceptedIsr
+from controller.model.values import Replicas, TopicPartition
+
+
+class IsrDesk(Protocol):
+    """As `controller.Controller.alter_isr`. Any thread may call it; the future is completed from another one."""
+
+    def alter_isr(  # noqa: PLR0917 - as Controller
+        self,
+        tp: TopicPartition,
+        leader: int,
+        leader_epoch: int,
+        partition_epoch: int,
+        new_isr: Sequence[int],
+        broker_epoch: int,
+        leader_recovery_state: int = 0,
+        *,
+        timeout_ms: int = 30_000,
+    ) -> Future[AcceptedIsr]: ...
+
+
+@attrs.frozen(eq=False)
+class Asked:
+    """A call of `alter_isr`."""
+
+    tp: TopicPartition
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    isr: Replicas
+    broker_epoch: int
+    future: Future[AcceptedIsr] = attrs.field(factory=Future)
+
+    @property
+    def epochs(self) -> tuple[int, int, int]:
+        """Leader, partition and broker epoch."""
+        return (self.leader_epoch, self.partition_epoch, self.broker_epoch)
+
+    def accept(self, partition_epoch: int) -> None:
+        """It is committed as asked."""
+        self.future.set_result(AcceptedIsr(self.isr, partition_epoch))
+
+    def refuse(self, error: ApiError) -> None:
+        """It is not."""
+        self.future.set_exception(error)
+
+
+class Desk:
+    """An `IsrDesk` that keeps what is asked. `pass_on`: asks somebody else meanwhile, whose answer counts."""
+
+    def __init__(self) -> None:
+        self.asked: list[Asked] = []
+        self.pass_on: Callable[[Asked], Future[AcceptedIsr]] | None = None
+
+    def alter_isr(  # noqa: PLR0917 - as Controller
+        self,
+        tp: TopicPartition,
+        leader: int,
+        leader_epoch: int,
+        partition_epoch: int,
+        new_isr: Sequence[int],
+        broker_epoch: int,
+        leader_recovery_state: int = 0,  # noqa: ARG002 - as Controller
+        *,
+        timeout_ms: int = 30_000,  # noqa: ARG002 - as Controller
+    ) -> Future[AcceptedIsr]:
+        """As Controller."""
+        asked = Asked(tp, leader, leader_epoch, partition_epoch, tuple(new_isr), broker_epoch)
+        self.asked.append(asked)
+        return asked.future if self.pass_on is None else self.pass_on(asked)
+
+    @property
+    def unanswered(self) -> list[Asked]:
+        """What waits for an answer, oldest first."""
+        return [asked for asked in self.asked if not asked.future.done()]

@@ -1,0 +1,106 @@
+"""Requests may be repeated, come in another order, and get lost between: what is newest counts in the end."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+from controller.model.values import TopicPartition
+from controller.rig.host_suite.base import Ability, HostUnderTest, case
+from controller.rig.host_suite.stage import LEADER_EPOCH, PARTITION_EPOCH, TP, Stage, deletion, metadata, said
+from controller.rig.replica import Role
+
+
+@case("disorder")
+def repeated_requests_do_no_harm(host: HostUnderTest) -> None:
+    """A request that comes three times has the effect of one, and is answered alike."""
+    stage = Stage(host)
+    for _ in range(3):
+        assert stage.tell(1, said()) == {}
+        stage.inform(1, metadata())
+    held = stage.stays(1)
+    assert (held.role, held.leader_epoch, held.isr) == (Role.LEADER, LEADER_EPOCH, (1, 2, 3)), held
+    for _ in range(3):
+        stage.delete(1, deletion())
+    stage.quiet()
+    assert stage.held(1) is None
+
+
+@case("disorder", Ability.RECORDS)
+def repeated_requests_keep_the_records(host: HostUnderTest) -> None:
+    """A leader that is told again what it knows, new or not, goes on with the log it has."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    assert host.append(1, TP, 5) == 5
+    stage.tell(1, said())
+    stage.tell(1, said(is_new=False), full=True)
+    held = stage.stays(1)
+    assert (held.role, held.end_offset) == (Role.LEADER, 5), held
+
+
+@case("disorder")
+def any_order_of_leader_epochs_ends_alike(host: HostUnderTest) -> None:
+    """Whatever the order in which three leader epochs come, the highest stands in the end."""
+    stage = Stage(host)
+    for number, order in enumerate(permutations((0, 1, 2))):
+        tp = TopicPartition("orders", number)
+        for later in order:
+            epochs = {"leader_epoch": LEADER_EPOCH + later, "partition_epoch": PARTITION_EPOCH + later}
+            stage.tell(2, said(tp, leader=later + 1, **epochs))
+        found = stage.stays(2, tp)
+        assert (found.role, found.leader, found.leader_epoch) == (Role.FOLLOWER, 3, LEADER_EPOCH + 2), (order, found)
+
+
+@case("disorder")
+def requests_that_are_lost_between_do_no_harm(host: HostUnderTest) -> None:
+    """A leader epoch that skips some is obeyed as the next one would be."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    stage.tell(1, said(leader=2, leader_epoch=LEADER_EPOCH + 10, partition_epoch=PARTITION_EPOCH + 30, is_new=False))
+    stage.becomes(1, "follows 2", lambda held: (held.role, held.leader) == (Role.FOLLOWER, 2))
+
+
+@case("disorder")
+def a_late_deletion_spares_a_replica_that_came_back(host: HostUnderTest) -> None:
+    """A deletion of an older leader epoch than the replica has is not acknowledged, and the log stays and serves."""
+    stage = Stage(host)
+    stage.tell(1, said(leader_epoch=LEADER_EPOCH + 2))
+    before = stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    codes = stage.stop(1, deletion(LEADER_EPOCH + 1))
+    assert stage.stays(1) == before, f"it obeys a deletion of an older leader epoch: {stage.held(1)}"
+    assert TP in codes, "it acknowledges a deletion that it did not do"
+
+
+@case("disorder")
+def a_late_leader_and_isr_brings_no_deleted_replica_back(host: HostUnderTest) -> None:
+    """What was sent before a replica was deleted, and comes after, makes no log, and is no error of a disk."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    stage.delete(1, deletion())
+    stage.tell(1, said())
+    stage.tell(1, said(leader=2, isr=(2, 3), partition_epoch=PARTITION_EPOCH + 1))
+    stage.quiet()
+    assert stage.held(1) is None, f"a deleted replica came back: {stage.held(1)}"
+
+
+@case("disorder")
+def a_deletion_that_overtook_what_it_deletes_counts(host: HostUnderTest) -> None:
+    """A broker that is told to delete before it was told to begin has nothing in the end."""
+    stage = Stage(host)
+    stage.delete(1, deletion())
+    stage.tell(1, said())
+    stage.quiet()
+    assert stage.held(1) is None, f"a deleted replica came back: {stage.held(1)}"
+
+
+@case("disorder")
+def a_deleted_replica_comes_back_under_a_later_epoch(host: HostUnderTest) -> None:
+    """A replica that is asked for again after it was deleted begins with an empty log."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    stage.delete(1, deletion())
+    again = said(leader=2, leader_epoch=LEADER_EPOCH + 2, isr=(2, 3), partition_epoch=PARTITION_EPOCH + 4)
+    assert stage.tell(1, again) == {}
+    held = stage.becomes(1, "follows 2", lambda held: (held.role, held.leader) == (Role.FOLLOWER, 2))
+    assert held.end_offset == 0, held

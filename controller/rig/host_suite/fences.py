@@ -1,0 +1,145 @@
+"""What carries an older epoch, or another topic id, is dropped: sends may be late, repeated and lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controller.model.errors import ErrorCode
+from controller.rig.host_suite.base import Ability, HostUnderTest, case
+from controller.rig.host_suite.stage import (
+    CONTROLLER_EPOCH,
+    LEADER_EPOCH,
+    OTHER_ID,
+    PARTITION_EPOCH,
+    SECOND,
+    TOPIC_ID,
+    TP,
+    Stage,
+    deletion,
+    metadata,
+    said,
+)
+from controller.rig.replica import Role
+
+
+def _refuses_all(stage: Stage, code: ErrorCode, **header: Any) -> None:
+    """Each of the three callbacks is answered with `code`, and what broker 1 leads and knows stays as it is."""
+    newer = {"leader": 2, "leader_epoch": LEADER_EPOCH + 1, "partition_epoch": PARTITION_EPOCH + 1}
+    before = stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    answers = {
+        "LeaderAndIsr": stage.leader_and_isr(1, said(**newer), **header),
+        "LeaderAndIsr full": stage.leader_and_isr(1, full=True, **header),
+        "UpdateMetadata": stage.update_metadata(1, metadata(**newer), **header),
+        "StopReplica": stage.stop_replica(1, deletion(), **header),
+    }
+    for name, answer in answers.items():
+        assert answer.error == code, f"{name} with {header} is answered with {answer}, not with {code!r}"
+    assert stage.stays(1) == before, f"it obeys what it refused: {stage.held(1)} after {before}"
+    if Ability.METADATA in stage.host.abilities:
+        known = stage.host.known(1, TP)
+        assert known is None or known.leader_epoch == LEADER_EPOCH, f"it takes over metadata that it refused: {known}"
+
+
+@case("fences")
+def an_older_controller_epoch_is_refused_with_11(host: HostUnderTest) -> None:
+    """A request of a controller that was deposed is answered with STALE_CONTROLLER_EPOCH and changes nothing."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    stage.inform(1, metadata())
+    _refuses_all(stage, ErrorCode.STALE_CONTROLLER_EPOCH, controller_epoch=CONTROLLER_EPOCH - 1, controller_id=102)
+
+
+@case("fences")
+def a_newer_controller_epoch_fences_the_former(host: HostUnderTest) -> None:
+    """The highest controller epoch that any callback brought is the one that counts."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    stage.inform(1, metadata(), controller_epoch=CONTROLLER_EPOCH + 1, controller_id=102)
+    _refuses_all(stage, ErrorCode.STALE_CONTROLLER_EPOCH)
+    stage.tell(2, said())  # another broker has not heard of the new one
+
+
+@case("fences")
+def an_older_broker_epoch_is_refused_with_77(host: HostUnderTest) -> None:
+    """A request to a former registration of the broker is answered with STALE_BROKER_EPOCH and changes nothing."""
+    stage = Stage(host)
+    former = stage.broker_epochs[1]
+    stage.register(1, former + 10)
+    stage.tell(1, said(), full=True)
+    stage.inform(1, metadata())
+    _refuses_all(stage, ErrorCode.STALE_BROKER_EPOCH, broker_epoch=former)
+
+
+@case("fences")
+def a_newer_broker_epoch_is_its_own(host: HostUnderTest) -> None:
+    """A broker that was registered again without being asked obeys under the new epoch, and no more under the old."""
+    stage = Stage(host)
+    stage.tell(1, said(leader=2))
+    former = stage.broker_epochs[1]
+    stage.tell(1, said(leader_epoch=LEADER_EPOCH + 1), full=True, broker_epoch=former + 10)
+    stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    late = stage.leader_and_isr(1, said(leader=2, leader_epoch=LEADER_EPOCH + 2), broker_epoch=former)
+    assert late.error == ErrorCode.STALE_BROKER_EPOCH, late
+    assert stage.stays(1).role is Role.LEADER
+
+
+@case("fences")
+def an_older_leader_epoch_changes_nothing(host: HostUnderTest) -> None:
+    """A partition under an older leader epoch is passed over, the others of the request are obeyed."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    before = stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    other = said(SECOND, leader=1)
+    stage.tell(1, said(leader=2, leader_epoch=LEADER_EPOCH - 1, partition_epoch=PARTITION_EPOCH - 1), other)
+    stage.becomes(1, "leads", lambda held: held.role is Role.LEADER, SECOND)
+    assert stage.stays(1) == before
+
+
+@case("fences")
+def an_older_partition_epoch_brings_back_no_older_isr(host: HostUnderTest) -> None:
+    """Under one leader epoch the isr of the highest partition epoch counts."""
+    stage = Stage(host)
+    stage.tell(1, said(isr=(1, 2), partition_epoch=PARTITION_EPOCH + 1))
+    stage.tell(1, said())
+    held = stage.stays(1)
+    assert held.isr == (1, 2), held
+
+
+@case("fences", Ability.METADATA)
+def older_metadata_is_dropped(host: HostUnderTest) -> None:
+    """Metadata of an older leader epoch, or of an older partition epoch under the same, changes nothing."""
+    stage = Stage(host)
+    stage.inform(1, metadata())
+    stage.eventually("metadata is known", lambda: host.known(1, TP) is not None)
+    stage.inform(1, metadata(leader=3, leader_epoch=LEADER_EPOCH - 1, partition_epoch=PARTITION_EPOCH - 1))
+    stage.inform(1, metadata(isr=(1,), partition_epoch=PARTITION_EPOCH - 1))
+    stage.quiet()
+    known = host.known(1, TP)
+    assert known is not None and (known.leader, known.isr) == (1, (1, 2, 3)), known
+
+
+@case("fences")
+def another_topic_id_is_another_topic(host: HostUnderTest) -> None:
+    """A topic that was made anew under its name begins with a log of its own, under a leader epoch that begins anew."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    stage.tell(1, said(topic_id=OTHER_ID, leader_epoch=0, partition_epoch=0))
+    stage.eventually("the new topic is led", lambda: _leads(stage, OTHER_ID))
+
+
+@case("fences")
+def a_deletion_of_another_topic_id_spares_this_one(host: HostUnderTest) -> None:
+    """What is to be deleted of a former topic of the same name is acknowledged, and the present log stays."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    before = stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    stage.delete(1, deletion(topic_id=OTHER_ID))
+    assert stage.stays(1) == before
+    stage.delete(1, deletion(topic_id=TOPIC_ID))
+    assert stage.held(1) is None
+
+
+def _leads(stage: Stage, topic_id: str) -> bool:
+    held = stage.held(1, TP, topic_id)
+    return held is not None and held.role is Role.LEADER and held.leader_epoch == 0

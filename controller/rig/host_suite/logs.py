@@ -1,0 +1,191 @@
+"""When a log begins, when it stays, and when it goes; and what a broker says of one that is not there."""
+
+from __future__ import annotations
+
+from controller.model.errors import ErrorCode
+from controller.rig.host_suite.base import Ability, HostUnderTest, case
+from controller.rig.host_suite.stage import LEADER_EPOCH, PARTITION_EPOCH, SECOND, TP, Stage, deletion, said
+from controller.rig.replica import Role
+
+GONE = {TP: ErrorCode.KAFKA_STORAGE_ERROR}
+
+
+@case("logs")
+def is_new_begins_a_log(host: HostUnderTest) -> None:
+    """A replica that is told that it is new has an empty log, whether it leads or follows."""
+    stage = Stage(host)
+    for broker in (1, 2):
+        assert stage.held(broker) is None
+        assert stage.tell(broker, said()) == {}
+        held = stage.becomes(broker, "has a log", lambda _: True)
+        assert held.end_offset == 0, held
+
+
+@case("logs", Ability.STRICT)
+def without_a_log_is_new_false_is_answered_with_56(host: HostUnderTest) -> None:
+    """An empty log must not pass for the old one: KAFKA_STORAGE_ERROR, and none is begun; other partitions go well."""
+    stage = Stage(host)
+    codes = stage.tell(1, said(is_new=False), said(SECOND))
+    assert codes == GONE, f"answered with {codes}, not with 56 for {TP} alone"
+    stage.becomes(1, "leads the other", lambda held: held.role is Role.LEADER, SECOND)
+    assert stage.held(1) is None, f"a log was begun: {stage.held(1)}"
+
+
+@case("logs")
+def with_a_log_is_new_false_goes_well(host: HostUnderTest) -> None:
+    """A replica that has its log is not new, and goes on under the next leader epoch."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    assert stage.tell(1, said(is_new=False, leader_epoch=LEADER_EPOCH + 1, partition_epoch=PARTITION_EPOCH + 1)) == {}
+    stage.becomes(1, "leads on", lambda held: (held.role, held.leader_epoch) == (Role.LEADER, LEADER_EPOCH + 1))
+
+
+# --- full
+
+
+@case("logs")
+def full_stops_what_it_does_not_name_and_deletes_nothing(host: HostUnderTest) -> None:
+    """After a `full` request a partition that it does not name serves nobody, and its log is there; those that it names
+    serve."""
+    stage = Stage(host)
+    stage.tell(1, said(), said(SECOND))
+    stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    assert stage.tell(1, said(SECOND), full=True) == {}
+    stage.becomes(1, "serves nobody, and has its log", lambda held: held.role is Role.IDLE)
+    assert stage.stays(1, SECOND).role is Role.LEADER
+    assert stage.stays(1).role is Role.IDLE
+
+
+@case("logs", Ability.RECORDS)
+def full_keeps_the_records_of_what_it_does_not_name(host: HostUnderTest) -> None:
+    """What a `full` request stopped takes no record, and serves again, with its records, when it is named again."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    assert host.append(1, TP, 5) == 5
+    stage.tell(1, full=True)
+    stage.becomes(1, "serves nobody", lambda held: held.role is Role.IDLE)
+    assert host.append(1, TP, 1) == 0
+    stage.tell(1, said(is_new=False), full=True)
+    held = stage.becomes(1, "leads again", lambda held: held.role is Role.LEADER)
+    assert held.end_offset == 5, held
+
+
+@case("logs")
+def what_is_not_full_leaves_the_others_alone(host: HostUnderTest) -> None:
+    """A request that is not `full` says nothing of the partitions that it does not name."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    before = stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    stage.tell(1, said(SECOND))
+    stage.becomes(1, "leads the other", lambda held: held.role is Role.LEADER, SECOND)
+    assert stage.stays(1) == before
+
+
+# --- deletion
+
+
+@case("logs")
+def a_deletion_is_done_when_it_is_acknowledged(host: HostUnderTest) -> None:
+    """NONE to stop_replica with delete means that the log is gone already; other partitions keep theirs."""
+    stage = Stage(host)
+    stage.tell(1, said(), said(SECOND))
+    stage.becomes(1, "leads the other", lambda held: held.role is Role.LEADER, SECOND)
+
+    def acknowledged() -> bool:
+        if stage.stop(1, deletion()):
+            return False  # asked again, as the controller does
+        assert stage.held(1) is None, f"it acknowledges a deletion that it did not do: {stage.held(1)}"
+        return True
+
+    stage.eventually("the deletion is acknowledged", acknowledged)
+    assert stage.stays(1, SECOND).role is Role.LEADER
+    assert stage.held(1) is None
+
+
+@case("logs")
+def what_is_gone_is_acknowledged_again(host: HostUnderTest) -> None:
+    """A deletion that comes again, or of what never was there, is acknowledged: the first answer may have got lost."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    stage.delete(1, deletion())
+    assert stage.stop(1, deletion()) == {}
+    assert stage.stop(1, deletion(LEADER_EPOCH + 9)) == {}
+    assert stage.stop(2, deletion()) == {}
+
+
+@case("logs")
+def without_delete_the_log_stays(host: HostUnderTest) -> None:
+    """stop_replica without delete ends the service, and deletes nothing."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    assert stage.stop(1, deletion(delete=False)) == {}
+    stage.becomes(1, "serves nobody, and has its log", lambda held: held.role is Role.IDLE)
+    assert stage.stays(1).role is Role.IDLE
+
+
+# --- disks
+
+
+@case("logs", Ability.DISKS)
+def a_lost_disk_is_answered_with_56(host: HostUnderTest) -> None:
+    """While its disk is gone a replica is answered for with KAFKA_STORAGE_ERROR, new or not; others serve on."""
+    stage = Stage(host)
+    stage.tell(1, said(), said(SECOND))
+    stage.becomes(1, "leads the other", lambda held: held.role is Role.LEADER, SECOND)
+    host.lose_disk(1, TP)
+    for is_new in (False, True):
+        codes = stage.tell(1, said(is_new=is_new, leader_epoch=LEADER_EPOCH + 1), said(SECOND, is_new=False))
+        assert codes == GONE, f"answered with {codes}, not with 56 for {TP} alone"
+    assert stage.stays(1, SECOND).role is Role.LEADER
+    held = stage.held(1)
+    assert held is None or held.role is Role.IDLE, f"it serves from a disk that is gone: {held}"
+
+
+@case("logs", Ability.DISKS)
+def a_replaced_disk_takes_a_new_replica_and_pretends_no_old_one(host: HostUnderTest) -> None:
+    """On the empty disk that came in place of a lost one, `is_new` false is answered with 56, and `is_new` true with
+    NONE and an empty log."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    host.lose_disk(1, TP)
+    stage.tell(1, said())
+    host.replace_disk(1)
+    stage.register(1, stage.broker_epochs[1] + 10)
+    codes = stage.tell(1, said(leader=2, leader_epoch=LEADER_EPOCH + 1, isr=(1, 2, 3), is_new=False), full=True)
+    assert codes == GONE, f"answered with {codes}: an empty log passes for the old one"
+    later = {"leader_epoch": LEADER_EPOCH + 2, "partition_epoch": PARTITION_EPOCH + 2}
+    assert stage.tell(1, said(leader=2, isr=(2, 3), **later)) == {}
+    held = stage.becomes(1, "follows 2", lambda held: (held.role, held.leader) == (Role.FOLLOWER, 2))
+    assert held.end_offset == 0, held
+
+
+@case("logs", Ability.DISKS)
+def a_deletion_on_a_lost_disk_is_not_acknowledged_unless_it_is_done(host: HostUnderTest) -> None:
+    """Where the disk is gone a deletion is answered with an error, or has left nothing that could come back."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    host.lose_disk(1, TP)
+    if not stage.stop(1, deletion()):
+        assert stage.held(1) is None
+    host.replace_disk(1)
+    stage.register(1, stage.broker_epochs[1] + 10)
+    stage.delete(1, deletion())
+    stage.quiet()
+    assert stage.held(1) is None
+
+
+@case("logs", Ability.RESTART, Ability.RECORDS)
+def a_restart_keeps_the_log_and_serves_when_it_is_told(host: HostUnderTest) -> None:
+    """A process that began again serves nobody until it is told, and then has the records that it had."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    assert host.append(1, TP, 5) == 5
+    host.restart(1)
+    stage.register(1, stage.broker_epochs[1] + 10)
+    held = stage.stays(1)
+    assert (held.role, held.end_offset) == (Role.IDLE, 5), held
+    assert stage.tell(1, said(is_new=False), full=True) == {}
+    held = stage.becomes(1, "leads again", lambda held: held.role is Role.LEADER)
+    assert held.end_offset == 5, held

@@ -1,0 +1,148 @@
+"""The whole loop: a real controller drives the host through what happens to a cluster, and both agree in the end."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from controller.model.errors import ErrorCode
+from controller.model.values import Replicas, TopicPartition
+from controller.rig.committed import CommittedTree
+from controller.rig.host_suite.base import Ability, HostUnderTest, case
+from controller.rig.host_suite.cluster import Cluster
+
+
+@contextlib.contextmanager
+def _cluster(host: HostUnderTest) -> Iterator[Cluster]:
+    cluster = Cluster(host)
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def _reached(tp: TopicPartition, replicas: Replicas) -> Callable[[CommittedTree], bool]:
+    def reached(tree: CommittedTree) -> bool:
+        p = tree.partitions[tp]
+        return (p.replicas, p.move) == (replicas, None) and set(p.isr) == set(replicas)
+
+    return reached
+
+
+def _all_in_sync(tree: CommittedTree) -> bool:
+    return all(set(p.isr) == set(p.replicas) and p.move is None for p in tree.partitions.values())
+
+
+@case("loop")
+def a_created_topic_is_led_and_followed(host: HostUnderTest) -> None:
+    """Every replica of a new topic has its log and its role."""
+    with _cluster(host) as cluster:
+        cluster.create("orders", [[1, 2, 3], [2, 3, 1], [3, 1, 2]])
+        cluster.create("payments", [[1], [3]])
+        cluster.converges(_all_in_sync)
+
+
+@case("loop", Ability.TARGETS)
+def a_move_ends_on_its_targets(host: HostUnderTest) -> None:
+    """The targets have the partition, the former replicas have deleted it, and others are left alone."""
+    with _cluster(host) as cluster:
+        tp, other = cluster.create("orders", [[1, 2], [1, 3]])
+        cluster.converges(_all_in_sync)
+        cluster.reassign(tp, [3])
+        cluster.converges(_reached(tp, (3,)))
+        assert cluster.tree().partitions[other].replicas == (1, 3)
+        cluster.reassign(tp, [2, 1])
+        cluster.converges(_reached(tp, (2, 1)))
+
+
+@case("loop", Ability.TARGETS, Ability.RECORDS, Ability.COPIES, Ability.ISR)
+def a_move_takes_the_records_along(host: HostUnderTest) -> None:
+    """What the leader took before the move is on the targets after it."""
+    with _cluster(host) as cluster:
+        (tp,) = cluster.create("orders", [[1, 2]])
+        cluster.converges(_all_in_sync)
+        leader = cluster.tree().partitions[tp].leader
+        assert host.append(leader, tp, 7) == 7
+        cluster.reassign(tp, [3])
+        cluster.converges(_reached(tp, (3,)))
+        held = host.held(3, tp, cluster.topic_id(tp))
+        assert held is not None and held.end_offset == 7, held
+
+
+@case("loop")
+def a_broker_that_is_registered_again_serves_again(host: HostUnderTest) -> None:
+    """A new broker epoch is a death and a birth: others lead meanwhile, and the broker is in sync again in the end."""
+    with _cluster(host) as cluster:
+        cluster.create("orders", [[1, 2, 3], [2, 3, 1]])
+        cluster.converges(_all_in_sync)
+        for broker in (1, 2):
+            cluster.register(broker)
+            cluster.converges(_all_in_sync)
+
+
+@case("loop", Ability.RESTART)
+def a_broker_that_is_restarted_serves_again(host: HostUnderTest) -> None:
+    """The same for a process that ended and began again with its logs."""
+    with _cluster(host) as cluster:
+        cluster.create("orders", [[1, 2, 3], [2, 3, 1]])
+        cluster.converges(_all_in_sync)
+        for broker in (1, 2, 3):
+            host.restart(broker)
+            cluster.register(broker)
+            cluster.converges(_all_in_sync)
+
+
+@case("loop", Ability.TARGETS)
+def a_move_goes_on_under_another_controller(host: HostUnderTest) -> None:
+    """A controller that takes over right after a move was accepted brings it to its end."""
+    with _cluster(host) as cluster:
+        (tp,) = cluster.create("orders", [[1, 2]])
+        cluster.converges(_all_in_sync)
+        cluster.start(102)
+        cluster.reassign(tp, [3, 1])
+        cluster.hand_over()
+        cluster.converges(_reached(tp, (3, 1)))
+
+
+@case("loop")
+def what_a_former_controller_sent_changes_nothing(host: HostUnderTest) -> None:
+    """All requests of a controller that was deposed, coming once more, the oldest last, are refused with 11."""
+    with _cluster(host) as cluster:
+        cluster.create("orders", [[1, 2, 3], [2, 3, 1]])
+        cluster.converges(_all_in_sync)
+        cluster.start(102)
+        former = list(cluster.checking.requests)
+        cluster.hand_over()
+        cluster.converges(_all_in_sync)
+        for request in reversed(former):
+            answer = cluster.checking.deliver(request)
+            assert answer.error == ErrorCode.STALE_CONTROLLER_EPOCH, f"{request} is answered with {answer}"
+        cluster.stage.quiet()
+        assert cluster.differences(_all_in_sync) == []
+
+
+@case("loop", Ability.FAILURE, Ability.TARGETS)
+def callbacks_that_raise_only_take_longer(host: HostUnderTest) -> None:
+    """Whatever the callback in which a broker fails, it is told again and all agree in the end."""
+    with _cluster(host) as cluster:
+        (tp,) = cluster.create("orders", [[1, 2]])
+        cluster.converges(_all_in_sync)
+        for target in ((3,), (1, 2), (2, 3)):
+            for broker in (1, 2, 3):
+                host.fail_next(broker)
+            cluster.reassign(tp, target)
+            cluster.converges(_reached(tp, target))
+
+
+@case("loop", Ability.DISKS)
+def a_lost_disk_is_taken_out_and_comes_back(host: HostUnderTest) -> None:
+    """A replica whose disk is gone leaves the isr or the lead, and is in sync again once the disk was replaced."""
+    with _cluster(host) as cluster:
+        (tp,) = cluster.create("orders", [[1, 2, 3]])
+        cluster.converges(_all_in_sync)
+        host.lose_disk(1, tp)
+        cluster.register(1)
+        cluster.stage.eventually("another leads", lambda: cluster.tree().partitions[tp].leader in {2, 3})
+        host.replace_disk(1)
+        cluster.register(1)
+        cluster.converges(_all_in_sync)

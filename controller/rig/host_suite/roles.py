@@ -1,0 +1,127 @@
+"""Who leads, who follows, who is a target; and what of it can be seen in the logs."""
+
+from __future__ import annotations
+
+from controller.model.values import NO_LEADER
+from controller.rig.host_suite.base import Ability, HostUnderTest, case
+from controller.rig.host_suite.stage import BROKERS, LEADER_EPOCH, PARTITION_EPOCH, TP, Stage, metadata, said
+from controller.rig.replica import Role
+
+NEXT = {"leader_epoch": LEADER_EPOCH + 1, "partition_epoch": PARTITION_EPOCH + 1, "is_new": False}
+
+
+@case("roles")
+def each_replica_takes_the_role_that_it_is_told(host: HostUnderTest) -> None:
+    """The leader leads with the isr that it was told, the others follow it, under the leader epoch of the request."""
+    stage = Stage(host)
+    for broker in BROKERS:
+        stage.tell(broker, said(leader=2))
+    for broker in BROKERS:
+        _becomes(stage, broker, Role.LEADER if broker == 2 else Role.FOLLOWER, leader=2)
+    assert stage.holds(2).isr == (1, 2, 3), stage.held(2)
+
+
+@case("roles")
+def a_follower_becomes_leader_and_a_leader_follower(host: HostUnderTest) -> None:
+    """Under the next leader epoch roles change both ways, and back."""
+    stage = Stage(host)
+    for step, leader in enumerate((1, 2, 1)):
+        epochs = {"leader_epoch": LEADER_EPOCH + step, "partition_epoch": PARTITION_EPOCH + step}
+        for broker in (1, 2):
+            assert stage.tell(broker, said(leader=leader, is_new=step == 0, **epochs)) == {}
+        _becomes(stage, leader, Role.LEADER, leader, LEADER_EPOCH + step)
+        _becomes(stage, 3 - leader, Role.FOLLOWER, leader, LEADER_EPOCH + step)
+
+
+def _becomes(stage: Stage, broker: int, role: Role, leader: int, leader_epoch: int = LEADER_EPOCH) -> None:
+    wanted = (role, leader, leader_epoch)
+    words = f"{role.value} of {leader} under {leader_epoch}"
+    stage.becomes(broker, words, lambda held: (held.role, held.leader, held.leader_epoch) == wanted)
+
+
+@case("roles")
+def without_a_leader_nobody_leads(host: HostUnderTest) -> None:
+    """Leader -1: who led leads no more, and the log stays."""
+    stage = Stage(host)
+    stage.tell(1, said())
+    stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    assert stage.tell(1, said(leader=NO_LEADER, isr=(1,), **NEXT)) == {}
+    stage.becomes(1, "does not lead", lambda held: held.role is not Role.LEADER)
+
+
+@case("roles", Ability.RECORDS)
+def only_the_leader_takes_records(host: HostUnderTest) -> None:
+    """Who follows, or led under a former epoch, takes none."""
+    stage = Stage(host)
+    for broker in (1, 2):
+        stage.tell(broker, said())
+    stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    stage.becomes(2, "follows", lambda held: held.role is Role.FOLLOWER)
+    assert host.append(1, TP, 3) == 3
+    assert host.append(2, TP, 3) == 0
+    stage.tell(1, said(leader=2, **NEXT))
+    stage.becomes(1, "follows", lambda held: held.role is Role.FOLLOWER)
+    assert host.append(1, TP, 3) == 0
+
+
+@case("roles", Ability.RECORDS, Ability.COPIES)
+def followers_copy_from_the_leader(host: HostUnderTest) -> None:
+    """What the leader took is on the followers in the end, and goes on from there under the next leader."""
+    stage = Stage(host)
+    for broker in BROKERS:
+        stage.tell(broker, said())
+    stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    assert host.append(1, TP, 7) == 7
+    for broker in (2, 3):
+        stage.becomes(broker, "has 7 records", lambda held: held.end_offset == 7)
+    for broker in BROKERS:
+        stage.tell(broker, said(leader=2, **NEXT))
+    stage.becomes(2, "leads", lambda held: held.role is Role.LEADER)
+    assert host.append(2, TP, 2) == 2
+    for broker in BROKERS:
+        stage.becomes(broker, "has 9 records", lambda held: held.end_offset == 9)
+
+
+# --- targets
+
+
+@case("roles", Ability.TARGETS)
+def a_target_follows_though_it_is_no_replica(host: HostUnderTest) -> None:
+    """A broker that stands in target_replicas and not in replicas begins a log and follows the leader."""
+    stage = Stage(host)
+    moving = said(replicas=(1, 2), isr=(1, 2), target_replicas=(2, 3))
+    assert stage.tell(3, moving) == {}
+    held = stage.becomes(3, "follows 1", lambda held: held.role is Role.FOLLOWER)
+    assert (held.leader, held.leader_epoch) == (1, LEADER_EPOCH), held
+
+
+@case("roles", Ability.TARGETS, Ability.RECORDS, Ability.COPIES)
+def a_target_copies_the_whole_log(host: HostUnderTest) -> None:
+    """A target has in the end what the leader has, also what was written before it came."""
+    stage = Stage(host)
+    idle = said(replicas=(1, 2), isr=(1, 2))
+    for broker in (1, 2):
+        stage.tell(broker, idle)
+    stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
+    assert host.append(1, TP, 7) == 7
+    moving = said(replicas=(1, 2), isr=(1, 2), target_replicas=(2, 3), **NEXT)
+    for broker in (1, 2):
+        stage.tell(broker, moving)
+    stage.tell(3, said(replicas=(1, 2), isr=(1, 2), target_replicas=(2, 3), **{**NEXT, "is_new": True}))
+    stage.becomes(3, "has 7 records", lambda held: held.end_offset == 7)
+
+
+# --- metadata
+
+
+@case("roles", Ability.METADATA)
+def metadata_is_known_and_full_metadata_forgets(host: HostUnderTest) -> None:
+    """A broker knows of a partition what UpdateMetadata said last, and nothing of what a `full` one does not name."""
+    stage = Stage(host)
+    stage.inform(3, metadata())
+    stage.eventually("metadata is known", lambda: host.known(3, TP) == metadata())
+    newer = metadata(leader=2, leader_epoch=LEADER_EPOCH + 1, partition_epoch=PARTITION_EPOCH + 1)
+    stage.inform(3, newer)
+    stage.eventually("newer metadata is known", lambda: host.known(3, TP) == newer)
+    stage.inform(3, full=True)
+    stage.eventually("metadata is forgotten", lambda: host.known(3, TP) is None)

@@ -1,0 +1,163 @@
+"""The rig's own brokers as a host under test: careful brokers that copy bytes, in virtual time. Nothing here but the
+binding is for the suite alone, so it can be read as an example of one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import cast
+
+import attrs
+
+from controller.host import Controller
+from controller.model.host import (
+    Host,
+    HostResponse,
+    LeaderAndIsrRequest,
+    PartitionMetadata,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from controller.model.values import TARGETS_SINCE, BrokerRegistration, Settings, TopicPartition
+from controller.rig.broker import Broker, Life
+from controller.rig.clock import NodeClock, VirtualClock
+from controller.rig.copying import Copying
+from controller.rig.duties import Duties
+from controller.rig.host_suite.base import Ability, Held, HostUnderTest
+from controller.rig.host_suite.desk import IsrDesk
+from controller.rig.network import Network
+from controller.rig.node import Node, NodeStore, Process, State
+from controller.rig.server import RecordingServer
+from controller.rig.timeline import Timeline
+from stores.memory import MemoryStore
+
+LAG_MAX_MS = 2_000
+RECORD_BYTES = 100
+
+
+class SimulatedBrokers(HostUnderTest):
+    """`kind`: the class of the brokers. `is_strict`: they answer 56 wherever a log is missing that is not new.
+    `leader_and_isr_version`: below 3 they know no targets."""
+
+    name = "the rig's brokers"
+    wait_ms = 30_000
+
+    def __init__(
+        self, kind: type[Broker] = Broker, *, is_strict: bool = True, leader_and_isr_version: int = TARGETS_SINCE
+    ) -> None:
+        missing = set() if is_strict else {Ability.STRICT}
+        missing |= set() if leader_and_isr_version >= TARGETS_SINCE else {Ability.TARGETS}
+        self.abilities = frozenset(Ability) - missing
+        self.leader_and_isr_version = leader_and_isr_version
+        self._kind = kind
+        self._is_strict = is_strict
+        self.clock: VirtualClock = VirtualClock()
+        self._timeline = Timeline(self.clock)
+        self._server = RecordingServer(clock=self.clock.monotonic_s)
+        self._brokers: dict[int, Broker] = {}
+        self._network = Network(self._brokers, random.Random(1), self._timeline, lambda: 0)  # noqa: S311 - repeatable
+        self._copying = Copying(self._brokers, self._timeline)
+        self._nodes: dict[int, Node] = {}
+        self._duties: dict[int, Duties] = {}
+        self._failing: set[int] = set()
+        self._records = 0
+
+    # --- brokers
+
+    def open(self, broker_ids: Sequence[int]) -> Host:
+        """As HostUnderTest."""
+        for broker_id in broker_ids:
+            registration = BrokerRegistration(broker_id, leader_and_isr_version=self.leader_and_isr_version)
+            broker = self._kind(registration, NodeClock(self.clock), is_strict=self._is_strict)
+            self._brokers[broker_id] = broker
+            parts = (broker, self.clock, self._server, self._nodes, self._network, self._timeline)
+            self._duties[broker_id] = Duties(*parts, 5, LAG_MAX_MS, lambda _, __: None)
+        return _Callbacks(self)
+
+    def close(self) -> None:
+        """Nothing runs beside the caller."""
+        self._server.close()
+
+    def registered(self, broker_id: int, epoch: int) -> None:
+        """As HostUnderTest."""
+        self._brokers[broker_id].epoch = epoch
+
+    def restart(self, broker_id: int) -> None:
+        """As HostUnderTest."""
+        self._duties[broker_id].leave(at_once=True)
+        self._brokers[broker_id].stopped()
+        self._brokers[broker_id].life = Life.UP
+
+    def lose_disk(self, broker_id: int, tp: TopicPartition) -> None:
+        """As HostUnderTest."""
+        self._brokers[broker_id].disk_failed(tp)
+
+    def replace_disk(self, broker_id: int) -> None:
+        """As HostUnderTest: a broker finds its new disk when it starts."""
+        self.restart(broker_id)
+
+    # --- what it does by itself
+
+    def pass_time(self, ms: int) -> None:
+        """Followers copy, leaders take answers and ask."""
+        self.clock.advance(ms)
+        self._copying.step(ms)
+        for duties in self._duties.values():
+            duties.step()
+
+    def append(self, broker_id: int, tp: TopicPartition, records: int) -> int:
+        """As HostUnderTest."""
+        replica = self._brokers[broker_id].replica(tp)
+        if replica is None or not self._brokers[broker_id].leads(tp):
+            return 0
+        replica.append(records, self._records, RECORD_BYTES)
+        self._records += records
+        return records
+
+    def use(self, desk: IsrDesk) -> None:
+        """As HostUnderTest: to the brokers the desk is a controller node that is up."""
+        process = Process(cast(NodeStore, None), cast(MemoryStore, None), cast(Controller, desk))
+        clock = NodeClock(self.clock)
+        node = Node(101, clock, self._server, self._network, Settings(), 1, lambda _, __: None, process=process)
+        node.state = State.UP
+        self._nodes[101] = node
+
+    # --- looking
+
+    def held(self, broker_id: int, tp: TopicPartition, topic_id: str) -> Held | None:
+        """As HostUnderTest."""
+        found = self._brokers[broker_id].replicas.get((topic_id, tp.partition))
+        if found is None or found.topic != tp.topic:
+            return None
+        return Held(found.role, found.leader, found.leader_epoch, found.isr, found.log.end_offset)
+
+    def known(self, broker_id: int, tp: TopicPartition) -> PartitionMetadata | None:
+        """As HostUnderTest."""
+        return self._brokers[broker_id].metadata.get(tp)
+
+    def fail_next(self, broker_id: int) -> None:
+        """As HostUnderTest."""
+        self._failing.add(broker_id)
+
+    def broker_of(self, broker_id: int) -> Broker:
+        """The broker that a callback is for; raises where it was made to."""
+        if broker_id in self._failing:
+            self._failing.remove(broker_id)
+            raise ConnectionError(f"broker {broker_id} fails as it was asked to")
+        return self._brokers[broker_id]
+
+
+@attrs.frozen
+class _Callbacks:
+    """What the controller calls, for all brokers."""
+
+    host: SimulatedBrokers
+
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        return self.host.broker_of(request.broker_id).leader_and_isr(request)
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+        return self.host.broker_of(request.broker_id).update_metadata(request)
+
+    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
+        return self.host.broker_of(request.broker_id).stop_replica(request)

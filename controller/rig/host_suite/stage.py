@@ -1,0 +1,204 @@
+"""Three brokers of a host under test, and the words in which cases speak to them.
+
+Every answer is held to what a controller accepts: a `HostResponse`; an error of the whole, or codes under the names of
+partitions that were asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias, cast
+
+import attrs
+
+from controller.model.errors import ErrorCode
+from controller.model.host import (
+    HostResponse,
+    LeaderAndIsrPartition,
+    LeaderAndIsrRequest,
+    LivePeer,
+    PartitionMetadata,
+    StopReplicaPartition,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from controller.model.values import TopicPartition
+from controller.rig.host_suite.base import Ability, Held, HostUnderTest
+from controller.rig.host_suite.desk import Desk
+
+Request: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+
+BROKERS: Final = (1, 2, 3)
+CONTROLLER_EPOCH: Final = 7
+LEADER_EPOCH: Final = 5
+PARTITION_EPOCH: Final = 9
+TP: Final = TopicPartition("orders", 0)
+SECOND: Final = TopicPartition("orders", 1)
+TOPIC_ID: Final = "AAAAAAAAQACAAAAAAAAAAQ"  # UUIDs as Kafka spells them
+OTHER_ID: Final = "AAAAAAAAQACAAAAAAAAAAg"
+PEERS: Final = tuple(LivePeer(broker, f"broker-{broker}", 9092, None) for broker in BROKERS)
+
+SAID: Final = LeaderAndIsrPartition(
+    TP.topic,
+    TOPIC_ID,
+    TP.partition,
+    leader=1,
+    leader_epoch=LEADER_EPOCH,
+    isr=BROKERS,
+    partition_epoch=PARTITION_EPOCH,
+    replicas=BROKERS,
+    target_replicas=None,
+    is_new=True,
+    status_code=0,
+    leader_recovery_state=0,
+)
+"""`orders-0` on 1, 2 and 3, all in sync, led by 1: what brokers are told where a case does not say otherwise."""
+
+
+def said(tp: TopicPartition = TP, /, **changes: Any) -> LeaderAndIsrPartition:
+    """`SAID`, with other values for what is named."""
+    return attrs.evolve(SAID, topic=tp.topic, partition=tp.partition, **changes)
+
+
+def metadata(**changes: Any) -> PartitionMetadata:
+    """The metadata of `SAID`, with other values for what is named."""
+    told = PartitionMetadata(
+        TP.topic, TOPIC_ID, TP.partition, 1, LEADER_EPOCH, BROKERS, PARTITION_EPOCH, BROKERS, (), 0
+    )
+    return attrs.evolve(told, **changes)
+
+
+def deletion(leader_epoch: int = LEADER_EPOCH + 1, /, **changes: Any) -> StopReplicaPartition:
+    """`orders-0` is to be deleted, by default under the leader epoch that follows on that of `SAID`."""
+    return attrs.evolve(StopReplicaPartition(TP.topic, TOPIC_ID, TP.partition, leader_epoch, delete=True), **changes)
+
+
+class Stage:
+    """Opens the brokers 1, 2 and 3, registered under the epochs 11, 12 and 13; the controller epoch is 7."""
+
+    def __init__(self, host: HostUnderTest) -> None:
+        self.host = host
+        self.callbacks = host.open(BROKERS)
+        self.desk = Desk()
+        self.broker_epochs: dict[int, int] = {}
+        self.steps: list[Callable[[], object]] = []  # what else happens while time passes
+        if Ability.ISR in host.abilities:
+            host.use(self.desk)
+        for broker in BROKERS:
+            self.register(broker, 10 + broker)
+
+    def register(self, broker: int, epoch: int) -> None:
+        """The broker has this epoch."""
+        self.broker_epochs[broker] = epoch
+        self.host.registered(broker, epoch)
+
+    # --- callbacks
+
+    def tell(
+        self, broker: int, *partitions: LeaderAndIsrPartition, full: bool = False, **header: Any
+    ) -> dict[TopicPartition, int]:
+        """A LeaderAndIsr that is obeyed; the codes of its partitions, without those that went well."""
+        return self.obeyed(self.leader_and_isr(broker, *partitions, full=full, **header))
+
+    def inform(self, broker: int, *partitions: PartitionMetadata, full: bool = False, **header: Any) -> None:
+        """An UpdateMetadata that is obeyed."""
+        self.obeyed(self.update_metadata(broker, *partitions, full=full, **header))
+
+    def stop(self, broker: int, *partitions: StopReplicaPartition, **header: Any) -> dict[TopicPartition, int]:
+        """A StopReplica that is obeyed; the codes of its partitions, without those that went well."""
+        return self.obeyed(self.stop_replica(broker, *partitions, **header))
+
+    def delete(self, broker: int, told: StopReplicaPartition) -> None:
+        """A deletion that is told until it is acknowledged, as the controller does."""
+        self.eventually(f"broker {broker} acknowledges {told}", lambda: not self.stop(broker, told))
+
+    def obeyed(self, response: HostResponse) -> dict[TopicPartition, int]:
+        """The request was not refused as a whole; what did not go well."""
+        assert response.error == ErrorCode.NONE, f"refused as a whole: {response}"
+        return {tp: code for tp, code in response.errors.items() if code != ErrorCode.NONE}
+
+    def leader_and_isr(
+        self, broker: int, *partitions: LeaderAndIsrPartition, full: bool = False, **header: Any
+    ) -> HostResponse:
+        """The answer to a LeaderAndIsr."""
+        request = attrs.evolve(
+            LeaderAndIsrRequest(broker, self.broker_epochs[broker], 101, CONTROLLER_EPOCH, full, partitions, PEERS),
+            **header,
+        )
+        return legal(request, self.callbacks.leader_and_isr(request))
+
+    def update_metadata(
+        self, broker: int, *partitions: PartitionMetadata, full: bool = False, **header: Any
+    ) -> HostResponse:
+        """The answer to an UpdateMetadata."""
+        request = attrs.evolve(
+            UpdateMetadataRequest(broker, self.broker_epochs[broker], 101, CONTROLLER_EPOCH, full, PEERS, partitions),
+            **header,
+        )
+        return legal(request, self.callbacks.update_metadata(request))
+
+    def stop_replica(self, broker: int, *partitions: StopReplicaPartition, **header: Any) -> HostResponse:
+        """The answer to a StopReplica."""
+        request = attrs.evolve(
+            StopReplicaRequest(broker, self.broker_epochs[broker], 101, CONTROLLER_EPOCH, partitions), **header
+        )
+        return legal(request, self.callbacks.stop_replica(request))
+
+    # --- looking
+
+    def held(self, broker: int, tp: TopicPartition = TP, topic_id: str = TOPIC_ID) -> Held | None:
+        """The replica of a broker as it is just now."""
+        return self.host.held(broker, tp, topic_id)
+
+    def holds(self, broker: int, tp: TopicPartition = TP, topic_id: str = TOPIC_ID) -> Held:
+        """The replica of a broker that must have a log of it."""
+        found = self.held(broker, tp, topic_id)
+        assert found is not None, f"broker {broker} has no log of {tp} with the topic id {topic_id}"
+        return found
+
+    def eventually(self, what: str, holds: Callable[[], object]) -> None:
+        """Wait until `holds()`; fail at the deadline, saying `what` was waited for."""
+        passed_ms = 0
+        while not holds():
+            assert passed_ms < self.host.wait_ms, f"{self.host.name}: not within {passed_ms} ms: {what}"
+            passed_ms += self.step()
+
+    def becomes(self, broker: int, what: str, holds: Callable[[Held], object], tp: TopicPartition = TP) -> Held:
+        """Wait until the broker has a replica of which `holds`; the replica."""
+
+        def reached() -> bool:
+            found = self.held(broker, tp)
+            return found is not None and bool(holds(found))
+
+        self.eventually(f"broker {broker}, {tp}: {what}; it is {self.held(broker, tp)}", reached)
+        return self.holds(broker, tp)
+
+    def quiet(self, times: int = 1) -> None:
+        """Whatever the host still does about what it was told, it has done."""
+        passed_ms = 0
+        while passed_ms < self.host.quiet_ms * times:
+            passed_ms += self.step()
+
+    def step(self) -> int:
+        """Ten milliseconds pass; how many did."""
+        for happens in self.steps:
+            happens()
+        self.host.pass_time(10)
+        return 10
+
+    def stays(self, broker: int, tp: TopicPartition = TP) -> Held:
+        """The replica once all is quiet, which must be there."""
+        self.quiet()
+        return self.holds(broker, tp)
+
+
+def legal(request: Request, response: HostResponse) -> HostResponse:
+    """The answer, if a controller takes it: what it does not, it counts as not delivered."""
+    assert isinstance(response, HostResponse), f"{request} is answered with {response!r:.200}"
+    assert isinstance(response.error, int), f"{request}: the error is {response.error!r:.80}"
+    asked = {TopicPartition(p.topic, p.partition) for p in request.partitions}
+    for tp, code in cast(Mapping[object, object], response.errors).items():
+        assert isinstance(tp, TopicPartition), f"errors stand under TopicPartitions, not under {tp!r:.80}"
+        assert tp in asked, f"the broker answers for {tp}, which it was not asked for"
+        assert isinstance(code, int) and not isinstance(code, bool), f"the error of {tp} is {code!r:.80}"
+    return response
