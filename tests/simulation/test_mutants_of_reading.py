@@ -1,0 +1,148 @@
+"""Controllers that read the store wrongly, on purpose: each one must be caught, as those of `test_mutants`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+
+from controller.codec import keys, partition_state
+from controller.machine import RULES
+from controller.model.events import BrokerCame, BrokerGone, Decision, Event
+from controller.model.records import BrokerRegistered
+from controller.rig import InvariantBroken, NotInTime
+from controller.runtime.committer import Committer, End, Result
+from controller.runtime.lookout import Lookout
+from stores.base import Changed, Put, Resync
+from stores.faults import LoseReply, at_commit
+from stores.memory import MemoryStore
+from tests.simulation.clusters import AFTER, ORDERS, leading, orders, settle
+
+Patch = pytest.MonkeyPatch
+
+
+def ignores_resync(patch: Patch) -> None:
+    """Hints were lost, and nobody looks again."""
+    right = Lookout.hint
+    patch.setattr(Lookout, "hint", lambda self, event: None if isinstance(event, Resync) else right(self, event))
+
+
+def trusts_the_hint(patch: Patch) -> None:
+    """A hint at a broker's key is taken for what it says: that the broker went, if it was there. Nobody reads."""
+    right = Lookout.hint
+
+    def hint(self: Lookout, event: Any) -> None:
+        right(self, event)
+        if isinstance(event, Changed) and event.key.startswith(keys.BROKER_IDS + "/"):
+            gone = int(event.key.rpartition("/")[2])
+            if gone in self._registered:
+                self._registered = {b: said for b, said in self._registered.items() if b != gone}
+                self._brokers_hinted, self.brokers_due = False, True
+
+    patch.setattr(Lookout, "hint", hint)
+
+
+def drops_unknown_fields(patch: Patch) -> None:
+    """A state key is written with the fields that we know."""
+    right = partition_state.encode
+    patch.setattr(partition_state, "encode", lambda said, epoch: right(attrs.evolve(said, extra=None), epoch))
+
+
+def takes_its_own_commit_for_foreign(patch: Patch) -> None:
+    """What a commit wrote whose reply was lost is taken for somebody else's: undone, read, decided anew."""
+    right = Committer._look_up  # noqa: SLF001
+
+    def look_up(self: Committer, attempt: Any) -> Result:
+        result = right(self, attempt)
+        return Result(End.CONFLICT, index=0, why="mine") if result.end is End.APPLIED and attempt.ops[2:] else result
+
+    patch.setattr(Committer, "_look_up", look_up)
+
+
+def lets_a_birth_overtake_the_death(patch: Patch) -> None:
+    """A broker that bounced is live again before its death was worked off, which then finds nobody dead."""
+
+    def came(view: Any, event: BrokerCame) -> Decision:
+        return Decision() if event.broker.broker_id in view.brokers else Decision((BrokerRegistered(event.broker),))
+
+    def brokers(self: Lookout, now_ms: int) -> list[Event]:
+        changed = [b for b in self._registered.values() if self._state.brokers.get(b.broker_id, b).epoch != b.epoch]
+        gone = [BrokerGone(now_ms, b.broker_id, self._state.brokers[b.broker_id].epoch) for b in changed]
+        return [*gone, *(BrokerCame(now_ms, b) for b in changed)]
+
+    patch.setitem(RULES, BrokerCame, came)
+    patch.setattr(Lookout, "_brokers", brokers)
+
+
+def _hints_are_lost() -> None:
+    """More happens than a stream holds, while the controller stands still for less than its session."""
+    rig = orders(store={"queue_events_max": 2})
+    node = leading(rig)
+    rig.pause_controller(node.node_id, 400)
+    for broker in (1, 2, 3):
+        rig.bounce_broker(broker)
+    rig.run(1_000)
+    settle(rig)
+
+
+def _bounces() -> None:
+    """The leader is another process before anybody looked: a death, then a birth."""
+    rig = orders()
+    epoch = rig.partition(ORDERS).leader_epoch
+    rig.bounce_broker(1)
+    rig.until(lambda: rig.partition(ORDERS).leader_epoch > epoch, deadline_ms=20_000, what="a death was worked off")
+    settle(rig)
+
+
+def _writes_a_field_of_its_own() -> None:
+    """A later version of some tool keeps a note in the state key, and the partition moves."""
+    rig = orders()
+    key = keys.state(ORDERS.topic, ORDERS.partition)
+    other = MemoryStore(rig.server)
+    entry = other.get(key, timeout_s=1)
+    assert entry is not None
+    noted = {**json.loads(entry.value), "note": {"by": "somebody"}}
+    other.commit([Put(key, json.dumps(noted).encode(), entry.version)], timeout_s=1)
+    rig.reassign({ORDERS: AFTER})
+    rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+    settle(rig)
+    kept = other.get(key, timeout_s=1)
+    if kept is None or json.loads(kept.value).get("note") != {"by": "somebody"}:
+        raise InvariantBroken(rig.server.revision, "an unknown field of a state key is lost")
+
+
+def _replies_are_lost() -> None:
+    """The reply to every commit of a move, each in a run of its own."""
+    for nth in range(1, 8):
+        rig = orders(records=50)
+        rig.plan_store_faults(leading(rig).node_id, at_commit(nth, LoseReply()))
+        rig.reassign({ORDERS: AFTER})
+        rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+        settle(rig)
+
+
+MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[], None], str], ...] = (
+    (ignores_resync, _hints_are_lost, "not within"),
+    (trusts_the_hint, _bounces, "not within"),
+    (drops_unknown_fields, _writes_a_field_of_its_own, "unknown field"),
+    (takes_its_own_commit_for_foreign, _replies_are_lost, "invariant|not within"),
+    (lets_a_birth_overtake_the_death, _bounces, "a death was worked off"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant,scenario,says", MUTANTS, ids=[mutant.__name__ for mutant, _, _ in MUTANTS])
+def test_a_broken_controller_is_caught(
+    monkeypatch: Patch, mutant: Callable[[Patch], None], scenario: Callable[[], None], says: str
+) -> None:
+    mutant(monkeypatch)
+    with pytest.raises((InvariantBroken, NotInTime), match=says):
+        scenario()
+
+
+@pytest.mark.parametrize("scenario", dict.fromkeys(scenario for _, scenario, _ in MUTANTS))
+def test_the_same_scenario_passes_with_the_controller_as_it_is(scenario: Callable[[], None]) -> None:
+    scenario()
