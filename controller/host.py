@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
+from inspect import iscoroutinefunction
 from typing import Any, Self, TypeVar, cast
 
 import attrs
@@ -89,8 +90,7 @@ class Controller:
     ) -> None:
         if type(node_id) is not int or not 0 <= node_id < 2**31:
             raise ValueError(f"node_id must be an int within 0..2^31-1, not {node_id!r:.80}")
-        if not isinstance(host, Host):
-            raise TypeError(f"host must have leader_and_isr, update_metadata and stop_replica: {host!r:.200}")
+        _require_host(host)
         if not isinstance(store, MetadataStore):
             raise TypeError(f"store must be a MetadataStore, not {store!r:.200}")
         if settings is not None and not isinstance(settings, Settings):
@@ -320,6 +320,15 @@ class Controller:
         if self._executor is None:
             self._executor = InlineExecutor()
         return self._executor
+
+
+def _require_host(host: object) -> None:
+    """TypeError for what cannot be called as a host: at the first callback it would be too late to say so."""
+    if isinstance(host, type) or not isinstance(host, Host):
+        raise TypeError(f"host must be an object with leader_and_isr, update_metadata and stop_replica: {host!r:.200}")
+    for callback in (host.leader_and_isr, host.update_metadata, host.stop_replica):
+        if iscoroutinefunction(callback):
+            raise TypeError(f"callbacks of a host are plain functions, not coroutines: {callback!r:.200}")
 
 
 class _Late:

@@ -17,8 +17,17 @@ from controller import (
     Settings,
 )
 from controller.model import errors
+from controller.model.host import HostResponse, LeaderAndIsrRequest
 from stores import MemoryServer, MemoryStore
 from tests.runtime.world import Brokers, cluster_of_three
+
+
+class LateBrokers(Brokers):
+    """Nobody would await what this returns."""
+
+    async def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:  # type: ignore[override]
+        raise NotImplementedError
+
 
 FLAGS = {"unclean_leader_election_enable"}
 NUMBERS = sorted({field.name for field in attrs.fields(Settings)} - FLAGS)
@@ -68,6 +77,9 @@ def test_a_setting_that_is_a_flag_is_a_bool(value: Any) -> None:
         {"settings": {}},
         {"settings": {"num_partitions": 3}},
         {"settings": Settings},
+        {"host": Brokers},
+        {"host": LateBrokers()},
+        {"host": object()},
         {"journal": MemorySink()},
         {"journal": False},
     ],
