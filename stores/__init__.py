@@ -87,15 +87,22 @@ __all__ = [
 _SCHEMES: Final = ("memory",)
 
 
-def open_store(url: str) -> MetadataStore:
+def open_store(url: str, *, read_only: bool = False) -> MetadataStore:
     """A client of the store that `url` names, with a session of its own.
 
     "memory:" is a memory server of its own, which nobody else sees; "memory:FILE" begins with what FILE holds, if it
     exists, and saves to it when the store is closed (see `stores.memory.server`). Raises Invalid for anything else,
     Corrupt if FILE is torn or foreign, OSError if it cannot be read.
+
+    `read_only`: what is opened must be there, and opening and closing it writes nothing; what is committed to it all
+    the same may be lost.
     """
     scheme, colon, rest = url.partition(":")
     if not colon or scheme not in _SCHEMES:
         known = ", ".join(f"{name}:" for name in _SCHEMES)
         raise Invalid(f"a store url begins with one of {known} - found {url!r}")
+    if read_only:
+        if not rest:
+            raise Invalid("memory: names no file, so there is nothing to read - memory:FILE does")
+        return MemoryStore(MemoryServer.load(rest))  # not file=, which saves on close
     return MemoryStore(file=rest) if rest else MemoryStore()

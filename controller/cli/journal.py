@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from controller.cli.printing import clean as _clean
 from controller.runtime.journal import JournalError, Reading
 
 Row: TypeAlias = dict[str, Any]
@@ -74,11 +75,6 @@ def _why(row: Row) -> str:
     if "detail" in row:
         words.append(json.dumps(row["detail"], separators=(",", ":"), ensure_ascii=False))
     return _clean(" ".join(words))
-
-
-def _clean(text: str) -> str:
-    """Control characters and broken surrogates as escapes: a name must not move the cursor of who reads it."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
 COLUMNS: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (

@@ -12,10 +12,11 @@ from typing import Final
 
 import click
 
+from controller.cli.check import check
 from controller.cli.demo.command import demo
 from controller.cli.journal import journal
 
-COMMANDS: Final[tuple[click.Command, ...]] = (demo, journal)
+COMMANDS: Final[tuple[click.Command, ...]] = (check, demo, journal)
 
 
 def _version() -> str:

@@ -18,15 +18,25 @@ from controller.model.values import Extra, Replicas
 INT32_MAX: Final = 2**31 - 1
 EPOCH_MAX: Final = 2**31 - 2**16  # leaves room to count on; what stands above it was never counted up to
 TIME_MS_MAX: Final = 2**53
+SOME_BROKERS: Final = "a list of broker ids"
+EACH_ONCE: Final = "every broker id once"
 _DEPTH_MAX: Final = 50  # of what is kept unread: it is written from a deeper stack than it was read on
 
 
 class BadValue(ValueError):
-    """The value of a key is not what it must be. The message says where, what was expected, what was got."""
+    """The value of a key is not what it must be. The message says where, what was expected, what was got; so do the
+    fields, `where` "" where it is the value as a whole, `expected` "" where the message is all there is."""
+
+    def __init__(self, message: str, *, where: str = "", expected: str = "", got: object = None) -> None:
+        super().__init__(message)
+        self.where = where
+        self.expected = expected
+        self.got = got
 
 
 def bad(where: str, expected: str, got: object) -> NoReturn:
-    raise BadValue(f"{where:.120}: expected {expected}, got {reprlib.repr(got):.120}")  # repr() would follow any depth
+    said = f"{where:.120}: expected {expected}, got {reprlib.repr(got):.120}"  # repr() would follow any depth
+    raise BadValue(said, where=where, expected=expected, got=got)
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -49,7 +59,8 @@ def parse(value: bytes) -> object:
     try:
         return cast(object, _DECODER.decode(value.decode("utf-8")))
     except (ValueError, RecursionError) as error:
-        raise BadValue(f"not JSON: {error}; the value begins {value[:40]!r}") from None
+        said = f"not JSON: {error}; the value begins {value[:40]!r}"
+        raise BadValue(said, expected="JSON", got=value[:40]) from None
 
 
 def parse_many(values: Sequence[bytes]) -> list[object]:
@@ -100,12 +111,12 @@ def text(raw: object, where: str) -> str:
 def broker_ids(raw: object, where: str) -> Replicas:
     """`raw` as a list of different broker ids, at least one."""
     if type(raw) is not list or not raw:
-        bad(where, "a list of broker ids", raw)
+        bad(where, SOME_BROKERS, raw)
     for broker in raw:
         if type(broker) is not int or not 0 <= broker <= INT32_MAX:
             bad(where, "broker ids within 0..2^31-1", raw)
     if len(raw) > 1 and len(set(raw)) != len(raw):
-        bad(where, "every broker id once", raw)
+        bad(where, EACH_ONCE, raw)
     return tuple(raw)
 
 

@@ -29,6 +29,7 @@ from controller.codec.text import (
 )
 from controller.model.values import KafkaMove, Replicas, Topic
 
+WITHOUT_HOLES: Final = "the ids 0..n-1"
 _KNOWN: Final = frozenset(
     {"version", "partitions", "topic_id", "adding_replicas", "removing_replicas", "retired_epochs"}
 )
@@ -55,7 +56,7 @@ def decode(value: bytes, name: str) -> TopicKey:
         bad("topic_id", "22 characters of url-safe base64", topic_id)
     partitions = _ids_by_partition(found.get("partitions"), "partitions")
     if partitions.keys() != set(range(len(partitions))):
-        bad("partitions", "the ids 0..n-1", sorted(partitions))
+        bad("partitions", WITHOUT_HOLES, sorted(partitions))
     if not partitions:
         bad("partitions", "at least one", partitions)
     retired = fields(found.get("retired_epochs") or {}, "retired_epochs")

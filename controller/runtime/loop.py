@@ -11,9 +11,9 @@ import logging
 import threading
 from typing import Final
 
-from controller.codec import keys
+from controller.codec import BadValue, keys
+from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
 from controller.codec.small import decode_controller, encode_controller
-from controller.codec.text import BadValue, fields, number, parse
 from controller.model.errors import NotController
 from controller.runtime.committer import Committer, End
 from controller.runtime.inbox import Hint, Item
@@ -30,8 +30,6 @@ ITEMS_MAX: Final = 10_000  # taken in at once
 STORE_RETRY_S: Final = 0.05
 STAND_AGAIN_MS: Final = 100  # after an election that was not won, while nobody is known to lead
 CLAIMS_MAX: Final = 3
-FORMAT_KEY: Final = "/kedge/format"
-CONTROLLER_VERSION: Final = 1  # what `min_controller` in it is compared with
 
 
 class Loop:
@@ -283,7 +281,7 @@ class Loop:
         if entry is None:
             return False
         try:
-            least = number(fields(parse(entry.value), "format").get("min_controller"), "min_controller", 0, 2**31 - 1)
+            least = decode_format(entry.value)
         except BadValue as error:  # a later version may spell it otherwise: standing by is what it would ask for
             self.findings[FORMAT_KEY] = f"stands by, since this cannot be read: {error}"
             return True

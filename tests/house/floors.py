@@ -118,16 +118,25 @@ ROOMS: Final = (
         third_party=("attrs",),
         pure=True,
     ),
+    Room(
+        "controller.check",
+        (*_MODEL, "controller.rules", "controller.codec", "stores.base", "stores.recipes"),
+        "entries in, findings out: commands, rig and pipeline look at trees that nobody leads, without a runtime",
+        third_party=("attrs",),
+        pure=True,
+    ),
     Room("controller.runtime", _RUNTIME, "the one place with threads, time and I/O stands on all that is pure"),
     Room("controller.admin", (*_RUNTIME, "controller.runtime"), "requests go in by the inbox, as everybody's do"),
     Room("controller.host", _HOST, "what a host calls; what a host implements stands in model"),
     Room("controller.metrics", _HOST, "read from outside: the loop works without them"),
     Room("controller.quota", _MODEL, "a tool for hosts, useful without a controller"),
-    Room("controller.rig", _AROUND, "the test kit drives the whole controller by its public names"),
+    Room(
+        "controller.rig", (*_AROUND, "controller.check"), "the test kit drives the whole controller by its public names"
+    ),
     Room("controller.wire", _AROUND, "a gateway over the admin and host APIs"),
     Room(
         "controller.cli",
-        (*_AROUND, "controller.rig", "controller.wire"),
+        (*_AROUND, "controller.check", "controller.rig", "controller.wire"),
         "commands stand above everything, and are the one place with click and rich",
         third_party=("attrs", "tenacity", "click", "rich"),
     ),

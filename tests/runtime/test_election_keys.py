@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.runtime.loop import FORMAT_KEY
+from controller.codec.orders import FORMAT_KEY
 from stores.faults import DeliverLater, LoseReply, LoseRequest, Rule
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
 from tests.runtime.world import Cluster, actives, cluster_of_three

@@ -10,10 +10,10 @@ from controller.cli.demo.files import BROKERS_MAX, BadInput
 from controller.codec import broker as broker_codec
 from controller.codec import keys, partition_state, small
 from controller.codec import topic as topic_codec
-from controller.codec.text import BadValue, fields, number, parse
+from controller.codec.names import broker_in, is_topic, number_in
+from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
+from controller.codec.text import BadValue, parse
 from controller.codec.topic import TopicKey
-from controller.runtime.loop import CONTROLLER_VERSION, FORMAT_KEY
-from controller.runtime.names import broker_in, is_topic, number_in
 from stores.base import Corrupt
 from stores.recipes import EPOCH_KEY, TOKEN_KEY, Token, decode_epoch
 from stores.tree import TreeEntry
@@ -84,7 +84,7 @@ def _check_states(tree: Sequence[TreeEntry], topics: Mapping[str, TopicKey]) -> 
 
 def _check(key: str, value: bytes) -> None:
     if key == FORMAT_KEY:
-        least = number(fields(parse(value), "format").get("min_controller"), "min_controller", 0, 2**31 - 1)
+        least = decode_format(value)
         if least > CONTROLLER_VERSION:
             raise BadValue(f"asks for a controller of version {least}; this one is {CONTROLLER_VERSION}")
     elif key == EPOCH_KEY:

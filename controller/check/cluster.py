@@ -1,0 +1,109 @@
+"""Rules on leadership, brokers, configs and sequences: invariant 5, and keys whose owner is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from controller.check.findings import Finding, find
+from controller.check.readers import CHANGES
+from controller.check.tree import Tree
+from controller.codec import keys
+from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY
+from controller.rules.topics import VALUE_BYTES_MAX
+from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
+
+CHANGES_MAX: Final = 1000
+
+
+def leadership(tree: Tree) -> Iterator[Finding]:
+    if tree.leader is None:
+        if tree.has_epoch or tree.topics:
+            yield find("no-controller", LEADER_KEY, "nobody is controller: what is due waits")
+    elif tree.leader.owner is None:
+        yield find("controller-stays", LEADER_KEY, "the key belongs to no session", "an ephemeral key", "a lasting one")
+
+
+def epochs(tree: Tree) -> Iterator[Finding]:
+    """Invariant 5. Without its epoch a cluster would begin at 1 again, and brokers would drop what they are told."""
+    token = tree.token
+    if tree.epoch is not None and token is not None and token.controller_epoch > tree.epoch:
+        expected = f"at most {tree.epoch} ({EPOCH_KEY})"
+        yield find("token-ahead", TOKEN_KEY, "controller_epoch", expected, token.controller_epoch)
+    if not tree.has_epoch:
+        written = [s.controller_epoch for s in tree.every_state() if type(s.controller_epoch) is int]
+        epoch = max([0 if token is None else token.controller_epoch, *written])
+        if epoch > 0:
+            yield find("epoch-missing", EPOCH_KEY, "the key is missing", f"at least {epoch}", "none")
+
+
+def token(tree: Tree) -> Iterator[Finding]:
+    if tree.has_token:
+        return
+    if tree.has_kedge_keys:
+        yield find(
+            "token-missing", TOKEN_KEY, "the key is missing: the next commits would begin at 1", "a token", "none"
+        )
+    elif tree.has_epoch:
+        yield find("never-led", TOKEN_KEY, "no controller of Kedge has led here")
+
+
+def tree_format(tree: Tree) -> Iterator[Finding]:
+    if tree.min_controller is not None and tree.min_controller > CONTROLLER_VERSION:
+        yield find("format-newer", FORMAT_KEY, "min_controller", f"at most {CONTROLLER_VERSION}", tree.min_controller)
+
+
+def registrations(tree: Tree) -> Iterator[Finding]:
+    if not tree.registered and tree.topics:
+        yield find("nobody-registered", keys.BROKER_IDS, "no broker is registered: who is alive is not looked at")
+    for broker_id, entry in tree.registered.items():
+        if entry.owner is None:
+            what = f"the registration of {broker_id} belongs to no session"
+            yield find("registration-stays", entry.key, what, "an ephemeral key", "a lasting one")
+
+
+def admissions(tree: Tree) -> Iterator[Finding]:
+    """`/kedge/brokers/<id>` is the last registration whose former death is worked off."""
+    for broker_id, epoch in tree.admitted.items():
+        registration, key = tree.registered.get(broker_id), keys.admitted(broker_id)
+        if registration is None:
+            yield from [find("broker-down", key, f"broker {broker_id} is not registered")] if tree.registered else []
+        elif epoch is not None and epoch > registration.created:
+            expected = f"at most {registration.created} ({registration.key})"
+            yield find("admitted-ahead", key, "broker_epoch", expected, epoch)
+        elif epoch is not None and epoch < registration.created:
+            yield find("not-admitted", key, "broker_epoch", registration.created, epoch, due=tree.is_led)
+    if tree.has_token:
+        for broker_id in tree.registered.keys() - tree.admitted.keys():
+            what = f"broker {broker_id} is registered and not admitted"
+            yield find("not-admitted", keys.admitted(broker_id), what, due=tree.is_led)
+
+
+def configs(tree: Tree) -> Iterator[Finding]:
+    for name, key in tree.configs.items():
+        if not tree.has_topic(name):
+            yield find("orphan-config", key, f"there is no topic {name}", due=name not in tree.deleting)
+
+
+def notices(tree: Tree) -> Iterator[Finding]:
+    for above, found in tree.notices.items():
+        for key, number in found.numbers.items():
+            if found.counter is not None and number >= found.counter:
+                yield find("seq-ahead", key, "the number of the key", f"below {found.counter} ({above})", number)
+        if found.numbers and above != CHANGES:
+            yield find("notice-unread", above, f"{len(found.numbers)} notices are not cleared", due=tree.is_led)
+        elif len(found.numbers) > CHANGES_MAX:
+            yield find("changes-left", above, "config changes", f"at most {CHANGES_MAX}", len(found.numbers))
+
+
+def sizes(tree: Tree) -> Iterator[Finding]:
+    for key, size in tree.sizes.items():
+        kind = "value-too-large" if size > VALUE_BYTES_MAX else "value-near-limit"
+        yield find(kind, key, "bytes", f"at most {VALUE_BYTES_MAX}", size)
+
+
+def unknown_keys(tree: Tree) -> Iterator[Finding]:
+    for prefix, count in tree.unknown.items():
+        yield find("unknown-key", prefix, f"{count} keys that are not known")
+    if not tree.keys:
+        yield find("empty-tree", "/", "there is no key at all: another store or root was meant?")

@@ -1,0 +1,147 @@
+"""Entries into a tree, and the findings of what cannot be read.
+
+State keys come last and many at once, since R stands in the topic key. A key below which known ones stand may hold
+nothing, as ZooKeeper's do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final
+
+from controller.check.findings import Finding, find
+from controller.check.readers import CHILDREN, EXACT, GRANDCHILDREN, BadName, Reader
+from controller.check.tree import State, Tree
+from controller.codec import keys, partition_state
+from controller.codec.names import is_topic
+from controller.codec.text import EACH_ONCE, SOME_BROKERS, BadValue, parse, parse_many
+from controller.codec.topic import WITHOUT_HOLES, TopicKey
+from controller.rules.topics import VALUE_BYTES_MAX
+from stores.base import Corrupt, Entry, below, parent
+from stores.recipes import TOKEN_KEY
+
+NEAR_BYTES: Final = VALUE_BYTES_MAX * 4 // 5
+
+_CHUNK: Final = 2000  # values parsed at once: one broken among them costs the parse of as many, one by one
+
+_TOPS: Final = frozenset({"/admin", "/brokers", "/cluster", "/config", "/kedge"})
+_PARTS_OF: Final = (keys.TOPICS, keys.REPLICA_DELETIONS, "/consumers", "/kafka-acl", "/kafka-acl-extended")
+_PARENTS: Final = frozenset(
+    {*_TOPS, *CHILDREN, *GRANDCHILDREN, "/consumers", "/kafka-acl-extended-changes", "/delegation_token"}
+)
+
+
+def read(entries: Iterable[Entry]) -> tuple[Tree, list[Finding]]:
+    """The tree, and what could not be taken into it. Raises nothing, whatever stands in the entries."""
+    tree, findings, states = Tree(), list[Finding](), list[tuple[str, int, Entry]]()
+    for entry in entries:
+        tree.keys += 1
+        if len(entry.value) > NEAR_BYTES:
+            tree.sizes[entry.key] = len(entry.value)
+        place = keys.partition_of(entry.key)
+        if place is not None and is_topic(place[0]):
+            states.append((*place, entry))
+        else:
+            findings += _take(tree, entry)
+    states.sort(key=lambda found: found[:2])
+    findings += _states(tree, states)
+    return tree, findings
+
+
+def _take(tree: Tree, entry: Entry) -> Iterator[Finding]:
+    known = _known(entry.key)
+    if known is None:
+        if _is_state_path(entry.key):
+            yield find("bad-name", entry.key, "the key's name is no topic's or no partition's")
+        elif entry.value not in (b"", b"null") or not _may_be_empty(entry.key):
+            tree.unknown[_prefix(entry.key)] += 1
+        return
+    reader, version_max = known
+    tree.has_kedge_keys |= entry.key.startswith(("/kedge/", keys.REPLICA_DELETIONS + "/")) and entry.key != TOKEN_KEY
+    try:
+        reader(tree, entry.key.rpartition("/")[2], entry)
+        if version_max and entry.value:
+            yield from _version(entry.key, parse(entry.value), version_max)
+    except BadName as error:
+        yield find("bad-name", entry.key, str(error))
+    except (Corrupt, ValueError, TypeError) as error:
+        yield _unreadable(entry.key, error)
+
+
+def _known(key: str) -> tuple[Reader, int] | None:
+    """Who reads the key, and the highest version that it may say (0: it says none)."""
+    above = parent(key)
+    return EXACT.get(key) or CHILDREN.get(above) or GRANDCHILDREN.get(parent(above))
+
+
+def _is_state_path(key: str) -> bool:
+    parts = key.split("/")
+    return len(parts) == 7 and key.startswith(keys.TOPICS + "/") and parts[4] == "partitions" and parts[6] == "state"
+
+
+def _may_be_empty(key: str) -> bool:
+    return key in _PARENTS or any(key.startswith(below(top)) for top in _PARTS_OF)
+
+
+def _prefix(key: str) -> str:
+    """By what an unknown key is counted: its first segment, or two where the first is known."""
+    parts = key.split("/")
+    return "/".join(parts[:3]) if len(parts) > 3 and f"/{parts[1]}" in _TOPS else "/".join(parts[:2])
+
+
+def _version(key: str, raw: object, version_max: int) -> tuple[Finding, ...]:
+    version = raw.get("version", 1) if type(raw) is dict else 1
+    if type(version) is int and 1 <= version <= version_max:
+        return ()
+    return (find("unknown-version", key, "version", f"1..{version_max}", version),)
+
+
+def _unreadable(key: str, error: Exception) -> Finding:
+    if not isinstance(error, BadValue) or not error.expected:
+        return find("unreadable", key, str(error))
+    where = error.where or "value"
+    return find(_kind(error), key, f"{where:.120}", error.expected, error.got)
+
+
+def _kind(error: BadValue) -> str:
+    if error.expected == WITHOUT_HOLES:
+        return "partition-hole"
+    if error.expected == EACH_ONCE:
+        return "duplicate-broker"
+    return "empty-list" if error.got == [] and error.expected == SOME_BROKERS else "unreadable"
+
+
+# --- state keys
+
+
+def _states(tree: Tree, found: Sequence[tuple[str, int, Entry]]) -> list[Finding]:
+    findings: list[Finding] = []
+    remaining = iter(found)
+    while chunk := tuple(islice(remaining, _CHUNK)):
+        parsed = parse_many([entry.value for _, _, entry in chunk])
+        for (name, number, entry), raw in zip(chunk, parsed, strict=True):
+            of_topic = tree.states.setdefault(name, {})
+            try:
+                of_topic[number] = _state(tree.topics.get(name), name, number, entry.key, raw)
+            except BadValue as error:
+                of_topic[number] = None
+                findings.append(_unreadable(entry.key, error))
+            else:
+                findings += _version(entry.key, raw, 1)
+    return findings
+
+
+def _state(of: TopicKey | None, name: str, number: int, key: str, raw: object) -> State:
+    """The state key, and R if its topic lists it."""
+    is_listed = of is not None and number < len(of.assignments)
+    replicas = of.assignments[number] if of is not None and is_listed else ()
+    if type(raw) is not dict:
+        raise raw if isinstance(raw, BadValue) else _no_object(raw)
+    partition = partition_state.decode(raw, name, number, replicas, 0)
+    orphan = partition.move is None and raw.get("reassignment") is not None
+    return State(key, partition, is_listed, raw.get("controller_epoch"), orphan)
+
+
+def _no_object(raw: object) -> BadValue:
+    return BadValue("no object", expected="a JSON object", got=raw)

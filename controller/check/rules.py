@@ -1,0 +1,75 @@
+"""The table of rules, and the one pass over it.
+
+A rule is a function of the tree that gives findings, as many as it likes; it changes nothing and no rule depends on
+another. A new rule is a function, a row here, a row in KINDS, and a planted tree in `tests/check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from controller.check import cluster, orders, topics
+from controller.check.findings import SEVERITIES, Counts, Finding, Report
+from controller.check.reading import read
+from controller.check.tree import Tree
+from stores.base import Entry
+
+RULES: Final[tuple[Callable[[Tree], Iterator[Finding]], ...]] = (
+    topics.topic_id_missing,
+    topics.topic_id_twice,
+    topics.kafka_move,
+    topics.state_missing,
+    topics.orphan_state,
+    topics.isr_outside,
+    topics.leader_outside_isr,
+    topics.who_is_gone,
+    topics.unfinished_completion,
+    topics.orphan_reassignment,
+    topics.recovering_isr,
+    topics.retired_epoch,
+    topics.state_epoch,
+    topics.status_without_order,
+    orders.empty_keys,
+    orders.intents,
+    orders.intent_seq,
+    orders.legacy_moves,
+    orders.elections,
+    orders.deletions,
+    orders.reductions,
+    orders.throttles,
+    cluster.leadership,
+    cluster.epochs,
+    cluster.token,
+    cluster.tree_format,
+    cluster.registrations,
+    cluster.admissions,
+    cluster.configs,
+    cluster.notices,
+    cluster.sizes,
+    cluster.unknown_keys,
+)
+
+
+def inspect(entries: Iterable[Entry]) -> Report:
+    """What is broken, inconsistent or left behind among `entries`, which are all keys of one cluster, in any order, as
+    `MetadataStore.snapshot("/")` gives them. Pure; raises nothing, whatever stands in the keys.
+
+    An entry's `owner` says whether it is ephemeral, `created` of a registration is its broker's epoch.
+    """
+    tree, findings = read(entries)
+    for rule in RULES:
+        findings += rule(tree)
+    findings.sort(key=lambda finding: (SEVERITIES.index(finding.severity), finding.key, finding.kind, finding.what))
+    return Report(tuple(findings), _counts(tree))
+
+
+def _counts(tree: Tree) -> Counts:
+    return Counts(
+        tree.keys,
+        len(tree.topics),
+        sum(len(found.assignments) for found in tree.topics.values()),
+        len(tree.registered),
+        tree.count_moves(),
+        sum(len(one.intents) for one in tree.intents),
+    )

@@ -1,0 +1,115 @@
+"""A cluster's tree as values, as far as it can be read. What the rules look at; it says nothing of right or wrong."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+
+import attrs
+
+from controller.codec.orders import OrderedMove, Retirement
+from controller.codec.topic import TopicKey
+from controller.model.values import DeleteIntent, Partition, Replicas, TopicPartition
+from stores.base import Entry
+from stores.recipes import Token
+
+
+@attrs.frozen(weakref_slot=False)
+class State:
+    """A state key that can be read. `is_listed`: the topic key can be read and lists the partition, so that R is known.
+    `has_orphan_block`: `reassignment` stands there without `targetReplicas`."""
+
+    key: str
+    partition: Partition
+    is_listed: bool
+    controller_epoch: object
+    has_orphan_block: bool
+
+
+@attrs.frozen(weakref_slot=False)
+class IntentKey:
+    """A key of delete intents, in the words of its name and its value."""
+
+    key: str
+    broker: int
+    seq: int
+    intents: tuple[DeleteIntent, ...]
+
+
+@attrs.define
+class Notices:
+    """The numbered keys below a parent, and the counter in its value (None: there is none)."""
+
+    numbers: dict[str, int] = attrs.field(factory=dict)
+    counter: int | None = None
+
+
+@attrs.define
+class Tree:
+    """Every key that is known and can be read. By topic name, partition id or broker id where it is a mapping."""
+
+    topics: dict[str, TopicKey] = attrs.field(factory=dict)
+    unreadable_topics: set[str] = attrs.field(factory=set)
+    states: dict[str, dict[int, State | None]] = attrs.field(factory=dict)  # None: it cannot be read
+    configs: dict[str, str] = attrs.field(factory=dict)  # topic -> key
+    registered: dict[int, Entry] = attrs.field(factory=dict)
+    admitted: dict[int, int | None] = attrs.field(factory=dict)  # None: it cannot be read
+    intents: list[IntentKey] = attrs.field(factory=list)
+    moves: tuple[OrderedMove, ...] | None = None  # of the legacy key
+    has_legacy_key: bool = False
+    elections: tuple[TopicPartition, ...] | None = None
+    deleting: set[str] = attrs.field(factory=set)
+    reductions: dict[str, dict[int, Retirement]] = attrs.field(factory=dict)
+    unreadable_reductions: set[str] = attrs.field(factory=set)
+    throttled_topics: dict[str, tuple[str, ...]] = attrs.field(factory=dict)  # by the key of the mark
+    throttled_brokers: dict[str, Replicas] = attrs.field(factory=dict)
+    notices: defaultdict[str, Notices] = attrs.field(factory=lambda: defaultdict(Notices))  # by parent
+    leader: Entry | None = None
+    epoch: int | None = None
+    has_epoch: bool = False
+    token: Token | None = None
+    has_token: bool = False
+    has_kedge_keys: bool = False
+    min_controller: int | None = None
+    sizes: dict[str, int] = attrs.field(factory=dict)  # bytes of large values
+    unknown: Counter[str] = attrs.field(factory=Counter)
+    keys: int = 0
+
+    @property
+    def is_led(self) -> bool:
+        """Whether somebody holds /controller, so that what is due should be done."""
+        return self.leader is not None
+
+    def listed(self) -> Iterator[State]:
+        """Every partition that its topic lists and whose state can be read."""
+        return (state for state in self.every_state() if state.is_listed)
+
+    def every_state(self) -> Iterator[State]:
+        """Every state key that can be read."""
+        return (state for states in self.states.values() for state in states.values() if state is not None)
+
+    def state(self, topic: str, partition: int) -> State | None:
+        """The state of a partition; None where it has none, or one that cannot be read."""
+        return self.states.get(topic, _NO_STATES).get(partition)
+
+    def has_partition(self, tp: TopicPartition) -> bool:
+        """Whether the topic lists it, or may do so: a topic key that cannot be read."""
+        found = self.topics.get(tp.topic)
+        return tp.topic in self.unreadable_topics if found is None else tp.partition < len(found.assignments)
+
+    def has_topic(self, name: str) -> bool:
+        """Whether there is a topic key, readable or not."""
+        return name in self.topics or name in self.unreadable_topics
+
+    def is_running(self) -> bool:
+        """Whether anything is being reassigned: by the legacy key, by T, by Kafka."""
+        return self.has_legacy_key or self.count_moves() > 0
+
+    def count_moves(self) -> int:
+        """Partitions with T, and those that Kafka moves."""
+        ours = {state.partition.tp for state in self.listed() if state.partition.move is not None}
+        ours |= {TopicPartition(t, p) for t, found in self.topics.items() for p in found.topic.kafka_moves}
+        return len(ours)
+
+
+_NO_STATES: Mapping[int, State | None] = {}

@@ -1,0 +1,173 @@
+"""`kedge check`: what it prints, what it answers with, and that it leaves the store as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller.cli.root import kedge
+from stores import MemoryServer
+from stores.tree import TreeEntry
+from tests.check.trees import STATE, T, entries, good, state
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+PROGRAM = "import controller.cli; controller.cli.main()"
+
+
+def saved(path: Path, **more: object) -> Path:
+    """A good tree, with `more` planted, as a memory server saves it."""
+    server = MemoryServer()
+    found = entries(good() | more)
+    server.plant(TreeEntry(e.key, e.value, e.generation) for e in found if e.owner is None)
+    server.save(path)
+    return path
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """One error, one warning, two notes."""
+    keys = {STATE: state(3, [1, 2]), "/config/topics/u": {"config": {}}}
+    return saved(tmp_path / "tree.json", **keys)
+
+
+def check(path: Path | str, *arguments: str) -> Result:
+    return CliRunner().invoke(kedge, ["check", f"memory:{path}", *arguments])
+
+
+def test_a_good_tree_is_exit_code_0_and_a_summary(tmp_path: Path) -> None:
+    """Notes are counted, and shown where they are asked for."""
+    result = check(saved(tmp_path / "tree.json"))
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == (
+        "1 topic, 2 partitions, 0 registered brokers, 1 move, 0 replicas to delete: "
+        "0 errors, 0 warnings, 2 notes; --severity note shows all\n"
+    )
+
+
+def test_findings_are_a_table_worst_first_and_exit_code_1(broken: Path) -> None:
+    result = check(broken)
+    assert result.exit_code == 1
+    head, first, second, summary = result.stdout.splitlines()
+    assert head.split() == ["severity", "kind", "key", "what", "expected", "got"]
+    assert first.split() == [
+        "error",
+        "leader-outside-isr",
+        STATE,
+        *["leader", "one", "of", "[1,", "2],", "or", "-1", "3"],
+    ]
+    assert second.split()[:3] == ["warning", "orphan-config", "/config/topics/u"]
+    assert summary.endswith(": 1 error, 1 warning, 2 notes; --severity note shows all")
+
+
+@pytest.mark.parametrize(
+    "arguments,code,kinds",
+    [
+        (["--severity", "error"], 1, ["leader-outside-isr"]),
+        (["--severity", "note"], 1, ["leader-outside-isr", "orphan-config", "nobody-registered", "no-controller"]),
+        (["--key", T], 1, ["leader-outside-isr"]),
+        (["--key", "/config/"], 1, ["orphan-config"]),
+        (["--key", "/conf"], 0, []),
+        (["--key", "/config", "--severity", "error"], 0, []),
+    ],
+    ids=["errors", "notes", "below a topic", "with a slash", "no segment", "both"],
+)
+def test_severity_and_key_narrow_what_is_shown_and_answered(
+    broken: Path, arguments: list[str], code: int, kinds: list[str]
+) -> None:
+    result = check(broken, "--json", *arguments)
+    assert (result.exit_code, [f["kind"] for f in json.loads(result.stdout)["findings"]]) == (code, kinds)
+
+
+def test_json_is_one_object(broken: Path) -> None:
+    """With the counts of all that was found, also of what is not shown."""
+    said = json.loads(check(broken, "--json", "--severity", "error").stdout)
+    assert said["store"] == f"memory:{broken}"
+    assert said["consistent"] is True
+    assert said["severities"] == {"error": 1, "warning": 1, "note": 2}
+    assert said["counts"] == {"keys": 17, "topics": 1, "partitions": 2, "brokers": 0, "moves": 1, "intents": 0}
+    assert said["findings"] == [
+        {
+            "severity": "error",
+            "key": STATE,
+            "kind": "leader-outside-isr",
+            "what": "leader",
+            "expected": "one of [1, 2], or -1",
+            "got": "3",
+        }
+    ]
+
+
+def test_the_file_is_not_written(broken: Path) -> None:
+    """Not its bytes, not its time, and nothing beside it."""
+    before, modified = broken.read_bytes(), broken.stat().st_mtime_ns
+    check(broken)
+    assert (broken.read_bytes(), broken.stat().st_mtime_ns) == (before, modified)
+    assert list(broken.parent.iterdir()) == [broken]
+
+
+@pytest.mark.parametrize(
+    "url,problem",
+    [
+        ("memory:missing.json", "kedge: memory:missing.json cannot be read: "),
+        (f"memory:{__file__}", "not a whole JSON file"),
+        ("memory:", "memory: names no file"),
+        ("zoo:keeper", "a store url begins with one of memory:"),
+        ("", "a store url begins with one of memory:"),
+        ("memory:\x00\x1b[31m", "memory:\\x00\\x1b[31m cannot be read: "),
+    ],
+    ids=["missing", "foreign", "no file", "unknown", "empty", "control characters"],
+)
+def test_a_store_that_cannot_be_read_is_exit_code_2_and_a_line(
+    url: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(kedge, ["check", url])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert problem in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_torn_file_is_exit_code_2(broken: Path) -> None:
+    broken.write_bytes(broken.read_bytes()[:-40])
+    result = check(broken)
+    assert (result.exit_code, result.stdout, len(result.stderr.splitlines())) == (2, "", 1)
+
+
+def test_bad_arguments_are_exit_code_2(broken: Path) -> None:
+    assert check(broken, "--severity", "fatal").exit_code == 2
+    result = check(broken, "--key", "no key")
+    assert (result.exit_code, "--key: not a key" in result.stderr) == (2, True)
+
+
+def test_what_strangers_wrote_is_shown_escaped(tmp_path: Path) -> None:
+    """A value cannot colour the terminal or break a line of the table."""
+    path = saved(tmp_path / "tree.json", **{STATE: state(1, [1, 2]) | {"leader": "\x1b[31m\n[bold]\ud800"}})
+    result = check(path)
+    assert result.exit_code == 1
+    assert "\x1b" not in result.stdout
+    assert "[bold]" in result.stdout
+    assert len(result.stdout.splitlines()) == 3
+
+
+def test_more_findings_than_a_table_holds_go_on_in_the_next(tmp_path: Path) -> None:
+    path = saved(tmp_path / "tree.json", **{f"/config/topics/u{n}": {"config": {}} for n in range(1200)})
+    assert check(path).stdout.count("orphan-config") == 1200
+
+
+def test_the_command_runs_as_a_process(broken: Path) -> None:
+    """On a terminal an error is coloured; into a pipe there are no colours, and no line ends in blanks."""
+    command = [sys.executable, "-W", "error", "-c", PROGRAM, "check", f"memory:{broken}"]
+    variables = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    piped = subprocess.run(command, cwd=CHECKOUT, env=variables, capture_output=True, check=False)
+    assert (piped.returncode, piped.stderr) == (1, b"")
+    assert not any(line.endswith(b" ") for line in piped.stdout.splitlines())
+    variables |= {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "200"}
+    shown = subprocess.run(command, cwd=CHECKOUT, env=variables, capture_output=True, check=False)
+    assert (b"\x1b[1;31m" in shown.stdout, b"\x1b" in piped.stdout) == (True, False)
