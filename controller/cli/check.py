@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from controller.check import SEVERITIES, Finding, Report, Severity, check_store
-from controller.cli.printing import clean
+from controller.cli.printing import clean, fail
 from stores import StoreError, open_store
 from stores.base import InvalidKey, below, check_prefix
 
@@ -85,8 +85,7 @@ def _read(url: str) -> Report:
             return check_store(store, timeout_s=TIMEOUT_S)
     except (StoreError, OSError, ValueError) as error:
         said = " ".join(str(error).split())
-        click.echo(f"kedge: {clean(url)} cannot be read: {clean(said or type(error).__name__)}", err=True)
-        sys.exit(2)
+        fail(f"{url} cannot be read: {said or type(error).__name__}")
     finally:
         gc.enable()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import attrs
@@ -35,8 +35,8 @@ class Run:
     timeline: tuple[str, ...]
 
 
-def build(seed: int) -> World:
-    """The cluster of a seed."""
+def build(seed: int, journal: Callable[[int], Any] | None = None) -> World:
+    """The cluster of a seed. `journal`: makes the journal of a node, by its id; it changes nothing of the run."""
     size = random.Random(f"{seed}/size")  # noqa: S311 - seeded randomness is the aim
     brokers = {broker_id: size.choice("abc") for broker_id in range(1, size.randint(3, 6) + 1)}
     rig = Rig(
@@ -51,6 +51,7 @@ def build(seed: int) -> World:
         settings=Settings(
             commit_decisions_max=size.choice((1, 3, 1_000)), topic_rewrite_interval_ms=size.choice((50, 1_000))
         ),
+        journal=journal,
     )
     rig.polls_in_order = False
     return World(rig, trouble=size.choice((0.02, 0.06, 0.15)), work=size.choice((0.05, 0.15, 0.4)))
@@ -65,9 +66,9 @@ def _store(size: random.Random) -> dict[str, Any]:
     }
 
 
-def run_seed(seed: int, steps: int = STEPS) -> Run:
-    """Run a seed to its end."""
-    world = build(seed)
+def run_seed(seed: int, steps: int = STEPS, journal: Callable[[int], Any] | None = None) -> Run:
+    """Run a seed to its end, with `journal` as for `build`."""
+    world = build(seed, journal)
     rig = world.rig
     error: str | None = None
     try:

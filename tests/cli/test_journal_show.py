@@ -95,6 +95,15 @@ def test_filters_narrow_each_other(folder: Path) -> None:
     assert show(folder, "--term", "8", "--event", "TargetSet").stderr == "kedge: no rows match\n"
 
 
+def test_an_event_that_no_journal_has_is_exit_code_2_and_a_line(folder: Path) -> None:
+    """A misspelt name would show nothing and look like an answer; the line names the events that there are."""
+    result = show(folder, "--event", "TargetSet", "--event", "Nope")
+    assert (result.exit_code, result.stdout) == (2, "")
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("kedge: there is no event 'Nope'; events are BadKey, BrokerForgotten, ")
+    assert show(folder, "--event", "ThrottleSet").exit_code == 0
+
+
 def test_control_characters_of_strangers_are_shown_escaped(folder: Path) -> None:
     """A cause cannot colour the terminal or break a line of the table; other letters are shown as they are."""
     result = show(folder)

@@ -38,6 +38,18 @@ def test_rows_come_back_as_they_were_written(tmp_path: Path) -> None:
     assert len(lines) == 15
 
 
+def test_the_file_and_the_line_of_each_row_are_known(tmp_path: Path) -> None:
+    """Whoever finds something wrong with a row can say where it stands, from file to file."""
+    journal_of_a_move(tmp_path, file_bytes_max=1000)
+    reading, lines = Reading([tmp_path]), dict[Path, list[str]]()
+    for row in reading:
+        assert reading.at is not None
+        path, line = reading.at
+        held = lines.setdefault(path, path.read_text().splitlines())
+        assert json.loads(held[line - 1]) == row
+    assert len(lines) > 1
+
+
 def test_files_are_read_by_epoch_then_number_however_they_are_given(tmp_path: Path) -> None:
     """10 comes after 9, as a number: the order is that of writing, not that of names."""
     for epoch in (10, 9):

@@ -65,6 +65,13 @@ class Told:
         event = AlterIsr(self.now_ms, "orders", 0, p.leader, p.leader_epoch, epoch, isr, broker_epoch=1)
         self.tell(event, "alter_isr")
 
+    def in_run(self, *isr: int) -> None:
+        """The leader of run-0, where that was planted, says who is in sync."""
+        p = self.world.partition("run")
+        epoch = self.world.state.partition_epoch(p)
+        event = AlterIsr(self.now_ms, "run", 0, p.leader, p.leader_epoch, epoch, isr, broker_epoch=1)
+        self.tell(event, "alter_isr")
+
     def move(self) -> None:
         """The whole move of `reassignment.md`: orders-0 from 1, 2, 3 to 4, 5, 6."""
         self.reassign((4, 5, 6), "r-1")

@@ -5,11 +5,12 @@
 
 from controller.runtime.journal.files import FolderSink, Fsync
 from controller.runtime.journal.journal import Journal
-from controller.runtime.journal.lines import Decided
+from controller.runtime.journal.lines import EVENTS, Decided
 from controller.runtime.journal.reader import Finding, JournalError, Reading
 from controller.runtime.journal.sinks import CallableSink, MemorySink, Sink
 
 __all__ = [
+    "EVENTS",
     "CallableSink",
     "Decided",
     "Finding",

@@ -176,6 +176,9 @@ TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
     r.BadKey: ("BadKey", _bad),
 }
 
+EVENTS: Final = frozenset({name for name, _ in TABLE.values()} | {"Takeover", "Resigned", "Conflict", "Gap"})
+"""Every event that a line can have: those of records, and those without one (`unrecorded`)."""
+
 NOT_JOURNALLED: Final = frozenset({r.DeathWorkedOff, r.DiskGone, r.IntentsKeyEmptied, r.KeyVersionFound})
 """Bookkeeping of the loop. DiskGone is a broker's word and kept in memory only: what follows from it has its rows."""
 

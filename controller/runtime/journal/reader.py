@@ -33,12 +33,14 @@ class JournalError(ValueError):
 
 @attrs.frozen
 class Finding:
-    """`line`: number of the line in `path`, from 1; 0 for the file as a whole."""
+    """`line`: number of the line in `path`, from 1; 0 for the file as a whole. `epoch`: the term that it is about, None
+    where that is not known."""
 
     kind: Kind
     path: Path
     line: int
     text: str
+    epoch: int | None = None
 
     def __str__(self) -> str:
         at = f"{self.path}:{self.line}" if self.line else str(self.path)
@@ -47,7 +49,7 @@ class Finding:
 
 class Reading:
     """The rows of all journal files in `paths` (files, and folders of them), once, as dicts; `findings` fills
-    meanwhile.
+    meanwhile, `at` is the file and the line of the row that was given last.
 
     Files are taken by controller epoch, then n; files with other names come after them, in the order given. Raises
     JournalError where there is nothing to read, or a path cannot be read.
@@ -55,6 +57,7 @@ class Reading:
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self.findings: list[Finding] = []
+        self.at: tuple[Path, int] | None = None
         self._files = _in_order(paths)
         self._epoch: int | None = None
         self._hash: str | None = None  # of the line before
@@ -87,9 +90,11 @@ class Reading:
         self._hash = None
         text = f"expected n {expected}, got {file.n}"
         if same_term:
-            self._note("missing file", file.path, 0, f"{text}: files of epoch {file.controller_epoch} are missing")
+            text = f"{text}: files of epoch {file.controller_epoch} are missing"
+            self._note("missing file", file.path, 0, text, file.controller_epoch)
         else:
-            self._note("missing start", file.path, 0, f"{text}: older files of epoch {file.controller_epoch} are gone")
+            text = f"{text}: older files of epoch {file.controller_epoch} are gone"
+            self._note("missing start", file.path, 0, text, file.controller_epoch)
 
     def _rows(self, path: Path) -> Iterator[dict[str, Any]]:
         """The whole commits of a file."""
@@ -101,7 +106,9 @@ class Reading:
                 held.append((number, line.removesuffix(b"\n")))
                 size = ends_commit(held[-1][1]) if line.endswith(b"\n") else None
                 if size is not None:
-                    yield from self._commit(path, held, size)
+                    for (at, _), row in zip(held[-size:], self._commit(path, held, size), strict=False):
+                        self.at = (path, at)
+                        yield row
                     held = []
         if held:
             self._note("torn tail", path, held[0][0], f"{len(held)} lines after the last whole commit are not given")
@@ -128,7 +135,7 @@ class Reading:
         self._check_link(path, number, row)
         self._hash = sha256(line).hexdigest()
         if row["event"] == "Gap":
-            self._note("gap", path, number, f"lines are missing: {json.dumps(row.get('detail'))}")
+            self._note("gap", path, number, f"lines are missing: {json.dumps(row.get('detail'))}", row["epoch"])
         return row
 
     def _check_link(self, path: Path, number: int, row: dict[str, Any]) -> None:
@@ -152,11 +159,11 @@ class Reading:
     def _broken(self, path: Path, number: int, epoch: int, text: str) -> None:
         if epoch not in self._broken_epochs:
             self._broken_epochs.add(epoch)
-            self._note("broken link", path, number, text)
+            self._note("broken link", path, number, text, epoch)
 
-    def _note(self, kind: Kind, path: Path, line: int, text: str) -> None:
+    def _note(self, kind: Kind, path: Path, line: int, text: str, epoch: int | None = None) -> None:
         if len(self.findings) < FINDINGS_MAX:
-            self.findings.append(Finding(kind, path, line, text))
+            self.findings.append(Finding(kind, path, line, text, epoch))
 
 
 def _in_order(paths: Iterable[Path]) -> list[Path]:

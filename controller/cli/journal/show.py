@@ -1,4 +1,4 @@
-"""`kedge journal`: the lines of a journal as a table, as tab-separated text or as JSON lines.
+"""`kedge journal show`: the lines of a journal as a table, as tab-separated text or as JSON lines.
 
 * R, I and T stand side by side, so that the rows of one partition are the trace of its move (`reassignment.md`).
 * Findings (a broken link, a torn tail, a gap) go to stderr after the rows; a broken link is exit code 1 with --verify.
@@ -20,8 +20,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from controller.cli.printing import clean as _clean
-from controller.runtime.journal import JournalError, Reading
+from controller.cli.printing import clean, fail
+from controller.rules.legal_trace import CHECKED, NOT_CHECKED
+from controller.runtime.journal import EVENTS, JournalError, Reading
 
 Row: TypeAlias = dict[str, Any]
 
@@ -46,14 +47,14 @@ _STYLES: Final = {
 
 
 def _number(name: str) -> Callable[[Row], str]:
-    return lambda row: "" if row.get(name) is None else _clean(str(row[name]))
+    return lambda row: "" if row.get(name) is None else clean(str(row[name]))
 
 
 def _brokers(name: str) -> Callable[[Row], str]:
     def text(row: Row) -> str:
         if name not in row:
             return "-" if name == "target" and "replicas" in row else ""
-        return _clean(json.dumps(row[name], separators=(",", ":")))
+        return clean(json.dumps(row[name], separators=(",", ":")))
 
     return text
 
@@ -66,7 +67,7 @@ def _time(row: Row) -> str:
 
 
 def _where(row: Row) -> str:
-    topic = _clean(str(row.get("topic", "")))
+    topic = clean(str(row.get("topic", "")))
     return f"{topic}-{row['partition']}" if "partition" in row else topic
 
 
@@ -74,7 +75,7 @@ def _why(row: Row) -> str:
     words = [str(row["cause"])] if "cause" in row else []
     if "detail" in row:
         words.append(json.dumps(row["detail"], separators=(",", ":"), ensure_ascii=False))
-    return _clean(" ".join(words))
+    return clean(" ".join(words))
 
 
 COLUMNS: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (
@@ -95,12 +96,7 @@ COLUMNS: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (
 )
 
 
-@click.group()
-def journal() -> None:
-    """What the controller did, line by line."""
-
-
-@journal.command()
+@click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--topic", metavar="T", help="Only rows of this topic.")
 @click.option("--partition", metavar="P", type=click.IntRange(min=0), help="Only rows of this partition of --topic.")
@@ -128,6 +124,7 @@ def show(
         raise click.UsageError("--partition needs --topic")
     if as_json and plain:
         raise click.UsageError("--json and --plain exclude each other")
+    _check_events(events)
     wanted: Row = {"topic": topic, "partition": partition, "epoch": term}
     wanted = {name: value for name, value in wanted.items() if value is not None}
     try:
@@ -135,14 +132,20 @@ def show(
         rows = (r for r in reading if wanted.items() <= r.items() and (not events or r["event"] in events))
         count = _print(rows, as_json=as_json, plain=plain)
     except JournalError as error:
-        click.echo(f"kedge: {_clean(str(error))}", err=True)
-        sys.exit(2)
+        fail(str(error))
     for finding in reading.findings:
-        click.echo(f"kedge: {_clean(str(finding))}", err=True)
+        click.echo(f"kedge: {clean(str(finding))}", err=True)
     if not count:
         click.echo("kedge: no rows match", err=True)
     if verify:
         _verdict(reading)
+
+
+def _check_events(events: tuple[str, ...]) -> None:
+    """A name that no journal has would show nothing, and look like an answer."""
+    known = EVENTS | CHECKED | NOT_CHECKED
+    if unknown := [event for event in events if event not in known]:
+        fail(f"there is no event {unknown[0]!r}; events are {', '.join(sorted(known))}")
 
 
 def _verdict(reading: Reading) -> None:

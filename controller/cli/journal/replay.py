@@ -1,0 +1,172 @@
+"""`kedge journal replay`: rows of a journal through the rules of a legal trace, and the table of each move.
+
+* Every row of every term (or of one) is checked, whatever is printed of it, up to `--seq`. The first illegal row ends
+  the replay: file, line, rule, expected and got go to stderr, exit code 1.
+* A broken link of the chain is an illegal row as well. A torn tail, a gap and files that are gone are said, no more.
+* Events without a rule are said, and are not illegal.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import click
+
+from controller.cli.journal.moves import Move, Moves
+from controller.cli.printing import fail, say
+from controller.rules.legal_trace import RULES, Illegal, Trace
+from controller.runtime.journal import Finding, JournalError, Reading
+
+_ROWS_ARE_GONE: Final = ("missing start", "missing file")
+EPOCHS_SAID_MAX: Final = 20
+
+
+@click.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--epoch", metavar="N", type=click.IntRange(min=0), help="Only the term with this controller epoch.")
+@click.option(
+    "--seq", metavar="N", type=click.IntRange(min=0), help="As of this commit, it included; default: the end."
+)
+@click.option("--topic", metavar="T", help="Print only moves of this topic; all rows are checked.")
+@click.option("--partition", metavar="P", type=click.IntRange(min=0), help="Print only this partition of --topic.")
+@click.option("--json", "as_json", is_flag=True, help="A line of JSON per move.")
+def replay(
+    paths: tuple[Path, ...],
+    *,
+    epoch: int | None,
+    seq: int | None,
+    topic: str | None,
+    partition: int | None,
+    as_json: bool,
+) -> None:
+    """Check journal files, and folders of them, against the rules of a legal trace; print the table of each move.
+
+    R: replicas, I: isr, T: target replicas. Exit code 1: a row is illegal, 2: there is nothing to replay.
+    """
+    if partition is not None and topic is None:
+        fail("--partition needs --topic")
+    try:
+        run = Replay(Reading(paths), Moves(topic, partition), epoch=epoch, seq=seq, as_json=as_json)
+        run.run()
+    except JournalError as error:
+        fail(str(error))
+    run.conclude()
+
+
+@attrs.define
+class Replay:
+    """One run over a reading. `illegal`: what ended it, and where it stands; None if nothing did."""
+
+    reading: Reading
+    moves: Moves
+    epoch: int | None = None
+    seq: int | None = None
+    as_json: bool = False
+    trace: Trace = attrs.field(factory=Trace)
+    illegal: tuple[Path, int, Illegal] | None = None
+    rows: int = 0
+    _terms: list[int] = attrs.field(factory=list)
+    _seen: list[int] = attrs.field(factory=list)
+    _noted: int = 0  # findings that were looked at
+    _link: Finding | None = None
+
+    def run(self) -> None:
+        """Feed the rows that are asked for, and print moves as they end. Raises JournalError."""
+        for row in self.reading:
+            if row["epoch"] not in self._seen[-1:]:
+                self._seen.append(row["epoch"])
+            if self.epoch not in (None, row["epoch"]):
+                continue
+            self._look_at_findings()
+            if self._check_link(row) or (self.seq is not None and row["seq"] > self.seq):
+                break
+            if not self._take(row):
+                break
+        else:
+            self._look_at_findings()
+            self._check_link(None)
+        self._print(self.moves.ended())
+        self._print(self.moves.running())
+
+    def _take(self, row: dict[str, Any]) -> bool:
+        """One row; whether it is legal."""
+        assert self.reading.at is not None
+        if row["epoch"] not in self._terms[-1:]:
+            self._terms.append(row["epoch"])
+            self._print(self.moves.running())
+        found = self.trace.feed(row)
+        if found is not None:
+            self.illegal = (*self.reading.at, found)
+            return False
+        self.rows += 1
+        self.moves.feed(row)
+        if "rows" in row:
+            self._print(self.moves.ended())
+        return True
+
+    # --- what the reader found
+
+    def _look_at_findings(self) -> None:
+        fresh, self._noted = self.reading.findings[self._noted :], len(self.reading.findings)
+        for finding in fresh:
+            if self.epoch not in (None, finding.epoch):
+                continue
+            if finding.kind in _ROWS_ARE_GONE:
+                self.trace.lost()
+            elif finding.kind == "broken link" and self._link is None:
+                self._link = finding
+
+    def _check_link(self, row: dict[str, Any] | None) -> bool:
+        """Whether the chain is broken before `row` (None: before the end), or by it."""
+        link, at = self._link, self.reading.at
+        if link is None or (row is not None and at is not None and at[0] == link.path and at[1] < link.line):
+            return False
+        epoch = -1 if link.epoch is None else link.epoch
+        found = Illegal(epoch, -1, -1, "line", None, None, "chain", "the chain to hold", link.text)
+        if row is not None and at == (link.path, link.line):
+            found = attrs.evolve(found, seq=row["seq"], row=row["row"], event=row["event"])
+        self.illegal = (link.path, link.line, found)
+        return True
+
+    # --- what is said
+
+    def _print(self, moves: Iterable[Move]) -> None:
+        for move in moves:
+            for line in [move.as_json()] if self.as_json else [*move.as_text(), ""]:
+                click.echo(line)
+
+    def conclude(self) -> None:
+        """Findings, the verdict, and the exit code."""
+        for finding in self.reading.findings:
+            if finding.kind != "broken link" and self.epoch in (None, finding.epoch, *self._untold(finding)):
+                say(str(finding))
+        if self.trace.unchecked:
+            counts = ", ".join(f"{event} ({count})" for event, count in sorted(self.trace.unchecked.items()))
+            say(f"no rules for these events, not checked: {counts}")
+        if self.illegal is not None:
+            self._condemn(*self.illegal)
+        if not self.rows:
+            self._refuse()
+        terms = f"{len(self._terms)} term{'' if len(self._terms) == 1 else 's'}"
+        say(f"{self.rows} rows of {terms} are legal")
+
+    def _untold(self, finding: Finding) -> tuple[int | None, ...]:
+        return (self.epoch,) if finding.epoch is None else ()
+
+    def _condemn(self, path: Path, line: int, found: Illegal) -> None:
+        if self.as_json:
+            said = attrs.asdict(found) | {"file": str(path), "line": line, "rule_in_words": RULES[found.rule]}
+            click.echo(json.dumps({"illegal": said}, separators=(",", ":")))
+        say(f"{path}:{line}: illegal: {found}")
+        sys.exit(1)
+
+    def _refuse(self) -> None:
+        if self.epoch is not None and self.epoch not in self._seen:
+            there = ", ".join(map(str, self._seen[:EPOCHS_SAID_MAX])) or "none"
+            fail(f"there is no whole commit of epoch {self.epoch}; epochs are: {there}")
+        fail("there is no whole commit to replay" if self.seq is None else f"there is no commit up to seq {self.seq}")

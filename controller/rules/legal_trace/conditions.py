@@ -1,0 +1,120 @@
+"""What holds of a row itself, and of two rows of a partition that follow each other, event by event. Raises Broken.
+
+Which of them a row is held to stands in the table of `steps`.
+"""
+
+from __future__ import annotations
+
+from controller.model.values import NO_LEADER
+from controller.rules.legal_trace.standing import Standing, broken
+
+
+def nothing(now: Standing) -> None:
+    """Any row will do."""
+
+
+def nothing_between(before: Standing, now: Standing) -> None:
+    """Any change will do that the step allows."""
+
+
+# --- who leads
+
+
+def leads_in_order(now: Standing) -> None:
+    first = next((b for b in now.members if b in now.isr), NO_LEADER)
+    if now.leader not in (NO_LEADER, first):
+        broken("leader", f"{first}, the first of R and T that is in the isr, or -1", now.leader)
+
+
+def elected(before: Standing, now: Standing) -> None:
+    gained = set(now.isr) - set(before.isr)
+    if gained and (now.isr != (now.leader,) or now.leader not in before.replicas):
+        broken("isr", f"some of {list(before.isr)}, or one of R alone by unclean election", now.isr)
+    if now.leader == NO_LEADER and now.isr != before.isr:
+        broken("isr", before.isr, now.isr)
+    if now.leader == NO_LEADER == before.leader:
+        broken("leader", "a leader, or that there is none any more", "none, as before")
+
+
+def first_leader(now: Standing) -> None:
+    if now.leader == NO_LEADER or not set(now.isr) <= set(now.replicas):
+        broken("leader", f"a leader and an isr of R {list(now.replicas)}", f"leader {now.leader}, isr {list(now.isr)}")
+    leads_in_order(now)
+
+
+def first_epoch(before: Standing, now: Standing) -> None:
+    if before.is_fresh and now.leader_epoch != 0:
+        broken("leader epoch", "0, of a new partition", now.leader_epoch)
+
+
+def is_led(now: Standing) -> None:
+    if now.leader == NO_LEADER:
+        broken("leader", "a leader, which keeps the isr", NO_LEADER)
+
+
+def dead_taken_out(before: Standing, now: Standing) -> None:
+    if not set(now.isr) < set(before.isr):
+        broken("isr", f"less than {list(before.isr)}", now.isr)
+
+
+# --- moves
+
+
+def accepted(now: Standing) -> None:
+    if now.target == now.replicas:
+        broken("target", f"another list than R {list(now.replicas)}", now.target)
+    if now.origin != now.replicas:
+        broken("origin", now.replicas, now.origin)
+
+
+def kafka_accepted(now: Standing) -> None:
+    """R is where Kafka's move came from, and what it added that is in sync."""
+    origin = now.origin if now.origin is not None else ()
+    added = now.replicas[len(origin) :]
+    if not origin or now.replicas[: len(origin)] != origin or not set(added) <= set(now.isr):
+        broken("origin", f"the beginning of R {list(now.replicas)}, the rest in the isr", now.origin)
+
+
+def overridden(before: Standing, now: Standing) -> None:
+    if now.target == before.target:
+        broken("target", f"another list than {list(now.target or ())}", now.target)
+
+
+def grown(now: Standing) -> None:
+    missing = [b for b in now.target or () if b in now.isr and b not in now.replicas]
+    if missing:
+        broken("growth", f"R with {missing}, of T and in the isr", now.replicas)
+
+
+def grown_from(before: Standing, now: Standing) -> None:
+    joined = tuple(b for b in now.target or () if b in now.isr and b not in before.replicas)
+    if not joined or now.replicas != before.replicas + joined:
+        expected = "no growth" if not joined else before.replicas + joined
+        broken("growth", expected, now.replicas)
+
+
+def completes(now: Standing) -> None:
+    target = now.target if now.target is not None else ()
+    if not set(target) <= set(now.isr):
+        broken("completion", f"an isr with all of T {list(target)}", now.isr)
+    if now.replicas != target:
+        broken("completion", f"R := T {list(target)}", now.replicas)
+    if now.leader not in target:
+        broken("leader", f"one of T {list(target)}", now.leader)
+
+
+def strays_joined(before: Standing, now: Standing) -> None:
+    if not before.strays or now.replicas != before.replicas + before.strays:
+        broken("replicas", before.replicas + before.strays, now.replicas)
+
+
+def cancelled(before: Standing, now: Standing) -> None:
+    kept = tuple(b for b in before.isr if b in before.replicas)
+    if now.isr not in (before.isr, kept):
+        broken("isr", kept, now.isr)
+
+
+def shrunk(before: Standing, now: Standing) -> None:
+    kept = tuple(b for b in before.isr if b in now.replicas)
+    if now.isr != kept or kept == before.isr:
+        broken("isr", kept if kept != before.isr else f"less than {list(kept)}", now.isr)

@@ -1,0 +1,243 @@
+"""Rows that are not about one partition's values: the Takeover, intents, topics, brokers, the legacy key.
+
+What a row of these does not say is not asked for: a topic may be deleted whose deletion began in a former term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+
+from controller.rules.legal_trace.partitions import partition_row
+from controller.rules.legal_trace.standing import (
+    Row,
+    Standing,
+    broken,
+    brokers,
+    detail,
+    listed,
+    number,
+    read_standing,
+    topic_id_of,
+    word,
+)
+from controller.rules.legal_trace.term import Slot, Term, slot_of
+
+
+def take_over(term: Term, row: Row) -> None:
+    """Everything in flight, as the term finds it. `deleting`: names of topics that are being deleted."""
+    said = detail(row)
+    for move in listed(said, "moves"):
+        _running(term, move)
+    for intent in listed(said, "intents"):
+        if not isinstance(intent, Mapping):
+            broken("shape", "an object for each intent", f"{intent!r:.80}")
+        term.intents[slot_of(intent)] = number(intent, "leader_epoch")
+    term.deleting.update(name for name in listed(said, "deleting") if isinstance(name, str))
+
+
+def _running(term: Term, move: Any) -> None:
+    if not isinstance(move, Mapping):
+        broken("shape", "an object for each move", f"{move!r:.80}")
+    now = read_standing(move)
+    if now.target is None:
+        broken("move", f"a target of {now.topic}-{now.partition}, which moves", "none")
+    if now.leader_epoch < term.past_epoch(now):
+        broken("leader epoch", f"at least {term.past_epoch(now)} of {now.topic}-{now.partition}", now.leader_epoch)
+    term.stand(now)
+
+
+# --- intents
+
+
+def intended(term: Term, row: Row) -> None:
+    slot, epoch = slot_of(row), number(row, "leader_epoch")
+    term.commit.owed.pop(slot, None)
+    now = _standing(term, slot)
+    if slot in term.intents and slot[3] not in term.forgotten:
+        broken("intent", "no second intent for this replica", f"one with leader epoch {term.intents[slot]} is open")
+    term.intents[slot] = epoch
+    if now is None or now.topic in term.deleting or now.status == 1:
+        return
+    if slot[3] in now.members:
+        broken("intent", f"no member of R and T {list(now.members)}", slot[3])
+    if epoch != now.leader_epoch:
+        broken("intent", f"the leader epoch {now.leader_epoch} of its partition", epoch)
+
+
+def closed(term: Term, row: Row) -> None:
+    """Acknowledged, or void."""
+    slot, epoch = slot_of(row), number(row, "leader_epoch")
+    held = term.intents.pop(slot, None)
+    if held != epoch and (held is not None or term.is_whole):
+        got = "none is open" if held is None else f"one with leader epoch {held} is"
+        broken("open intent", f"an open intent of broker {slot[3]} with leader epoch {epoch}", got)
+    if row["event"] == "IntentDropped":
+        _dropped(term, row, slot)
+
+
+def _dropped(term: Term, row: Row, slot: Slot) -> None:
+    now = _standing(term, slot)
+    if row.get("cause") == "superseded":
+        term.commit.owed[slot] = "has a newer one"
+    if row.get("cause") == "member again" and now is not None and slot[3] not in now.members:
+        broken("intent", f"a member of R and T {list(now.members)}, since it is dropped", slot[3])
+
+
+def _standing(term: Term, slot: Slot) -> Standing | None:
+    """The partition of an intent, if it still is the one that the intent is about."""
+    now = term.partitions.get((slot[0], slot[2]))
+    return now if now is not None and (now.topic_id or slot[1]) == slot[1] else None
+
+
+# --- topics
+
+
+def created(term: Term, row: Row) -> None:
+    name, topic_id = word(row, "topic"), topic_id_of(row)
+    if name in term.topics:
+        broken("topic", f"a name that is free, or deleted before it is created again: {name}", "it exists")
+    _add(term, name, topic_id, 0, listed(detail(row), "assignments"), is_fresh=True)
+
+
+def added(term: Term, row: Row) -> None:
+    name, topic_id = word(row, "topic"), term.topic_id(row)
+    said = detail(row)
+    first, count = number(said, "first"), term.counts.get(name)
+    if count is not None and first != count:
+        broken("topic", f"partitions from {count} on", first)
+    _add(term, name, topic_id, first, listed(said, "assignments"), is_fresh=False)
+
+
+def _add(term: Term, name: str, topic_id: str, first: int, assignments: list[Any], *, is_fresh: bool) -> None:
+    for partition, replicas in enumerate(assignments, first):
+        standing = Standing(name, partition, topic_id, brokers(replicas, "replicas"), is_fresh=is_fresh)
+        term.partitions[standing.key] = standing
+    term.topics[name] = topic_id
+    term.counts[name] = first + len(assignments)
+
+
+def deletion_started(term: Term, row: Row) -> None:
+    term.topic_id(row)
+    term.deleting.add(word(row, "topic"))
+
+
+def deleted(term: Term, row: Row) -> None:
+    term.topic_id(row)
+    name = word(row, "topic")
+    held = [standing for standing in term.partitions.values() if standing.topic == name]
+    _forget_topic(term, name)
+    moving = [standing.partition for standing in held if standing.target is not None]
+    if moving:
+        broken("topic", f"no move of {name} when it is deleted", f"partitions {moving[:20]} move")
+
+
+def _forget_topic(term: Term, name: str) -> None:
+    for key in [key for key in term.partitions if key[0] == name]:
+        del term.partitions[key]
+    for known in (term.topics, term.counts):
+        known.pop(name, None)
+    term.deleting.discard(name)
+
+
+def foreign(term: Term, row: Row) -> None:
+    """Somebody else's change: of a partition with its values, of a whole topic, or of a key that is written again."""
+    if "replicas" in row:
+        partition_row(term, row)
+        return
+    topic_id, said = term.topic_id(row), detail(row)
+    if said.get("what") == "topic found":
+        for move in listed(said, "moves"):
+            _running(term, move)
+        term.topics[word(row, "topic")] = topic_id
+        term.counts[word(row, "topic")] = len(listed(said, "assignments"))
+    elif "partition" in row:  # written again, maybe after it was deleted: its epoch as a key begins anew
+        held = term.partitions.get((word(row, "topic"), number(row, "partition")))
+        if held is not None:
+            term.stand(attrs.evolve(held, partition_epoch=None))
+
+
+def key_of_topic(term: Term, row: Row) -> None:
+    """A row that names a topic and says nothing of its partitions; or no topic at all."""
+    if "topic" in row:
+        topic_id = term.topic_id(row)
+        if topic_id:
+            term.topics[word(row, "topic")] = topic_id
+
+
+# --- brokers
+
+
+def registered(term: Term, row: Row) -> None:
+    broker, said = number(row, "broker"), detail(row)
+    epoch = number(said, "broker_epoch") if "broker_epoch" in said else None
+    held = term.brokers.get(broker)
+    term.brokers[broker] = epoch
+    term.left.discard(broker)
+    term.forgotten.discard(broker)
+    if held is not None and epoch is not None and held != epoch:
+        broken("broker", f"BrokerLeft before another epoch than {held}", epoch)
+
+
+def left(term: Term, row: Row) -> None:
+    broker = number(row, "broker")
+    gone = broker in term.left
+    term.brokers.pop(broker, None)
+    term.left.add(broker)
+    if gone:
+        broken("broker", f"broker {broker} registered again before it leaves again", "it left before")
+
+
+def forgotten(term: Term, row: Row) -> None:
+    """Its intents are dropped, before this row or after it."""
+    broker = number(row, "broker")
+    lives = broker in term.brokers
+    term.forgotten.add(broker)
+    if lives:
+        broken("broker", f"that broker {broker} left before it is forgotten", "it is registered")
+
+
+# --- the legacy key
+
+
+def legacy_submitted(term: Term, row: Row) -> None:
+    term.legacy_key = True
+
+
+def legacy_entry_removed(term: Term, row: Row) -> None:
+    if term.legacy_key is False:
+        broken("legacy key", "a legacy key, to remove an entry from", "it was removed")
+
+
+def legacy_key_removed(term: Term, row: Row) -> None:
+    was, term.legacy_key = term.legacy_key, False
+    if was is False:
+        broken("legacy key", "a legacy key, to be removed", "it was removed before")
+
+
+def _nothing(term: Term, row: Row) -> None:
+    """Nothing follows from it."""
+
+
+TABLE: Final[Mapping[str, Callable[[Term, Row], None]]] = {
+    "DeleteIntended": intended,
+    "ReplicaDeleted": closed,
+    "IntentDropped": closed,
+    "TopicCreated": created,
+    "PartitionsAdded": added,
+    "TopicDeletionStarted": deletion_started,
+    "TopicDeleted": deleted,
+    "ForeignChange": foreign,
+    "KeysRewritten": key_of_topic,
+    "BadKey": key_of_topic,
+    "BrokerRegistered": registered,
+    "BrokerLeft": left,
+    "BrokerForgotten": forgotten,
+    "LegacySubmitted": legacy_submitted,
+    "LegacyEntryRemoved": legacy_entry_removed,
+    "LegacyKeyRemoved": legacy_key_removed,
+    "Resigned": _nothing,
+    "Conflict": _nothing,
+}

@@ -1,0 +1,185 @@
+"""How a partition may go from one row to the next: a table from events to steps.
+
+A step says which values may change, by how much the leader epoch rises (`topics-and-leaders.md`, "Who leads"), and what
+must hold besides: of the row alone, and beside the row before it. Some events have several steps (a move is completed
+or cancelled): `step_of` chooses by the cause, or by what the row itself shows. An election is told by its values, not
+by its cause: the leader is the first of R, then T, that is in the isr, for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import attrs
+
+from controller.rules.legal_trace import conditions
+from controller.rules.legal_trace.standing import Standing, broken
+
+_VALUES: Final = ("replicas", "isr", "target", "leader", "status", "origin")
+"""What a row has; each is the name of the rule, too, that is broken where it changes and may not."""
+
+
+@attrs.frozen(eq=False)
+class Step:
+    """`changes`: the values that may differ from the row before. `epochs`: by how much the leader epoch may rise, None:
+    by anything. `alone`: what holds of the row itself; `between`: beside the row before it. `needs_move`: a move runs
+    before it; `has_target`: one runs after it, None: as before. `strays`: the isr may be outside R and T."""
+
+    changes: frozenset[str] = frozenset()
+    epochs: tuple[int, ...] | None = (0,)
+    alone: Callable[[Standing], None] = conditions.nothing
+    between: Callable[[Standing, Standing], None] = conditions.nothing_between
+    needs_move: bool = False
+    has_target: bool | None = None
+    strays: bool = False
+
+
+FIRST_LEADER: Final = Step(
+    frozenset({"isr", "leader"}), None, conditions.first_leader, conditions.first_epoch, has_target=False
+)
+ELECTION: Final = Step(frozenset({"isr", "leader"}), (1,), conditions.leads_in_order, conditions.elected, strays=True)
+ISR_TOLD: Final = Step(frozenset({"isr"}), (0,), conditions.is_led)
+DEAD_TAKEN_OUT: Final = Step(frozenset({"isr"}), (1,), conditions.is_led, conditions.dead_taken_out, strays=True)
+TARGET_SET: Final = Step(frozenset({"target", "origin"}), (1,), conditions.accepted, has_target=True, strays=True)
+KAFKA_MOVE: Final = Step(
+    frozenset({"target", "origin", "replicas"}), (1,), conditions.kafka_accepted, has_target=True, strays=True
+)
+OVERRIDE: Final = Step(
+    frozenset({"target"}), (1,), between=conditions.overridden, needs_move=True, has_target=True, strays=True
+)
+DEADLINE: Final = Step(needs_move=True, has_target=True, strays=True)
+GROWTH: Final = Step(
+    frozenset({"replicas"}),
+    (0,),
+    conditions.grown,
+    conditions.grown_from,
+    needs_move=True,
+    has_target=True,
+    strays=True,
+)
+COMPLETION: Final = Step(
+    frozenset({"replicas", "leader"}), (1,), conditions.completes, needs_move=True, has_target=True, strays=True
+)
+STRAYS_JOINED: Final = Step(frozenset({"replicas"}), (0,), between=conditions.strays_joined)
+COMPLETED: Final = Step(frozenset({"target", "origin"}), (0,), needs_move=True, has_target=False, strays=True)
+CANCELLED: Final = Step(
+    frozenset({"target", "origin", "isr"}),
+    (1,),
+    between=conditions.cancelled,
+    needs_move=True,
+    has_target=False,
+    strays=True,
+)
+SHRINK: Final = Step(frozenset({"isr"}), (0,), between=conditions.shrunk, has_target=False)
+TAKEN_OVER: Final = Step(frozenset({"isr"}), (0,), strays=True)
+TAKEN_WHOLE: Final = Step(frozenset(_VALUES), None, strays=True)
+
+KAFKA_CAUSE: Final = "adding_replicas, removing_replicas"
+WHOLE_CAUSES: Final = frozenset({"found", "readable again"})
+
+
+def step_of(event: str, cause: object, before: Standing | None, now: Standing) -> Step | None:
+    """The step that a row takes; None for an event that is none of a partition's."""
+    chosen = _STEPS.get(event)
+    return chosen(cause, before, now) if chosen is not None else None
+
+
+def _election(cause: object, before: Standing | None, now: Standing) -> Step:
+    first = cause == "created" if before is None else not before.has_state
+    return FIRST_LEADER if first else ELECTION
+
+
+def _isr_change(cause: object, before: Standing | None, now: Standing) -> Step:
+    """A leader's word raises no epoch; whoever else takes somebody out does."""
+    if cause == "follower died":
+        return DEAD_TAKEN_OUT
+    told = cause == "alter_isr" or before is None or now.leader_epoch == before.leader_epoch
+    return ISR_TOLD if told else DEAD_TAKEN_OUT
+
+
+def _replaced(cause: object, before: Standing | None, now: Standing) -> Step:
+    same = cause == "deadline replaced" if before is None else now.target == before.target
+    return DEADLINE if same else OVERRIDE
+
+
+_STEPS: Final[Mapping[str, Callable[[object, Standing | None, Standing], Step]]] = {
+    "LeaderElected": _election,
+    "IsrChanged": _isr_change,
+    "TargetSet": lambda cause, _, __: KAFKA_MOVE if cause == KAFKA_CAUSE else TARGET_SET,
+    "TargetReplaced": _replaced,
+    "ReplicasGrown": lambda _, __, ___: GROWTH,
+    "ReplicasChanged": lambda cause, _, __: STRAYS_JOINED if cause == "isr outside replicas" else COMPLETION,
+    "TargetCleared": lambda cause, _, __: COMPLETED if cause == "completed" else CANCELLED,
+    "IsrShrunk": lambda _, __, ___: SHRINK,
+    "ForeignChange": lambda cause, _, __: (
+        TAKEN_WHOLE if isinstance(cause, str) and cause in WHOLE_CAUSES else TAKEN_OVER
+    ),
+}
+
+PARTITION_EVENTS: Final = frozenset(_STEPS)
+
+
+def check_step(step: Step, before: Standing | None, now: Standing, *, is_known_idle: bool) -> None:
+    """Whether `now` may follow on `before`. None: the partition was not seen yet; `is_known_idle`: it does not move,
+    since what did was listed. Raises Broken."""
+    _check_target(step, before, now, is_known_idle=is_known_idle)
+    step.alone(now)
+    if before is not None:
+        _check_unchanged(step, before, now)
+        step.between(before, now)
+    _check_strays(step, before, now)
+
+
+def _check_target(step: Step, before: Standing | None, now: Standing, *, is_known_idle: bool) -> None:
+    runs = _runs(before, is_known_idle=is_known_idle)
+    if step.needs_move and runs is False:
+        broken("move", "a move that runs", "none")
+    if step in (TARGET_SET, KAFKA_MOVE) and runs:
+        broken("move", "no move that runs", "one")
+    if step.has_target is not None and (now.target is not None) is not step.has_target:
+        broken("target", "a target" if step.has_target else "no target", now.target)
+    if runs is False and step.has_target is None and step is not TAKEN_WHOLE and now.target is not None:
+        broken("target", "no target", now.target)
+
+
+def _runs(before: Standing | None, *, is_known_idle: bool) -> bool | None:
+    """Whether a move runs before the row; None: nobody knows."""
+    if before is not None:
+        return before.target is not None
+    return False if is_known_idle else None
+
+
+def _check_unchanged(step: Step, before: Standing, now: Standing) -> None:
+    for name in _VALUES:
+        was, is_now = getattr(before, name), getattr(now, name)
+        if was != is_now and name not in step.changes and (name != "origin" or now.target is not None):
+            broken(name, f"{name} {_told(was)} as before", _told(is_now))
+    _check_epoch(step, before, now)
+
+
+def _told(value: object) -> object:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _check_epoch(step: Step, before: Standing, now: Standing) -> None:
+    if step.epochs is None:
+        if now.leader_epoch < before.leader_epoch:
+            broken("leader epoch", f"at least {before.leader_epoch}", now.leader_epoch)
+        return
+    if now.leader_epoch - before.leader_epoch not in step.epochs:
+        expected = " or ".join(f"{before.leader_epoch + rise}" for rise in step.epochs)
+        broken("leader epoch", f"{expected} (after {before.leader_epoch})", now.leader_epoch)
+
+
+def _check_strays(step: Step, before: Standing | None, now: Standing) -> None:
+    """Only the completion leaves the isr outside R and T, for two rows; else nobody is let in there. What was found in
+    the store like this is mended later (`isr outside replicas`)."""
+    strays = set(now.strays)
+    if not strays:
+        return
+    allowed = step is TAKEN_WHOLE or (step.strays and (before is None or strays <= {*before.strays}))
+    if step in (COMPLETION, COMPLETED) and before is not None:
+        allowed = strays <= set(before.isr)
+    if not allowed:
+        broken("isr", f"only members of R and T {list(now.members)}", now.isr)

@@ -1,0 +1,86 @@
+"""What the rows of a term have made so far, and what its present commit owes until its last row.
+
+A Takeover lists what is in flight: what it does not list does not move and is not to be deleted (`is_whole`). After
+lines that are lost nothing is known any more but what the rows say from there on.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import attrs
+
+from controller.model.values import NO_EPOCH
+from controller.rules.legal_trace.standing import Row, Standing, broken, number, topic_id_of, word
+
+Key: TypeAlias = tuple[str, int]
+Slot: TypeAlias = tuple[str, str, int, int]
+"""A replica: topic, topic_id, partition, broker."""
+
+
+@attrs.define
+class Commit:
+    """What rows of this commit have begun and must end in it. `completing`: the row that came last. `grows`: partitions
+    whose R must hold what is in T and the isr. `owed`: replicas that are to get an intent, with the reason. `targeted`:
+    partitions with a new T."""
+
+    completing: dict[Key, Literal["ReplicasChanged", "TargetCleared"]] = attrs.field(factory=dict)
+    grows: set[Key] = attrs.field(factory=set)
+    owed: dict[Slot, str] = attrs.field(factory=dict)
+    targeted: set[Key] = attrs.field(factory=set)
+
+
+@attrs.define
+class Term:
+    """One controller epoch. `epochs`: the last leader epoch of each partition of a topic with an id, over all terms.
+    `topics`: ids of the topics that are known to exist; `counts`: how many partitions, where a row said so.
+    `brokers`: epochs of who registered; `left`: who left. `legacy_key` None: not known whether it is there."""
+
+    epoch: int
+    epochs: dict[tuple[str, str, int], int]
+    is_whole: bool
+    partitions: dict[Key, Standing] = attrs.field(factory=dict)
+    intents: dict[Slot, int] = attrs.field(factory=dict)
+    topics: dict[str, str] = attrs.field(factory=dict)
+    counts: dict[str, int] = attrs.field(factory=dict)
+    deleting: set[str] = attrs.field(factory=set)
+    brokers: dict[int, int | None] = attrs.field(factory=dict)
+    left: set[int] = attrs.field(factory=set)
+    forgotten: set[int] = attrs.field(factory=set)
+    legacy_key: bool | None = None
+    commit: Commit = attrs.field(factory=Commit)
+
+    def lost(self) -> None:
+        """Rows are missing: what is known is what comes from here on."""
+        self.is_whole = False
+        for known in (self.partitions, self.intents, self.topics, self.counts, self.brokers):
+            known.clear()
+        for named in (self.deleting, self.left, self.forgotten):
+            named.clear()
+        self.legacy_key = None
+        self.commit = Commit()
+
+    def stand(self, standing: Standing) -> None:
+        """The partition stands like this now."""
+        self.partitions[standing.key] = standing
+        if standing.topic_id:
+            self.topics[standing.topic] = standing.topic_id
+            if standing.leader_epoch != NO_EPOCH:
+                self.epochs[standing.topic, standing.topic_id, standing.partition] = standing.leader_epoch
+
+    def past_epoch(self, standing: Standing) -> int:
+        """The last leader epoch that any row said of the partition; -1 where none did."""
+        return self.epochs.get((standing.topic, standing.topic_id, standing.partition), NO_EPOCH)
+
+    def topic_id(self, row: Row) -> str:
+        """The topic of a row, which has the id that the rows before gave to it. Raises Broken."""
+        name, topic_id = word(row, "topic"), topic_id_of(row)
+        known = self.topics.get(name, "")
+        if known and topic_id and known != topic_id:
+            broken("topic id", known, topic_id)
+        return topic_id or known
+
+
+def slot_of(row: Row) -> Slot:
+    """The replica that a row about an intent names. Raises Broken."""
+    return word(row, "topic"), topic_id_of(row), number(row, "partition"), number(row, "broker")
