@@ -94,14 +94,14 @@ class Term:
     def step(self, items: Sequence[Item]) -> bool:
         """One pass; whether anything was done. Raises Deposed when the term is over."""
         worked = bool(items)
-        was_busy = self.work.is_ready()
+        much_waits = len(self.work) > self.services.settings.commit_decisions_max
         for item in items:
             self._take_in(item)
         if self.is_waiting_for_store:
             if not self._batching.go_on():
                 return worked
             worked = True
-        if was_busy and not self.is_over:
+        if much_waits and not self.is_over:
             self._answer_queries()  # not only after the next batch: who asks while much is decided need not wait for it
         if self.is_over:  # while the commit was in flight
             return worked

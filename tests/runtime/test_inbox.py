@@ -167,6 +167,29 @@ def test_a_small_request_is_answered_while_a_large_one_is_worked_off() -> None:
     assert len(cluster.done(large.all())) == 500
 
 
+def test_who_asks_after_a_request_sees_what_became_of_it() -> None:
+    """In the same pass, where all that waits is decided in one batch."""
+    cluster = cluster_of_three()
+    move = cluster.move([4, 5, 6])
+    listed = cluster.controller.admin.list_partition_reassignments()
+    cluster.controller.poll_once()
+    assert move.done()
+    assert list(listed.result(0)) == [TopicPartition("t", 0)]
+
+
+def test_who_asks_while_much_is_decided_waits_for_no_batch() -> None:
+    """A host may look at the answer in the callbacks of the very next pass; it is of what is committed by then."""
+    cluster = Cluster(settings=Settings(commit_decisions_max=10))
+    cluster.join(1, 2, 3, 4, 5, 6)
+    cluster.create("m", *[(1, 2, 3)] * 50)
+    cluster.controller.admin.alter_partition_reassignments({TopicPartition("m", p): [4, 5, 6] for p in range(50)})
+    cluster.controller.poll_once()
+    listed = cluster.controller.admin.list_partition_reassignments()
+    cluster.controller.poll_once()
+    assert len(listed.result(0)) == 10
+    assert cluster.controller.describe().reassigning_partitions == 20
+
+
 @pytest.mark.checklist(85, 86, 87, 121)
 def test_the_listing_shows_what_runs_as_it_was_when_asked() -> None:
     """By partitions, by topics, or all; idle and unknown ones are absent; no store is read for it."""
