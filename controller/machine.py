@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from controller.model import events as e
 from controller.model.events import Decision, Event
-from controller.rules import brokers, found, isr, leader_election, reassignment, topics
+from controller.rules import brokers, found, isr, leader_election, legacy, reassignment, topics
 from controller.state import ClusterState, apply_all
 
 Rule = Callable[[Any, Any], Decision]
@@ -39,12 +39,17 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.IntentsKeyDue: found.intents_key_due,
     e.StateKeyRead: found.state_key_read,
     e.TopicKeyRead: found.topic_key_read,
+    e.LegacyKeyRead: legacy.legacy_key_read,
+    e.LegacyPlanDue: legacy.legacy_plan_due,
+    e.LegacyEntryDue: legacy.legacy_entry_due,
+    e.LegacyKeyDue: legacy.legacy_key_due,
 }
 
 
 def decide(state: ClusterState, event: Event) -> Decision:
     """What the rules answer to `event`; the state stays as it is."""
-    return RULES[type(event)](state, event)
+    decision = RULES[type(event)](state, event)
+    return legacy.follow(state, event, decision) if state.legacy.is_there else decision
 
 
 def step(state: ClusterState, event: Event) -> Decision:

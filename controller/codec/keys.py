@@ -9,6 +9,7 @@ BROKER_IDS: Final = "/brokers/ids"
 TOPICS: Final = "/brokers/topics"
 CONFIG_TOPICS: Final = "/config/topics"
 REPLICA_DELETIONS: Final = "/admin/replica_deletions"
+REASSIGN_PARTITIONS: Final = "/admin/reassign_partitions"
 ADMITTED: Final = "/kedge/brokers"
 CLUSTER_ID: Final = "/cluster/id"
 _PARTITION: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not partition 1: two keys would mean one partition

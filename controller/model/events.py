@@ -11,6 +11,7 @@ from collections.abc import Mapping
 import attrs
 
 from controller.model.errors import ApiError
+from controller.model.legacy import LegacyKey
 from controller.model.records import KeyVersion, KeyVersions, Record
 from controller.model.values import Broker, DeleteIntent, Partition, Replicas, Topic
 
@@ -265,3 +266,31 @@ class TopicKeyRead(Event):
     problem: str | None
     state_problems: Mapping[int, str]
     id_is_new: bool = False
+
+
+# --- the legacy key
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyKeyRead(Event):
+    """The legacy key was read, since it was written or deleted, by us or by somebody else."""
+
+    found: LegacyKey
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyPlanDue(Event):
+    """A takeover found a legacy key, and every broker that is registered is live: go on with its entries."""
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyEntryDue(Event):
+    """Begin the move that an entry of the legacy key asks for."""
+
+    topic: str
+    partition: int
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyKeyDue(Event):
+    """The legacy key is behind its entries for long enough, or cannot be read and nothing runs any more."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 import attrs
 
+from controller.model.legacy import LegacyEntry, LegacyKey
 from controller.model.values import Broker, DeleteIntent, Partition, Replicas, Topic
 
 
@@ -220,3 +221,52 @@ class BadKey(Record):
     partition: int | None
     problem: str | None
     before: str | None = None
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacySubmitted(Record):
+    """Somebody wrote a plan to the legacy key, and it was read: from now on the controller owns its content. `before`:
+    the key was absent, or could not be read."""
+
+    before: LegacyKey
+    after: LegacyKey
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyEntryRemoved(Record):
+    """An entry of the legacy key is not in force any more: its move ended, a later request took its place, or it was
+    dropped (`reason`). `at_once`: the key is written in this commit; otherwise soon."""
+
+    entry: LegacyEntry
+    cause: str
+    at_once: bool
+    reason: str | None = None
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyKeyRewritten(Record):
+    """The legacy key is written again with the entries that are in force. Not in the journal."""
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyKeyRemoved(Record):
+    """The legacy key goes: with its last entry, or because it cannot be read."""
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyKeyChanged(Record):
+    """Somebody else wrote or deleted the legacy key, which the controller owns: it is written again, or removed again.
+    In the journal: ForeignChange."""
+
+    before: LegacyKey
+    after: LegacyKey
+    detail: str
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyKeyBroken(Record):
+    """The legacy key cannot be read, or (`after` is absent) somebody removed one that could not. In the journal:
+    BadKey."""
+
+    before: LegacyKey
+    after: LegacyKey

@@ -5,8 +5,29 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
+from controller.model.legacy import LegacyEntry, LegacyKey, LegacyName
 from controller.model.records import KeyVersion
 from controller.model.values import Broker, DeleteIntent, Partition, Settings, Topic
+
+
+class LegacyView(Protocol):
+    """The legacy key, and what of it is in force."""
+
+    @property
+    def key(self) -> LegacyKey:
+        """As it was last known to stand in the store: it may still name entries that are not in force any more."""
+
+    @property
+    def entries(self) -> Mapping[LegacyName, LegacyEntry]:
+        """The entries in force: their moves run, or are about to begin."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the key is there, by what was decided so far."""
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the key names entries that are not in force any more."""
 
 
 class ClusterView(Protocol):
@@ -51,6 +72,13 @@ class ClusterView(Protocol):
 
     def moving(self) -> Iterable[Partition]:
         """Every partition that is being reassigned, in the order in which the moves were accepted."""
+
+    @property
+    def legacy(self) -> LegacyView: ...
+
+    @property
+    def is_reassigning(self) -> bool:
+        """Whether a reassignment runs: the legacy key is there, or some partition has a T."""
 
     def partition_epoch(self, partition: Partition) -> int:
         """The generation that the state key has once this batch is committed; -1 where it has no state key."""

@@ -29,6 +29,7 @@ Asking
     rig.create_topic(name, partitions=1, replication_factor=3, replicas=None, configs=None, records=0)
                              -> [TopicPartition], led, with so many records in each
     rig.reassign({tp: [..] or None})             set targets, or cancel; raises the first error
+    controller.rig.legacy.submit_by_key(rig, {tp: [..]})   the same, as a client that knows only the legacy key
     rig.produce(tp, records, record_bytes=None) -> how many the leader took       acks=all, at once
     rig.fill([tp, ..], records)                  each has so many more, on all replicas in sync, without copying time
     rig.write([tp, ..], records_per_s, record_bytes=None) -> Writer, with .stop()  from now on, as time passes

@@ -13,6 +13,7 @@ from typing import Any, Final
 import attrs
 
 from controller.model.values import Settings
+from controller.rig.legacy import is_key_there
 from controller.rig.rig import Rig
 from controller.rig.trouble import TROUBLE
 from controller.rig.workload import WORKLOAD, Deed
@@ -112,6 +113,7 @@ def heal(world: World) -> None:
     rig.timeline.say("rig", "heals everything")
     rig.heal()
     rig.until(lambda: not world.partitions(moving=True), deadline_ms=HEALED_MS_MAX, what="no move is left")
+    rig.until(lambda: not is_key_there(rig), deadline_ms=HEALED_MS_MAX, what="the legacy key is gone")
     rig.until_converged(deadline_ms=HEALED_MS_MAX)
     rig.check_end()
     rig.until(lambda: not world.unanswered(), deadline_ms=HEALED_MS_MAX, what=f"answers to {world.unanswered()}")

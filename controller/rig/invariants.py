@@ -3,8 +3,8 @@
 1. The leader is in the isr, or there is none; the isr is never empty. An isr gains only whom its leader named, a leader
    comes from the isr, but for unclean elections. (Each commit.)
 2. The isr is within R, or R + T while a move runs. (Each commit.)
-3. T is what was asked for, untouched until the end; a move completes only with every member of T in the isr. (Each
-   commit.)
+3. T is what was asked for, untouched until the end; a move completes only with every member of T in the isr. The legacy
+   key gains nothing, and is gone in the end. (Each commit, the end.)
 4. R loses nobody before the targets are in sync, gains only who is; nobody of R or T is told to delete. (Each commit,
    each StopReplica.)
 5. Leader epochs, the controller epoch and the token never go back; one sender per controller epoch; every write of a
@@ -25,6 +25,7 @@ from __future__ import annotations
 from typing import Final
 
 from controller.check import inspect
+from controller.codec import keys, legacy
 from controller.model.host import LeaderAndIsrPartition, PartitionMetadata, StopReplicaRequest
 from controller.model.values import NO_EPOCH, NO_LEADER, Partition, Replicas, TopicPartition
 from controller.rig.committed import Change, CommittedTree
@@ -87,6 +88,7 @@ class Invariants:
                     self._partition(change)
                 self._intents(changes)
                 self._fresh_intents(commit)
+                self._legacy_key(commit)
         return bool(commits)
 
     def _require(self, holds: object, number: int, what: str) -> None:
@@ -217,6 +219,16 @@ class Invariants:
                     self._require(
                         not stays, 4, f"{tp}: {intent.broker} is to delete, and a member: {_words(partition)}"
                     )
+
+    # --- 3: the legacy key
+
+    def _legacy_key(self, commit: Committed) -> None:
+        """A controller takes entries out of the key, and puts none in."""
+        for op in commit.ops:
+            if isinstance(op, Put) and op.key == keys.REASSIGN_PARTITIONS:
+                for entry in legacy.decode(op.value, 0).entries:
+                    asked = self._rig.asked_targets.get(TopicPartition(*entry.name), set())
+                    self._require(entry.target in asked, 3, f"the legacy key says what nobody asked for: {entry}")
 
     # --- 9, 4: callbacks
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from controller.model.values import NO_LEADER, DeleteIntent, TopicPartition
+from controller.rig.legacy import is_key_there
 from controller.rig.parts import Parts
 from controller.rig.replica import Role
 
@@ -59,6 +60,8 @@ def disagreements(rig: Parts) -> list[str]:
         return ["no controller is active"]
     live = {broker.broker_id for broker in rig.brokers.values() if broker.is_up}
     found += [f"to be deleted: {i.topic}-{i.partition} on {i.broker}" for i in _open_intents(rig, live)]
+    if is_key_there(rig):
+        found.append("the legacy key is there")
     for tp, partition in rig.committed.partitions.items():
         if partition.leader == NO_LEADER and live & set(partition.isr):
             found.append(f"{tp} has no leader, but {sorted(live & set(partition.isr))} of its isr live")

@@ -11,7 +11,8 @@ from typing import Final
 
 from controller.admin import ALL
 from controller.model.requests import AlterReassignmentsOptions, ElectionType, NewPartitions, NewTopic
-from controller.model.values import Partition
+from controller.model.values import Partition, TopicPartition
+from controller.rig import legacy
 from controller.rig.world import World
 
 Deed = Callable[[World], str]
@@ -71,6 +72,27 @@ def roll_back(world: World) -> str:
     return world.ask(f"roll back {tp}", lambda admin: admin.rollback_partition_reassignments([tp]).all())
 
 
+def submit_by_key(world: World) -> str:
+    """An outside client writes a plan to the legacy key; seldom where one stands already, or something broken."""
+    if not world.partitions():
+        return create_topic(world)
+    rig = world.rig
+    if legacy.is_key_there(rig) and world.happens(0.8):
+        return "finds the legacy key busy"
+    if world.happens(0.15):
+        value = world.pick((None, b"{", b'{"version":1,"partitions":[]}', b'{"version":1,"partitions":[{"topic":7}]}'))
+        legacy.write_key(rig, value)
+        return f"legacy key: {value!r}"
+    named = [world.pick(world.partitions()).tp for _ in range(world.between(1, 4))]
+    if world.happens(0.2):
+        named.append(TopicPartition(named[0].topic, 99))
+    targets = {tp: world.brokers(world.between(1, 3)) for tp in named}
+    if world.happens(0.1):
+        targets[named[0]] = [1, 1]
+    legacy.submit_by_key(rig, targets)
+    return f"legacy key: {', '.join(f'{tp} to {target}' for tp, target in targets.items())}"
+
+
 def elect_preferred(world: World) -> str:
     """Preferred leaders everywhere."""
     return world.ask("elect preferred", lambda admin: admin.elect_leaders(ElectionType.PREFERRED, ALL))
@@ -124,6 +146,7 @@ WORKLOAD: Final[tuple[tuple[int, Deed], ...]] = (
     (3, cancel),
     (1, cancel_all),
     (1, roll_back),
+    (4, submit_by_key),
     (2, elect_preferred),
     (1, elect_unclean),
     (1, list_moves),

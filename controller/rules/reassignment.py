@@ -163,9 +163,11 @@ def move_deadline(view: ClusterView, event: MoveDeadline) -> Decision:
 
 
 def expand_cancel(view: ClusterView, topic: str | None, now_ms: int, *, force: bool) -> tuple[AlterReassignment, ...]:
-    """A cancel for every move of `topic`, or of all topics."""
-    moving = [p for p in view.moving() if topic is None or p.topic == topic]
-    return tuple(AlterReassignment(now_ms, p.topic, p.partition, None, force=force) for p in moving)
+    """A cancel for every move of `topic`, or of all topics; also for those that the legacy key asks for and that have
+    not begun."""
+    moving = dict.fromkeys((p.topic, p.partition) for p in view.moving())
+    named = [name for name in (moving | dict.fromkeys(view.legacy.entries)) if topic is None or name[0] == topic]
+    return tuple(AlterReassignment(now_ms, *name, None, force=force) for name in named)
 
 
 def describe_move(view: ClusterView, partition: Partition) -> PartitionReassignment | None:

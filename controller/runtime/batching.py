@@ -12,14 +12,22 @@ from typing import Final, cast
 
 from controller.machine import step
 from controller.model.errors import ApiError, InvalidRequest, RequestTimedOut
-from controller.model.events import DeathDone, Decision, Event, ReplicaDied, StateKeyRead, TopicKeyRead
+from controller.model.events import (
+    DeathDone,
+    Decision,
+    Event,
+    LegacyKeyRead,
+    ReplicaDied,
+    StateKeyRead,
+    TopicKeyRead,
+)
 from controller.runtime.committer import Committer, End, Result
 from controller.runtime.inbox import Job, WorkQueue
 from controller.runtime.lookout import Lookout
 from controller.runtime.publisher import Publisher
 from controller.runtime.services import Deposed, Services
 from controller.runtime.writer import Budget, Writer
-from controller.state import ClusterState, Mark, start_batch, undo_to
+from controller.state import LEGACY, ClusterState, Mark, start_batch, undo_to
 from stores.base import Op, StoreError, Version
 
 _log = logging.getLogger(__name__)
@@ -143,7 +151,7 @@ class Batching:
         if isinstance(event, StateKeyRead):
             number = self.state.number(event.topic, event.partition)
             return None if number is None else ("state", number)
-        return None
+        return LEGACY if isinstance(event, LegacyKeyRead) else None
 
     def _touches_held(self, before: int) -> bool:
         return any(mark in self._held for _, _, fresh in self.state.batch.log[before:] for mark in fresh)
@@ -175,7 +183,10 @@ class Batching:
         versions = result.versions
         read_again: list[Event] = []
         if versions is None:
-            versions, read_again = self._read_versions()
+            try:
+                versions, read_again = self._read_versions()
+            except StoreError as error:
+                raise Deposed(f"committed, but what it left cannot be read: {error}") from error
         self._writer.committed(self._marks, self._ops, versions, seq)
         self._decisions_max = self.services.settings.commit_decisions_max
         for mark in self._marks:
@@ -186,10 +197,7 @@ class Batching:
     def _read_versions(self) -> tuple[tuple[Version | None, ...], list[Event]]:
         """The versions that a commit whose reply was lost left. A value that is not what it wrote is somebody else's
         since: it is read as such."""
-        try:
-            entries = self.lookout.read_versions(op.key for op in self._ops)
-        except StoreError as error:
-            raise Deposed(f"committed, but the versions cannot be read: {error}") from error
+        entries = self.lookout.read_versions(op.key for op in self._ops)
         versions: list[Version | None] = []
         events: list[Event] = []
         for mark, op, entry in zip(self._marks, self._ops, entries, strict=True):
@@ -259,6 +267,8 @@ class Batching:
             return [self.lookout.read_state(partition.topic, partition.partition, now_ms)]
         if kind == "topic":
             return [self.lookout.read_topic(cast(str, of), now_ms)]
+        if mark == LEGACY:
+            return [self.lookout.legacy.read(now_ms)]
         key = self._writer.key(mark, self._committer.next_seq)
         entry = self.lookout.read_versions([key])[0]
         self._writer.found[key] = None if entry is None else entry.version

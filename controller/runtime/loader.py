@@ -32,6 +32,7 @@ from controller.rules.brokers import expand_death
 from controller.rules.found import follow_up
 from controller.rules.progress import kafka_moves
 from controller.runtime.clock import Chance
+from controller.runtime.legacy import as_key
 from controller.runtime.names import NO_TOPIC, broker_in, is_topic, number_in
 from controller.state import ClusterState
 from controller.state.rows import Admitted
@@ -78,6 +79,7 @@ class Loader:
             self._load_brokers()
             self._load_topics()
             self._load_intents()
+            self._load_legacy()
         if len(self._state.rows) > _FREEZE_ABOVE:
             gc.freeze()
         # Ids first: a death may complete a move, and the intents of that are known by the topic's id.
@@ -207,6 +209,12 @@ class Loader:
                     self._loaded.findings[entry.key] = str(error)
         brokers = sorted({broker for broker, _ in self._state.intents.keys})
         self._loaded.events += [IntentsDue(self._now_ms, broker) for broker in brokers]
+
+    # --- the legacy key
+
+    def _load_legacy(self) -> None:
+        """All that it names is in force; the lookout says when it is gone on with."""
+        self._state.legacy.load(as_key(self._store.get(keys.REASSIGN_PARTITIONS, timeout_s=self._timeout_s)))
 
     # --- reading
 

@@ -26,6 +26,7 @@ from controller.model.events import (
 from controller.model.records import KeyVersion, KeyVersions
 from controller.model.values import Partition, without_state
 from controller.rules.progress import kafka_moves
+from controller.runtime.legacy import LegacyWatch
 from controller.runtime.loader import Loaded, read_registrations
 from controller.runtime.names import NO_TOPIC, is_topic
 from controller.runtime.services import Services
@@ -51,21 +52,25 @@ class Lookout:
         self._topics_hinted: dict[str, None] = {}
         self._all_topics = False
         self._recheck_ms = services.elapsed_ms() + RECHECK_MS
+        self.legacy = LegacyWatch(services, state)
 
     @property
     def findings(self) -> dict[str, str]:
         """What is wrong with keys that were looked at, by key."""
-        return {**self._registration_findings, **self._topic_findings}
+        return {**self._registration_findings, **self._topic_findings, **self.legacy.findings}
 
     def next_due_ms(self) -> int | None:
         """When something is looked at again without a hint, in `elapsed_ms`."""
-        return self._recheck_ms if self._state.problems else None
+        times = [self._recheck_ms if self._state.problems else None, self.legacy.next_due_ms()]
+        return min((time for time in times if time is not None), default=None)
 
     def hint(self, event: StoreEvent) -> None:
         """Remember what to look at."""
         where = event.key if isinstance(event, Changed) else event.prefix if isinstance(event, Resync) else ""
         if where.startswith(keys.BROKER_IDS):
             self._brokers_hinted = True
+        elif where == keys.REASSIGN_PARTITIONS:
+            self.legacy.hint()
         elif where == keys.TOPICS:
             self._all_topics = True
         elif where.startswith(keys.TOPICS + "/"):
@@ -92,12 +97,14 @@ class Lookout:
                 self._hint_topic(name)
             self._all_topics = False
         events = self._topics(now_ms) if self._topics_hinted else []
+        events += self.legacy.look(now_ms)
         if self._state.problems and elapsed_ms >= self._recheck_ms:
             events += self._recheck(now_ms)
             self._recheck_ms = elapsed_ms + RECHECK_MS
         # Nothing is read below this line: what was hinted at may be forgotten.
         if self.brokers_due:
             events += self._brokers(now_ms)
+        events += self.legacy.due(now_ms, elapsed_ms, all_admitted=self._all_admitted)
         self.brokers_due, self._topics_hinted = False, {}
         return events
 
@@ -114,6 +121,10 @@ class Lookout:
             elif live is not None and registered is not None and live != registered:
                 events.append(BrokerRedescribed(now_ms, registered))
         return events
+
+    def _all_admitted(self) -> bool:
+        live = self._state.brokers
+        return all(b in live and live[b].epoch == found.epoch for b, found in self._registered.items())
 
     # --- topics and partitions
 

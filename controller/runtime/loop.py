@@ -53,6 +53,7 @@ class Loop:
         self.subscription = services.store.subscribe(LEADER_KEY, Depth.SELF)
         self.subscription.add(keys.BROKER_IDS, Depth.VALUES)
         self.subscription.add(keys.TOPICS, Depth.VALUES)
+        self.subscription.add(keys.REASSIGN_PARTITIONS, Depth.SELF)
 
     @property
     def is_active(self) -> bool:

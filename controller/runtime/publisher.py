@@ -13,6 +13,7 @@ from controller.model.values import Partition
 from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.inbox import Job
 from controller.runtime.journal import Decided
+from controller.runtime.legacy import SAID, say
 from controller.runtime.lookout import Lookout
 from controller.runtime.services import Services
 from controller.state import Batch, ClusterState, Mark
@@ -121,6 +122,8 @@ class Publisher:
                     self._timers.move(record.after)
             elif isinstance(record, r.ReplicaDeleted):
                 self._services.progress.forget(record.intent.topic, record.intent.partition, record.intent.broker)
+            elif isinstance(record, SAID):
+                say(record)
             else:
                 self._tell_other(record, touched)
         for number, to_members in touched.items():

@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 
 from controller.model.errors import RequestTimedOut
-from controller.model.events import Event, StateKeyRead, TopicKeyRead
+from controller.model.events import Event, LegacyKeyRead, StateKeyRead, TopicKeyRead
 from controller.runtime.batching import Batching
 from controller.runtime.committer import Committer
 from controller.runtime.dispatcher import Dispatcher
@@ -28,6 +28,7 @@ from stores.base import StoreError
 
 LOOK_AGAIN_MS: Final = 100  # after a read that failed
 ACKNOWLEDGED_MAX: Final = 16  # deletions in one Decision
+_READ: Final = (StateKeyRead, TopicKeyRead, LegacyKeyRead)
 
 
 @attrs.frozen
@@ -153,7 +154,7 @@ class Term:
     def _found(self, events: Sequence[Event]) -> None:
         """What was read is decided before anything else: a commit of ours in between would make it old."""
         for event in events:
-            queue = self.work.first if isinstance(event, StateKeyRead | TopicKeyRead) else self.work.expanded
+            queue = self.work.first if isinstance(event, _READ) else self.work.expanded
             queue.append(Job(event, cause=_cause(event)))
 
     def _answer_queries(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, cast
 
-from controller.codec import keys, partition_state, small
+from controller.codec import keys, legacy, partition_state, small
 from controller.codec import topic as topic_codec
 from controller.model.records import DeleteIntended, PartitionRecord, PartitionsAdded, Record, StateFound, TopicChanged
 from controller.model.values import Partition
@@ -86,6 +86,12 @@ class Writer:
         if kind == "config":
             name = cast(str, of)
             return OP_BYTES_FIXED + 30 + len(name) + len(small.encode_config(self._state.topics[name].configs))
+        if kind == "legacy":
+            return (
+                OP_BYTES_FIXED
+                + 30
+                + legacy.bytes_max(self._state.legacy.entries.values(), self._state.legacy.key.extra)
+            )
         return OP_BYTES_FIXED + 120  # of intents, each record adds its own bytes
 
     def _assignments_bytes_max(self, row: TopicRow) -> int:
@@ -106,6 +112,8 @@ class Writer:
             return keys.topic_config(cast(str, of))
         if kind == "admitted":
             return keys.admitted(cast(int, of))
+        if kind == "legacy":
+            return keys.REASSIGN_PARTITIONS
         if kind == "intents":
             return keys.replica_deletions(cast(int, of), self.intents_seq(seq))
         return keys.replica_deletions(*cast(KeyId, of))
@@ -143,6 +151,8 @@ class Writer:
             return Put(key, small.encode_config(row.configs), self._small(key, row.config_version))
         if kind == "admitted":
             return self._admitted(cast(int, of), key)
+        if kind == "legacy":
+            return self._legacy(key)
         if kind == "intents":
             waiting = state.intents.undurable(cast(int, of))
             return Put(key, small.encode_intents(waiting), self._small(key, 0)) if waiting else None
@@ -157,6 +167,14 @@ class Writer:
             return None  # it came and went within the batch: the next birth writes it
         known = self._state.admitted.get(broker)
         return Put(key, small.encode_admitted(live.epoch), self._small(key, 0 if known is None else known.version))
+
+    def _legacy(self, key: str) -> Op | None:
+        """The entries in force; without any the key goes."""
+        held = self._state.legacy
+        version = held.key.version
+        if held.entries:
+            return Put(key, legacy.encode(held.ordered(), held.key.extra, held.key.format), _expect(version))
+        return Delete(key, Version(version)) if version else None
 
     def _small(self, key: str, version: int) -> Expect:
         if key in self.found:
@@ -192,6 +210,8 @@ class Writer:
         elif kind == "admitted":
             broker = cast(int, of)
             state.admitted[broker] = Admitted(version, state.brokers[broker].epoch)
+        elif kind == "legacy":
+            state.legacy.stands(version)
         elif kind == "intents":
             state.intents.durable(cast(int, of), self.intents_seq(seq), version)
         else:

@@ -13,6 +13,7 @@ from controller.model.records import KeyVersion, KeyVersions
 from controller.model.values import Broker, DeleteIntent, Partition, Replicas, Settings, Topic, TopicPartition
 from controller.state.batch import Batch
 from controller.state.intents import Intents
+from controller.state.legacy import Legacy
 from controller.state.rows import ABSENT, Admitted, BrokerIndex, TopicRow, brokers_of
 
 
@@ -33,6 +34,7 @@ class ClusterState:
         self.moves: dict[int, TopicPartition] = {}
         self.listing: dict[TopicPartition, Partition] = {}  # what moves, ready to be copied for whoever asks
         self.intents = Intents()
+        self.legacy = Legacy()
         self.problems: dict[tuple[str, int | None], str] = {}
         self.batch = Batch()
         self._gone: set[tuple[int, int]] = set()
@@ -102,6 +104,10 @@ class ClusterState:
     def moving(self) -> list[Partition]:
         found = (self.rows[number] for number in self.moves)
         return [p for p in found if p is not None]
+
+    @property
+    def is_reassigning(self) -> bool:
+        return bool(self.moves) or self.legacy.is_there
 
     def partition_epoch(self, partition: Partition) -> int:
         number = self.number(partition.topic, partition.partition)

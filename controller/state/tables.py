@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from controller.model import records as r
 from controller.model.values import Partition, without_state
-from controller.state.batch import Batch, Mark
+from controller.state.batch import LEGACY, Batch, Mark
 from controller.state.cluster import ClusterState
 
 Apply = Callable[[ClusterState, Any], object]
@@ -267,6 +267,49 @@ def _unset_problem(state: ClusterState, record: r.BadKey, token: object) -> None
     state.set_problem(record.topic, record.partition, record.before)
 
 
+# --- the legacy key
+
+
+def _load_legacy(state: ClusterState, record: r.LegacySubmitted | r.LegacyKeyBroken) -> None:
+    state.legacy.load(record.after)
+
+
+def _unload_legacy(state: ClusterState, record: r.LegacySubmitted | r.LegacyKeyBroken, token: object) -> None:
+    state.legacy.unload(record.before)
+
+
+def _remove_entry(state: ClusterState, record: r.LegacyEntryRemoved) -> None:
+    del state.legacy.entries[record.entry.name]
+
+
+def _put_entry_back(state: ClusterState, record: r.LegacyEntryRemoved, token: object) -> None:
+    state.legacy.entries[record.entry.name] = record.entry
+
+
+def _entry_key(state: ClusterState, record: r.LegacyEntryRemoved, token: object) -> list[Mark]:
+    return [LEGACY] if record.at_once else []
+
+
+def _remove_legacy(state: ClusterState, record: r.LegacyKeyRemoved) -> None:
+    state.legacy.is_there = False
+
+
+def _unremove_legacy(state: ClusterState, record: r.LegacyKeyRemoved, token: object) -> None:
+    state.legacy.is_there = True
+
+
+def _change_legacy(state: ClusterState, record: r.LegacyKeyChanged) -> None:
+    state.legacy.key = record.after
+
+
+def _unchange_legacy(state: ClusterState, record: r.LegacyKeyChanged, token: object) -> None:
+    state.legacy.key = record.before
+
+
+def _legacy_key(state: ClusterState, record: r.Record, token: object) -> list[Mark]:
+    return [LEGACY]
+
+
 _PARTITION: Final = (_put, _put_back)
 
 TABLE: Final[dict[type[r.Record], tuple[Apply, Undo, Dirty]]] = {
@@ -295,6 +338,12 @@ TABLE: Final[dict[type[r.Record], tuple[Apply, Undo, Dirty]]] = {
     r.KeyVersionFound: (_set_version, _unset_version, _no_keys),
     r.ForeignChange: (_nothing, _undo_nothing, _foreign_key),
     r.BadKey: (_set_problem, _unset_problem, _no_keys),
+    r.LegacySubmitted: (_load_legacy, _unload_legacy, _no_keys),
+    r.LegacyEntryRemoved: (_remove_entry, _put_entry_back, _entry_key),
+    r.LegacyKeyRewritten: (_nothing, _undo_nothing, _legacy_key),
+    r.LegacyKeyRemoved: (_remove_legacy, _unremove_legacy, _legacy_key),
+    r.LegacyKeyChanged: (_change_legacy, _unchange_legacy, _legacy_key),
+    r.LegacyKeyBroken: (_load_legacy, _unload_legacy, _no_keys),
 }
 
 

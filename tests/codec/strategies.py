@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hypothesis.strategies as st
 
+from controller.model.legacy import LegacyEntry, LegacyKey
 from controller.model.values import BrokerRegistration, DeleteIntent, Endpoint, Move, Partition, Topic
 
 IDS = st.integers(0, 2**31 - 1)
@@ -57,3 +58,9 @@ REGISTRATIONS = st.builds(
     EXTRA,
 )
 INTENTS = st.builds(DeleteIntent, st.just(3), st.text(max_size=20), TOPIC_IDS, IDS, IDS)
+ANY_INTS = st.integers(-(2**63), 2**63 - 1)
+LEGACY_REPLICAS = st.lists(ANY_INTS, max_size=4).map(tuple)
+LEGACY_EXTRA = st.one_of(st.none(), st.dictionaries(st.sampled_from(["x", "y"]), SCALARS, min_size=1))
+LEGACY_ENTRIES = st.builds(LegacyEntry, st.text(max_size=20), ANY_INTS, LEGACY_REPLICAS, LEGACY_EXTRA)
+LEGACY_PLANS = st.lists(LEGACY_ENTRIES, max_size=4).map(tuple)
+LEGACY_KEYS = st.builds(LegacyKey, st.just(7), LEGACY_PLANS, LEGACY_EXTRA, st.integers(1, 9))

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given
 
-from controller.codec import BadValue, broker, partition_state, small, topic
+from controller.codec import BadValue, broker, legacy, partition_state, small, topic
 from controller.codec.text import parse, parse_many
 from tests.codec.strategies import JSON
 
@@ -20,6 +20,7 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "config": small.decode_config,
     "intents": lambda value: small.decode_intents(value, 1),
     "admitted": small.decode_admitted,
+    "legacy": lambda value: legacy.decode(value, 1),
 }
 GOOD: dict[str, dict[str, object]] = {
     "state": {
@@ -38,6 +39,7 @@ GOOD: dict[str, dict[str, object]] = {
     "config": {"version": 1, "config": {"a": "b"}},
     "intents": {"version": 1, "replicas": [{"topic": "t", "topic_id": "i", "partition": 0, "leader_epoch": 0}]},
     "admitted": {"broker_epoch": 5},
+    "legacy": {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]},
 }  # fmt: skip
 DIGITS = b"9" * 100_000
 NO_JSON = [

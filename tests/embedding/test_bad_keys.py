@@ -35,6 +35,7 @@ GOOD: dict[str, Any] = {
     "/config/topics/t": {"version": 1, "config": {"unclean.leader.election.enable": "true"}},
     "/admin/replica_deletions/1/5": {"replicas": [{"topic": "t", "topic_id": "x", "partition": 0, "leader_epoch": 1}]},
     "/kedge/brokers/1": {"broker_epoch": 5},
+    "/admin/reassign_partitions": {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1]}]},
     LEADER_KEY: {"version": 1, "brokerid": 7},
     EPOCH_KEY: 3,
     TOKEN_KEY: {"controller_epoch": 2, "seq": 5, "nonce": "x"},

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.model import records as r
+from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
 from controller.model.values import Broker, BrokerRegistration, DeleteIntent, Move, Partition, Topic
 from controller.runtime.journal import Decided, Journal, MemorySink
 from controller.runtime.journal.lines import NOT_JOURNALLED, TABLE
@@ -31,6 +32,9 @@ MOVING = attrs.evolve(IDLE, move=Move((4, 5), (1, 2, 3), 900, 5000), leader_epoc
 INTENT = DeleteIntent(3, "orders", "id-of-orders", 0, 6)
 TOPIC = Topic("orders", "id-of-orders")
 AT = r.KeyVersion(4, 3)
+LEGACY_KEY = "/admin/reassign_partitions"
+PLAN = LegacyKey(3, (LegacyEntry("orders", 0, (4, 5)),))
+BROKEN = LegacyKey(3, problem="not JSON")
 WHERE = {"topic": "orders", "topic_id": "id-of-orders", "partition": 0}
 IDLE_ROW = {
     **WHERE, "replicas": [1, 2, 3], "isr": [1, 2], "leader": 1, "leader_epoch": 5, "partition_epoch": 0, "status": 0,
@@ -110,6 +114,31 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
         {"event": "ForeignChange", "topic": "gone", **BY, "detail": {"what": "deleted"}},
     ),
     (r.BadKey("orders", 0, "not JSON"), {"event": "BadKey", **WHERE, **BY, "detail": {"problem": "not JSON"}}),
+    (r.LegacySubmitted(NO_KEY, PLAN), {"event": "LegacySubmitted", **BY, "detail": {"key": LEGACY_KEY, "entries": 1}}),
+    (
+        r.LegacyEntryRemoved(PLAN.entries[0], "completed", at_once=False),
+        {"event": "LegacyEntryRemoved", **WHERE, "target": [4, 5], **BY, "cause": "completed"},
+    ),
+    (
+        r.LegacyEntryRemoved(LegacyEntry("gone", -1, (7, 7)), "dropped", at_once=True, reason="no such thing"),
+        {
+            "event": "LegacyEntryRemoved", "topic": "gone", "partition": -1, "target": [7, 7], **BY, "cause": "dropped",
+            "detail": {"reason": "no such thing"},
+        },
+    ),
+    (r.LegacyKeyRemoved(), {"event": "LegacyKeyRemoved", **BY}),
+    (
+        r.LegacyKeyChanged(PLAN, NO_KEY, "deleted"),
+        {"event": "ForeignChange", **BY, "detail": {"key": LEGACY_KEY, "what": "deleted"}},
+    ),
+    (
+        r.LegacyKeyBroken(NO_KEY, BROKEN),
+        {"event": "BadKey", **BY, "detail": {"key": LEGACY_KEY, "problem": "not JSON"}},
+    ),
+    (
+        r.LegacyKeyBroken(BROKEN, NO_KEY),
+        {"event": "BadKey", **BY, "detail": {"key": LEGACY_KEY, "mended": "not JSON"}},
+    ),
     (r.BadKey("orders", 0, None, "not JSON"), {"event": "BadKey", **WHERE, **BY, "detail": {"mended": "not JSON"}}),
 ]  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
 from controller.model.values import DeleteIntent, Move, Partition, Replicas
 from tests.rules.world import World
 
@@ -35,6 +36,17 @@ def name_of(text: str) -> tuple[str, int]:
     """`topic-0`, and `topic--1` as well."""
     cut = text.index("--") if "--" in text else text.rindex("-")
     return text[:cut], int(text[cut + 1 :])
+
+
+def plan(line: Line, version: int) -> LegacyKey:
+    """The legacy key that a line is about: `t-0:4,5`, `absent` or `broken`."""
+    version = int(line.options.get("version", version))
+    if "absent" in line.words:
+        return NO_KEY
+    if "broken" in line.words:
+        return LegacyKey(version, problem="not JSON")
+    named = [word.rsplit(":", 1) for word in line.words]
+    return LegacyKey(version, tuple(LegacyEntry(*name_of(name), ids(target)) for name, target in named))
 
 
 class Planting:
@@ -72,6 +84,10 @@ class Planting:
         topic_id = line.options.get("id", f"id-of-{topic}")
         intent = DeleteIntent(broker, topic, topic_id, number, int(line.options.get("epoch", 2)))
         self.world.state.intents.load(broker, 900 + len(self.world.state.intents), 1, [intent])
+
+    def do_plan(self, line: Line) -> None:
+        """What a takeover finds in the legacy key."""
+        self.world.state.legacy.load(plan(line, 1))
 
     def do_unreadable(self, line: Line) -> None:
         topic, number = name_of(line.words[0]) if "-" in line.words[0] else (line.words[0], None)

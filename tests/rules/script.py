@@ -14,7 +14,7 @@ import attrs
 from controller.model import events as e
 from controller.model.records import KeyVersion, KeyVersions
 from controller.model.values import Broker, BrokerRegistration, Partition, Replicas, Topic
-from tests.rules.planting import Line, Planting, ids, name_of, read_line
+from tests.rules.planting import Line, Planting, ids, name_of, plan, read_line
 from tests.rules.telling import lines
 
 
@@ -195,6 +195,17 @@ class Script(Planting):
         versions = KeyVersions(at, states, 0)
         why = self._why(line)
         return e.TopicKeyRead(self.world.now_ms, name, found, rows, {}, versions, moves, why, broken)
+
+    # --- the legacy key
+
+    def do_legacykey(self, line: Line) -> e.Event:
+        return e.LegacyKeyRead(self.world.now_ms, plan(line, self.world.state.legacy.key.version + 5))
+
+    def do_legacyplan(self, _: Line) -> e.Event:
+        return e.LegacyPlanDue(self.world.now_ms)
+
+    def do_legacydue(self, _: Line) -> e.Event:
+        return e.LegacyKeyDue(self.world.now_ms)
 
 
 def _broker(word: str, options: Mapping[str, str]) -> Broker:

@@ -8,6 +8,7 @@ import attrs
 
 from controller.model import records as r
 from controller.model.errors import ApiError
+from controller.model.legacy import LegacyKey
 from controller.model.requests import ReassignmentAnswer, TopicDescription
 from controller.model.values import DeleteIntent, Partition, Topic
 from controller.state import ClusterState
@@ -58,10 +59,20 @@ def _record(record: r.Record) -> str:
     if isinstance(record, (r.BrokerRegistered, r.BrokerLeft)):
         rack = f" rack {record.broker.rack}" if record.broker.rack else ""
         return f"{name} {record.broker.broker_id} epoch {record.broker.epoch}{rack}"
+    if isinstance(record, r.LegacyEntryRemoved):
+        entry, reason = record.entry, f": {record.reason}" if record.reason else ""
+        return f"{name} {entry.topic}-{entry.partition} {_ids(entry.target)} ({record.cause}{reason})"
+    if isinstance(record, (r.LegacySubmitted, r.LegacyKeyBroken, r.LegacyKeyChanged)):
+        detail = f" ({record.detail})" if isinstance(record, r.LegacyKeyChanged) else ""
+        return f"{name} version {record.after.version} {record.after.problem or _plan(record.after)}{detail}"
     if isinstance(record, r.KeyVersionFound):
         return f"{name} {record.topic} {record.partition} version {record.found.version}"
     values = attrs.asdict(record, recurse=False)
     return " ".join([name, *(_value(value) for field, value in values.items() if field not in _LEFT_OUT)])
+
+
+def _plan(key: LegacyKey) -> str:
+    return " ".join(f"{e.topic}-{e.partition}:{_ids(e.target)}" for e in key.entries) or "nothing"
 
 
 def _value(value: object) -> str:

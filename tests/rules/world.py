@@ -122,6 +122,8 @@ class World:
                 state.admitted[of] = Admitted(self._seq, state.brokers[of].epoch)
             elif kind == "intents" and isinstance(of, int):
                 state.intents.durable(of, self._seq, 1)
+            elif kind == "legacy":
+                state.legacy.stands(state.legacy.key.version + 1 if state.legacy.entries else 0)
             elif kind == "intents done" and isinstance(of, tuple):
                 state.intents.keys.pop((of[0], of[1]))
         return done

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from controller import AlterReassignmentsOptions, HostResponse, NewPartitions, NewTopic, Settings, TopicPartition
-from controller.model.errors import RequestTimedOut, TopicAlreadyExists
+from controller.model.errors import NotController, RequestTimedOut, TopicAlreadyExists
 from stores import MemoryStore
 from stores.base import Commit, Op, Put
-from stores.faults import DropEvent, LoseReply, Rule
+from stores.faults import DropEvent, FailBefore, LoseReply, Rule
 from tests.runtime.world import Cluster, Counting, cluster_of_three
 
 STATE = "/brokers/topics/t/partitions/0/state"
@@ -186,6 +186,20 @@ def test_a_reply_lost_with_a_foreign_write_behind_it_is_applied_and_the_write_ad
     entry = cluster.other.get(STATE, timeout_s=1)
     assert entry is not None
     assert cluster.done(cluster.isr([1, 2, 4])).partition_epoch == entry.generation + 1
+
+
+def test_a_foreign_write_behind_a_lost_reply_that_cannot_be_read_ends_the_term_and_nothing_else() -> None:
+    """The commit is applied; whoever leads next finds both it and the foreign write."""
+    cluster = cluster_of_three()
+    cluster.store.play([Rule(LoseReply(), key=STATE, nth=1), Rule(FailBefore(), "get", key=STATE)])
+    future = cluster.move([4, 5, 6])
+    cluster.controller.poll_once()
+    cluster.put(STATE, {**cluster.state(), "isr": [1, 2]})
+    assert isinstance(cluster.error(future), NotController)
+    cluster.store.play([])
+    cluster.wait(1_000)
+    assert cluster.controller.is_active
+    assert (cluster.partition().target_replicas, cluster.partition().isr) == ((4, 5, 6), (1, 2))
 
 
 @pytest.mark.parametrize("key", [STATE, TOPIC])

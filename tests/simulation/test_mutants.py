@@ -8,10 +8,13 @@ from typing import Any
 import attrs
 import pytest
 
+from controller.codec import legacy as codec
 from controller.model import records as r
+from controller.model.values import TopicPartition
 from controller.rig import InvariantBroken, NotInTime, Rig
 from controller.rig.explore import run_seed
-from controller.rules import isr, leader_election, progress, reassignment
+from controller.rig.legacy import submit_by_key
+from controller.rules import isr, leader_election, legacy, progress, reassignment
 from controller.runtime import requests
 from controller.runtime.batching import Batching
 from controller.runtime.dispatcher import Dispatcher
@@ -160,6 +163,22 @@ def forgets_what_failed(patch: Patch) -> None:
     patch.setattr(Dispatcher, "_not_delivered", lambda *_: None)
 
 
+def keeps_the_legacy_key(patch: Patch) -> None:
+    """Entries stay when their moves have ended."""
+    patch.setattr(legacy, "follow", lambda _, __, decision: decision)
+
+
+def invents_moves(patch: Patch) -> None:
+    """The key is written again with another target."""
+    patch.setattr(codec, "dump_ids", lambda ids: "[" + ",".join(str(b) for b in reversed(ids)) + "]")
+
+
+def _by_key(rig: Rig) -> None:
+    submit_by_key(rig, {ORDERS: AFTER, TopicPartition("nowhere", 0): (1,)})
+    rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+    rig.until_converged(deadline_ms=20_000)
+
+
 def _zombie(rig: Rig) -> None:
     zombie = leading(rig)
     rig.pause_controller(zombie.node_id)
@@ -241,6 +260,8 @@ MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Rig], None], str], ...] 
     (shrinks_t, _move_half_way, "invariant [34]"),
     (sends_half, _move_half_way, "invariant 9"),
     (forgets_what_failed, _unreachable, "not within"),
+    (keeps_the_legacy_key, _by_key, "not within"),
+    (invents_moves, _by_key, "invariant 3"),
     (believes_every_isr, _some_seed, "invariant"),
 )
 

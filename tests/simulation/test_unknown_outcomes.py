@@ -7,11 +7,20 @@ from collections.abc import Callable
 
 import pytest
 
+from controller.model.values import TopicPartition
 from controller.rig import Node, Rig
+from controller.rig.legacy import submit_by_key
 from stores.faults import DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, at_commit
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, asked, leading, orders, settle
 
 Scenario = Callable[[Rig], None]
+CLICKS = TopicPartition("clicks", 0)
+
+
+def _rig() -> Rig:
+    rig = orders(records=50)
+    rig.create_topic("clicks", replicas=[[1, 2]])
+    return rig
 
 
 def _ask(rig: Rig, target: tuple[int, ...] | None) -> None:
@@ -69,6 +78,58 @@ def broker_returns_with_an_open_intent(rig: Rig) -> None:
     rig.restart_broker(3)
 
 
+def legacy_submit(rig: Rig) -> None:
+    """A plan of two, one of which is done at once: the key is written once more, and goes with the other."""
+    submit_by_key(rig, {ORDERS: AFTER, CLICKS: (4, 5), TopicPartition("nowhere", 0): (1,)})
+    rig.run(200)
+
+
+def legacy_removal(rig: Rig) -> None:
+    """One entry is done and stays in the key for a while, the other is not."""
+    rig.pause_broker(5)
+    submit_by_key(rig, {ORDERS: (3, 1, 2), CLICKS: (4, 5)})
+    rig.run(1_500)
+    rig.resume_broker(5)
+
+
+def legacy_done_and_asked_anew(rig: Rig) -> None:
+    """An entry is done and still in the key when a request moves its partition back."""
+    rig.pause_broker(5)
+    submit_by_key(rig, {ORDERS: (3, 1, 2), CLICKS: (4, 5)})
+    rig.until(lambda: rig.partition(ORDERS).replicas == (3, 1, 2), what="the entry is done")
+    _ask(rig, BEFORE)
+    rig.resume_broker(5)
+
+
+def legacy_overridden(rig: Rig) -> None:
+    """A request comes while the move of an entry runs."""
+    rig.pause_broker(6)
+    submit_by_key(rig, {ORDERS: AFTER, CLICKS: (4, 5)})
+    rig.until(lambda: rig.partition(ORDERS).target_replicas == AFTER, what="the move runs")
+    _ask(rig, (1, 2, 5))
+    rig.resume_broker(6)
+
+
+def legacy_cancelled(rig: Rig) -> None:
+    """A request cancels the move of an entry."""
+    rig.pause_broker(6)
+    submit_by_key(rig, {ORDERS: AFTER, CLICKS: (4, 5)})
+    rig.until(lambda: rig.partition(ORDERS).target_replicas == AFTER, what="the move runs")
+    _cancel(rig)
+    rig.resume_broker(6)
+
+
+def _cancel(rig: Rig) -> None:
+    """Ask until nothing moves any more."""
+    while rig.partition(ORDERS).move is not None:
+        future = asked(leading(rig), None)
+        for _ in range(500):
+            if future.done() or rig.partition(ORDERS).move is None:
+                break
+            rig.step()
+
+
+CANCELLED = frozenset({(*BEFORE, 4, 5), (*BEFORE, 5, 4), (*BEFORE, 4), (*BEFORE, 5), BEFORE})
 SCENARIOS: tuple[tuple[Scenario, frozenset[tuple[int, ...]]], ...] = (
     (move, frozenset({AFTER})),
     (override, frozenset({(1, 2, 5)})),
@@ -77,6 +138,11 @@ SCENARIOS: tuple[tuple[Scenario, frozenset[tuple[int, ...]]], ...] = (
     (grow, frozenset({(1, 2, 3, 4)})),
     (reorder, frozenset({(3, 1, 2)})),
     (broker_returns_with_an_open_intent, frozenset({(1, 2)})),
+    (legacy_submit, frozenset({AFTER})),
+    (legacy_removal, frozenset({(3, 1, 2)})),
+    (legacy_done_and_asked_anew, frozenset({BEFORE})),
+    (legacy_overridden, frozenset({(1, 2, 5)})),
+    (legacy_cancelled, CANCELLED),
 )
 
 
@@ -88,7 +154,7 @@ def _commits(rig: Rig) -> int:
 
 def _count(scenario: Scenario) -> tuple[int, int]:
     """The numbers of its first and its last commit."""
-    rig = orders(records=50)
+    rig = _rig()
     first = _commits(rig) + 1
     scenario(rig)
     settle(rig)
@@ -99,6 +165,7 @@ def _check(rig: Rig, ends: frozenset[tuple[int, ...]]) -> None:
     rig.heal()
     settle(rig)
     assert rig.partition(ORDERS).replicas in ends
+    assert rig.partition(CLICKS).replicas in {(1, 2), (4, 5)}
 
 
 LOSSES: dict[str, tuple[Fault, ...]] = {
@@ -116,7 +183,7 @@ LOSSES: dict[str, tuple[Fault, ...]] = {
 def test_no_lost_commit_changes_where_it_ends(scenario: Scenario, ends: frozenset[tuple[int, ...]], loss: str) -> None:
     first, last = _count(scenario)
     for number in range(first, last + 1):
-        rig = orders(records=50)
+        rig = _rig()
         rig.plan_store_faults(leading(rig).node_id, at_commit(number - first + 1, *LOSSES[loss]))
         scenario(rig)
         _check(rig, ends)
@@ -132,7 +199,7 @@ CRASHES = ("before it is sent", "applied, reply lost", "acknowledged, nothing se
 def test_no_crash_changes_where_it_ends(scenario: Scenario, ends: frozenset[tuple[int, ...]], crash: str) -> None:
     first, last = _count(scenario)
     for number in range(first, last + 1):
-        rig = orders(records=50)
+        rig = _rig()
         node = leading(rig)
         _crash_at(rig, node, number - first + 1, crash)
         scenario(rig)

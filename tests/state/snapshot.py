@@ -26,6 +26,7 @@ def snapshot(state: ClusterState) -> dict[str, object]:
         "problems": dict(state.problems),
         "disks": state.gone_copy(),
         "intents": _intents(state),
+        "legacy": (state.legacy.key, dict(state.legacy.entries), state.legacy.is_there),
         "marks": list(state.batch.marks),
         "late": list(state.batch.late_topics),
         "records": state.batch.records(),

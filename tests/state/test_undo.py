@@ -9,6 +9,7 @@ from hypothesis import given
 from controller.machine import step
 from controller.model import events as e
 from controller.model import records as r
+from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
 from controller.model.values import Broker, BrokerRegistration, Partition, Replicas
 from controller.state import ClusterState, apply, start_batch, undo_to
 from tests.rules.world import World
@@ -16,6 +17,13 @@ from tests.state.snapshot import members_by_hand, snapshot
 
 LISTS = st.lists(st.integers(1, 5), min_size=1, max_size=3, unique=True).map(tuple)
 NAMES = st.tuples(st.sampled_from(["a", "b", "made"]), st.integers(0, 2))
+
+ENTRIES = st.builds(lambda name, target: LegacyEntry(name[0], name[1], target), NAMES, LISTS)
+PLANS = st.one_of(
+    st.just(NO_KEY),
+    st.builds(LegacyKey, st.integers(1, 3), st.lists(ENTRIES, max_size=4).map(tuple)),
+    st.builds(lambda version: LegacyKey(version, problem="broken"), st.integers(1, 3)),
+)
 
 
 @st.composite
@@ -43,6 +51,10 @@ def events(draw: st.DrawFn) -> e.Event:
         e.StateKeyRead(1000, *name, Partition(*name, (1, 2), draw(LISTS), 1, 3), None, r.KeyVersion(9, 9)),
         e.CreateTopic(1000, "made", 2, 1, None, {}, False, "id-of-made", 0, 0),
         e.CreatePartitions(1000, name[0], draw(st.integers(1, 4)), None),
+        e.LegacyKeyRead(1000, draw(PLANS)),
+        e.LegacyPlanDue(1000),
+        e.LegacyEntryDue(1000, *name),
+        e.LegacyKeyDue(1000),
     ]
     return draw(st.sampled_from(kinds))
 

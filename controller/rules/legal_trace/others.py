@@ -147,6 +147,9 @@ def foreign(term: Term, row: Row) -> None:
     if "replicas" in row:
         partition_row(term, row)
         return
+    if "topic" not in row:
+        _legacy_again(term)
+        return
     topic_id, said = term.topic_id(row), detail(row)
     if said.get("what") == "topic found":
         for move in listed(said, "moves"):
@@ -165,6 +168,8 @@ def key_of_topic(term: Term, row: Row) -> None:
         topic_id = term.topic_id(row)
         if topic_id:
             term.topics[word(row, "topic")] = topic_id
+    else:
+        _legacy_again(term)
 
 
 # --- brokers
@@ -200,6 +205,11 @@ def forgotten(term: Term, row: Row) -> None:
 
 
 # --- the legacy key
+
+
+def _legacy_again(term: Term) -> None:
+    """Somebody else wrote the key, or it cannot be read: it may be there, whatever was removed before."""
+    term.legacy_key = None
 
 
 def legacy_submitted(term: Term, row: Row) -> None:

@@ -16,9 +16,10 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from controller.codec.keys import REASSIGN_PARTITIONS
 from controller.model import records as r
 from controller.model.values import Partition
-from controller.runtime.journal.pieces import dump, lists, moves, replica, topic, values, why
+from controller.runtime.journal.pieces import dump, ids, lists, moves, replica, topic, values, why
 
 
 @attrs.frozen(weakref_slot=False)
@@ -152,6 +153,38 @@ def _dropped(event: str, record: r.IntentDropped, decided: Decided, commit: Comm
     return f'"event":"{event}",{replica(record.intent)}{why(record.cause, decided.request)}'
 
 
+# --- the legacy key
+
+
+def _submitted(event: str, record: r.LegacySubmitted, decided: Decided, commit: Commit) -> str:
+    return _legacy_row(event, decided, f'"entries":{len(record.after.entries)}')
+
+
+def _legacy_row(event: str, decided: Decided, detail: str) -> str:
+    return f'"event":"{event}"{why(decided.cause, decided.request)},"detail":{{"key":"{REASSIGN_PARTITIONS}",{detail}}}'
+
+
+def _entry_removed(event: str, record: r.LegacyEntryRemoved, decided: Decided, commit: Commit) -> str:
+    entry = record.entry
+    named = f'{topic(entry.topic, commit.topic_id(entry.topic))},"partition":{entry.partition}'
+    reason = "" if record.reason is None else f',"detail":{dump({"reason": record.reason})}'
+    return f'"event":"{event}",{named},"target":{ids(entry.target)}{why(record.cause, decided.request)}{reason}'
+
+
+def _key_removed(event: str, record: r.LegacyKeyRemoved, decided: Decided, commit: Commit) -> str:
+    return f'"event":"{event}"{why(decided.cause, decided.request)}'
+
+
+def _legacy_changed(event: str, record: r.LegacyKeyChanged, decided: Decided, commit: Commit) -> str:
+    return _legacy_row(event, decided, f'"what":{dump(record.detail)}')
+
+
+def _legacy_broken(event: str, record: r.LegacyKeyBroken, decided: Decided, commit: Commit) -> str:
+    problem = record.after.problem
+    said = f'"mended":{dump(record.before.problem)}' if problem is None else f'"problem":{dump(problem)}'
+    return _legacy_row(event, decided, said)
+
+
 TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
     r.LeaderElected: ("LeaderElected", _partition),
     r.IsrChanged: ("IsrChanged", _partition),
@@ -174,12 +207,19 @@ TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
     r.IntentDropped: ("IntentDropped", _dropped),
     r.ForeignChange: ("ForeignChange", _foreign),
     r.BadKey: ("BadKey", _bad),
+    r.LegacySubmitted: ("LegacySubmitted", _submitted),
+    r.LegacyEntryRemoved: ("LegacyEntryRemoved", _entry_removed),
+    r.LegacyKeyRemoved: ("LegacyKeyRemoved", _key_removed),
+    r.LegacyKeyChanged: ("ForeignChange", _legacy_changed),
+    r.LegacyKeyBroken: ("BadKey", _legacy_broken),
 }
 
 EVENTS: Final = frozenset({name for name, _ in TABLE.values()} | {"Takeover", "Resigned", "Conflict", "Gap"})
 """Every event that a line can have: those of records, and those without one (`unrecorded`)."""
 
-NOT_JOURNALLED: Final = frozenset({r.DeathWorkedOff, r.DiskGone, r.IntentsKeyEmptied, r.KeyVersionFound})
+NOT_JOURNALLED: Final = frozenset(
+    {r.DeathWorkedOff, r.DiskGone, r.IntentsKeyEmptied, r.KeyVersionFound, r.LegacyKeyRewritten}
+)
 """Bookkeeping of the loop. DiskGone is a broker's word and kept in memory only: what follows from it has its rows."""
 
 

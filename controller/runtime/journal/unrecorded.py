@@ -16,7 +16,8 @@ def takeover(state: ClusterState) -> str:
         f'"controller_id":{state.controller_id},"brokers":{len(state.brokers)},"topics":{len(state.topics)},'
         f'"partitions":{len(state.rows)},"unreadable_keys":{len(state.problems)}'
     )
-    return f'"event":"Takeover","detail":{{{counts},"moves":{in_flight},"intents":[{intents}]}}'
+    plan = f',"legacy_entries":{len(state.legacy.entries)}' if state.legacy.is_there else ""
+    return f'"event":"Takeover","detail":{{{counts},"moves":{in_flight},"intents":[{intents}]{plan}}}'
 
 
 def topic_id(state: ClusterState, name: str) -> str | None:

@@ -1,0 +1,77 @@
+"""The legacy key: `{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}`.
+
+What an entry asks for is judged by the rules, entry by entry: here only types are. A value of other types cannot be
+taken for a plan at all, since nobody knows what was meant. Fields that nobody here knows are kept, of the plan and of
+every entry, and the `version` with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from controller.codec.text import bad, dump, dump_extra, dump_ids, fields, number, parse, text, unknown_fields
+from controller.model.legacy import LegacyEntry, LegacyKey
+from controller.model.values import Extra, Replicas
+
+BYTES_MAX: Final = 950_000  # of any key (`znodes.md`): some 14,000 entries
+_KNOWN: Final = frozenset({"version", "partitions"})
+_ENTRY_KNOWN: Final = frozenset({"topic", "partition", "replicas"})
+_ESCAPED: Final = 6  # bytes of a character of two or more, written as \uXXXX
+_ID_BYTES_MAX: Final = 21
+
+
+def decode(value: bytes, version: int) -> LegacyKey:
+    """The key that holds `value` and stands at `version`. BadValue where it is no plan, or too large to be written
+    again."""
+    if len(value) > BYTES_MAX:
+        bad("the value", f"at most {BYTES_MAX} bytes", len(value))
+    found = fields(parse(value), "plan")
+    format_ = number(found.get("version", 1), "version", 1, 1000)
+    raw = found.get("partitions")
+    if type(raw) is not list:
+        bad("partitions", "a list", raw)
+    entries = tuple(_entry(fields(one, "partitions")) for one in raw)
+    key = LegacyKey(version, entries, unknown_fields(found, _KNOWN), format_)
+    may_grow = len(value) * _ESCAPED > BYTES_MAX and (not value.isascii() or _has_extra(key))
+    if may_grow and (size := len(encode(entries, key.extra, format_))) > BYTES_MAX:
+        bad("the value", f"at most {BYTES_MAX} bytes when it is written again", size)
+    return key
+
+
+def _has_extra(key: LegacyKey) -> bool:
+    return key.extra is not None or any(entry.extra is not None for entry in key.entries)
+
+
+def _entry(found: dict[str, object]) -> LegacyEntry:
+    topic, partition = text(found.get("topic"), "topic"), _integer(found.get("partition"), "partition")
+    replicas = _integers(found.get("replicas"))
+    extra = unknown_fields(found, _ENTRY_KNOWN) if len(found) > len(_ENTRY_KNOWN) else None
+    return LegacyEntry(topic, partition, replicas, extra)
+
+
+def _integer(raw: object, where: str) -> int:
+    return number(raw, where, -(2**63), 2**63 - 1)
+
+
+def _integers(raw: object) -> Replicas:
+    if type(raw) is not list:
+        bad("replicas", "a list of broker ids", raw)
+    return tuple(_integer(broker, "replicas") for broker in raw)
+
+
+def encode(entries: Iterable[LegacyEntry], extra: Extra | None = None, format_: int = 1) -> bytes:
+    """The value of the key."""
+    partitions = ",".join(
+        f'{{"topic":{dump(e.topic)},"partition":{e.partition},"replicas":{dump_ids(e.target)}{dump_extra(e.extra)}}}'
+        for e in entries
+    )
+    return f'{{"version":{format_},"partitions":[{partitions}]{dump_extra(extra)}}}'.encode()
+
+
+def bytes_max(entries: Iterable[LegacyEntry], extra: Extra | None = None) -> int:
+    """An upper bound of what `encode` gives for entries of a key that was read, or some of them."""
+    size = 60 + len(dump_extra(extra))
+    for e in entries:
+        size += 64 + len(e.topic) * _ESCAPED * 2 + _ID_BYTES_MAX * len(e.target) + len(dump_extra(e.extra))
+    return min(size, BYTES_MAX)

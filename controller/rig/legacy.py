@@ -1,0 +1,37 @@
+"""An outside client of the rig's cluster that knows nothing but the legacy key `/admin/reassign_partitions`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from controller.codec import keys, legacy
+from controller.model.legacy import LegacyEntry
+from controller.model.values import TopicPartition
+from controller.rig.parts import Parts
+from stores.base import ABSENT, Delete, Put
+from stores.memory import MemoryStore
+
+
+def submit_by_key(rig: Parts, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
+    """The key holds a plan for `targets`, whatever stood there."""
+    for tp, target in targets.items():
+        rig.asked_targets.setdefault(tp, set()).add(tuple(target))
+    entries = [LegacyEntry(tp.topic, tp.partition, tuple(target)) for tp, target in targets.items()]
+    write_key(rig, legacy.encode(entries))
+
+
+def write_key(rig: Parts, value: bytes | None) -> None:
+    """The key holds `value`, whatever stood there; None: it is gone."""
+    other = MemoryStore(rig.server)
+    entry = other.get(keys.REASSIGN_PARTITIONS, timeout_s=1)
+    if value is not None:
+        op = Put(keys.REASSIGN_PARTITIONS, value, ABSENT if entry is None else entry.version)
+        other.commit([op], timeout_s=1)
+    elif entry is not None:
+        other.commit([Delete(keys.REASSIGN_PARTITIONS, entry.version)], timeout_s=1)
+    other.close()
+
+
+def is_key_there(rig: Parts) -> bool:
+    """Whether the key is in the store."""
+    return keys.REASSIGN_PARTITIONS in rig.server.table.rows

@@ -1,0 +1,194 @@
+"""The legacy key `/admin/reassign_partitions` (KIP-455): one more way to ask for moves, decided by the same rules as
+the API.
+
+* Somebody writes a plan when the key is absent. From the moment in which it was read the controller owns its content:
+  what anybody writes later is reported and overwritten. A key that cannot be read is owned by nobody, and goes once
+  nothing else runs.
+* A plan is one Decision (what it names wrongly is dropped in it), each of its entries another one.
+* An entry leaves the key when its move ends, however it ends. Only one whose move was completed may stay for a while:
+  whoever takes over finds R as it asks for, and does nothing. Every other one leaves in the commit that ends it, and so
+  does one, also a completed one, whose partition a later request is about: a takeover would obey it once more.
+* A request that came later wins. So an entry that a takeover finds in the key was either not begun, or is the target of
+  the move that runs, or is done, or was written while nobody led: it wins over T, and needs no other memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import attrs
+
+from controller.model.errors import ApiError, NoReassignmentInProgress
+from controller.model.events import (
+    AlterReassignment,
+    Decision,
+    Event,
+    LegacyEntryDue,
+    LegacyKeyDue,
+    LegacyKeyRead,
+    LegacyPlanDue,
+)
+from controller.model.legacy import LegacyEntry, LegacyKey, LegacyName
+from controller.model.records import (
+    LegacyEntryRemoved,
+    LegacyKeyBroken,
+    LegacyKeyChanged,
+    LegacyKeyRemoved,
+    LegacyKeyRewritten,
+    LegacySubmitted,
+    PartitionRecord,
+    Record,
+)
+from controller.model.requests import ReassignmentAnswer
+from controller.model.view import ClusterView
+from controller.rules.reassignment import alter_reassignment
+
+COMPLETED: Final = "completed"
+DROPPED: Final = "dropped"
+LATER: Final = "a later request"
+
+
+def legacy_key_read(view: ClusterView, event: LegacyKeyRead) -> Decision:
+    """A new plan is taken over; a key that we own and somebody else wrote is written again."""
+    legacy, found = view.legacy, event.found
+    is_owned = legacy.is_there and legacy.key.problem is None
+    is_leaving = not legacy.is_there and legacy.key.version != 0
+    if found == legacy.key and (found.version or not is_owned):
+        return Decision()
+    if is_owned or is_leaving:
+        return Decision((LegacyKeyChanged(legacy.key, found, _what(found, is_owned=is_owned)),))
+    if found.problem is not None or not found.version:
+        return Decision((LegacyKeyBroken(legacy.key, found),))
+    plan = {entry.name: entry for entry in found.entries}
+    dropped, due = _admit(view, event.now_ms, plan.values(), found)
+    gone = (LegacyKeyRemoved(),) if len(dropped) == len(plan) else ()
+    return Decision((LegacySubmitted(legacy.key, found), *dropped, *gone), expand=due)
+
+
+def _what(found: LegacyKey, *, is_owned: bool) -> str:
+    happened = found.problem or ("written by somebody else" if found.version else "deleted by somebody else")
+    return f"{happened}; {'the moves go on, written again' if is_owned else 'removed'}"
+
+
+def legacy_plan_due(view: ClusterView, event: LegacyPlanDue) -> Decision:
+    """The entries that a takeover found are gone on with."""
+    legacy = view.legacy
+    if not legacy.is_there:
+        return Decision()
+    entries = sorted(legacy.entries.values(), key=lambda entry: entry.name)
+    dropped, due = _admit(view, event.now_ms, entries, legacy.key)
+    gone = (LegacyKeyRemoved(),) if len(dropped) == len(legacy.entries) else ()
+    return Decision((*dropped, *gone), expand=due)
+
+
+def _admit(
+    view: ClusterView, now_ms: int, entries: Iterable[LegacyEntry], key: LegacyKey
+) -> tuple[tuple[Record, ...], tuple[Event, ...]]:
+    """Which entries are dropped, and what follows for the rest."""
+    dropped: list[Record] = []
+    due: list[Event] = []
+    unclear = _named_for_two_targets(key)
+    for entry in entries:
+        reason = "named with two targets" if entry.name in unclear else _refusal(view, now_ms, entry)
+        if reason is None:
+            due.append(LegacyEntryDue(now_ms, entry.topic, entry.partition))
+        else:
+            dropped.append(LegacyEntryRemoved(entry, DROPPED, at_once=True, reason=reason))
+    return tuple(dropped), tuple(due)
+
+
+def _named_for_two_targets(key: LegacyKey) -> set[LegacyName]:
+    if len(key.names) == len(key.entries):
+        return set()
+    targets = {entry.name: entry.target for entry in key.entries}
+    return {entry.name for entry in key.entries if entry.target != targets[entry.name]}
+
+
+def _refusal(view: ClusterView, now_ms: int, entry: LegacyEntry) -> str | None:
+    """What a request for the same would be refused for; None if it would not be."""
+    reply = alter_reassignment(view, _request(now_ms, entry)).reply
+    return reply.message if isinstance(reply, ApiError) else None
+
+
+def _request(now_ms: int, entry: LegacyEntry) -> AlterReassignment:
+    return AlterReassignment(now_ms, entry.topic, entry.partition, entry.target)
+
+
+def legacy_entry_due(view: ClusterView, event: LegacyEntryDue) -> Decision:
+    """The move of an entry begins, or replaces the one that runs; the same target goes on."""
+    entry = view.legacy.entries.get((event.topic, event.partition))
+    if entry is None:
+        return Decision()  # a later request took its place
+    decision = alter_reassignment(view, _request(event.now_ms, entry))
+    reply = decision.reply
+    if isinstance(reply, ApiError):
+        return _without(view, (LegacyEntryRemoved(entry, DROPPED, at_once=True, reason=reply.message),))
+    assert isinstance(reply, ReassignmentAnswer)
+    if decision.records or reply.target_replicas is not None:
+        return Decision(decision.records)
+    return _without(view, (LegacyEntryRemoved(entry, COMPLETED, at_once=False),))
+
+
+def _without(view: ClusterView, records: tuple[Record, ...]) -> Decision:
+    """Entries are removed, and with the last one the key."""
+    removed = sum(isinstance(record, LegacyEntryRemoved) for record in records)
+    gone = removed > 0 and removed == len(view.legacy.entries)
+    return Decision((*records, LegacyKeyRemoved()) if gone else records)
+
+
+def legacy_key_due(view: ClusterView, event: LegacyKeyDue) -> Decision:
+    """A key that is behind is written again; one that cannot be read goes if nothing runs."""
+    legacy = view.legacy
+    if legacy.is_behind:
+        return Decision((LegacyKeyRewritten(),))
+    if legacy.is_there and legacy.key.problem is not None and not any(True for _ in view.moving()):
+        return Decision((LegacyKeyRemoved(),))
+    return Decision()
+
+
+def follow(view: ClusterView, event: Event, decision: Decision) -> Decision:
+    """What `decision` means for the legacy key: who moves no more, or was asked for anew, leaves it."""
+    if not decision.records and type(event) is not AlterReassignment:
+        return decision
+    if isinstance(decision.reply, NoReassignmentInProgress):
+        decision = _cancel_unbegun(view, event, decision)
+    records: list[Record] = []
+    for name, (cause, at_once) in _ended(event, decision).items():
+        entry = view.legacy.entries.get(name)
+        if entry is not None and cause:
+            records.append(LegacyEntryRemoved(entry, cause, at_once=at_once))
+        elif entry is None and at_once and name in view.legacy.key.names:
+            records.append(LegacyKeyRewritten())
+    if not records:
+        return decision
+    followed = _without(view, tuple(records)).records
+    return attrs.evolve(decision, records=(*decision.records, *followed))
+
+
+def _cancel_unbegun(view: ClusterView, event: Event, decision: Decision) -> Decision:
+    """To cancel a move that an entry in force asks for, and that has not begun, is no error."""
+    assert isinstance(event, AlterReassignment)
+    partition = view.partition(event.topic, event.partition)
+    if partition is None or (event.topic, event.partition) not in view.legacy.entries:
+        return decision
+    return Decision(reply=ReassignmentAnswer(partition.replicas, None, partition.replicas))
+
+
+def _ended(event: Event, decision: Decision) -> Mapping[LegacyName, tuple[str, bool]]:
+    """By partition: why its entry ends (empty: it does not, if it is in force), and whether the key must not name the
+    partition after this commit."""
+    found: dict[LegacyName, tuple[str, bool]] = {}
+    for record in decision.records:
+        if isinstance(record, PartitionRecord) and record.after.move is not record.before.move:
+            name, set_again = (record.after.topic, record.after.partition), record.after.move is not None
+            if set_again:
+                found[name] = ("", type(event) is not LegacyEntryDue)
+            else:
+                cause, at_once = record.cause or "ended", found.get(name, ("", False))[1]
+                found[name] = (cause, at_once or cause != COMPLETED)
+    if type(event) is AlterReassignment and not isinstance(decision.reply, ApiError):
+        name = (event.topic, event.partition)
+        ended = found.get(name, ("", True))[0]
+        found[name] = (LATER if ended in {"", COMPLETED} else ended, True)
+    return found

@@ -1,0 +1,46 @@
+"""The legacy key: what stands in the store, and which of its entries are in force.
+
+An entry is in force from the moment in which its plan was read until its move ends, or it is dropped, or a later
+request takes its place. The key in the store may name more, for a while: it is behind then.
+"""
+
+from __future__ import annotations
+
+from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey, LegacyName
+
+
+class Legacy:
+    """`key`: as it stands in the store. `entries`: those in force. `is_there`: whether the key is there by what was
+    decided so far: a commit of this batch may remove it, or write it again."""
+
+    __slots__ = ("entries", "is_there", "key")
+
+    def __init__(self) -> None:
+        self.key: LegacyKey = NO_KEY
+        self.entries: dict[LegacyName, LegacyEntry] = {}
+        self.is_there = False
+
+    def load(self, key: LegacyKey) -> None:
+        """The key stands so, and all that it names is in force. Of two entries for one partition the later one."""
+        self.key = key
+        self.entries = {entry.name: entry for entry in key.entries}
+        self.is_there = key.version != 0
+
+    def unload(self, before: LegacyKey) -> None:
+        """Undo `load`, before which nothing was in force."""
+        self.load(before)
+        assert not self.entries, "a plan is read only where there is none"
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the key names entries that are not in force any more."""
+        return self.is_there and self.key.problem is None and len(self.key.names) != len(self.entries)
+
+    def stands(self, version: int) -> None:
+        """A commit wrote the key, which stands at `version` now, or removed it (0)."""
+        key = self.key
+        self.key = LegacyKey(version, tuple(self.ordered()), key.extra, key.format) if version else NO_KEY
+
+    def ordered(self) -> list[LegacyEntry]:
+        """The entries in force by topic and partition: the order of the dict depends on what was undone."""
+        return sorted(self.entries.values(), key=lambda entry: entry.name)

@@ -1,0 +1,143 @@
+"""The legacy key that a takeover finds: begun, not begun, done, or written while nobody led."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller import Settings
+from tests.runtime.plans import KEY, Told, plan
+
+
+def _nobody_leads(told: Told) -> None:
+    for controller in told.cluster.controllers:
+        controller.close()
+    told.cluster.controllers.clear()
+
+
+@pytest.mark.checklist(119, 120)
+def test_a_key_that_was_written_while_nobody_led_wins_over_t_and_what_it_does_not_name_goes_on() -> None:
+    """The seed's edge case."""
+    told = Told()
+    told.cluster.done(told.cluster.move([4, 5], "t", 0))
+    told.cluster.done(told.cluster.move([4, 5], "t", 1))
+    _nobody_leads(told)
+    told.submit({("t", 0): [5, 6]}, run=False)
+    told.cluster.another(2)
+    told.cluster.run()
+    assert (told.target(0), told.target(1)) == ([5, 6], [4, 5])
+    told.finish(0, 1, 2, 3, 5, 6)
+    assert told.named() is None
+    told.finish(1, 1, 2, 3, 4, 5)
+    assert told.cluster.controller.describe().reassigning_partitions == 0
+
+
+def test_a_takeover_restarts_nothing_that_runs_and_moves_nothing_that_is_done() -> None:
+    """T is committed and the entry still there; the entry ended and the key was not written again."""
+    told = Told()
+    told.submit({("t", 0): [4, 5, 6], ("t", 1): [1, 2, 4]})
+    told.finish(1, 1, 2, 3, 4)
+    assert len(told.named() or ()) == 2
+    before = [told.cluster.state("t", p) for p in (0, 1)]
+    told.fail_over()
+    assert [told.cluster.state("t", p) for p in (0, 1)] == before
+    told.cluster.wait(1_100)
+    assert told.named() == {("t", 0): [4, 5, 6]}
+
+
+def test_a_cluster_that_starts_as_a_whole_finds_none_of_its_brokers_dead() -> None:
+    """Every broker registered while nobody led: the entries wait until all of them are live."""
+    told = Told()
+    _nobody_leads(told)
+    told.cluster.leave(1, 2, 3, 4, 5, 6, run=False)
+    told.submit({("t", 0): [4, 5, 6]}, run=False)
+    told.cluster.join(1, 2, 3, 4, 5, 6)
+    told.cluster.another(2)
+    told.cluster.run()
+    assert told.target(0) == [4, 5, 6]
+    assert told.named() == {("t", 0): [4, 5, 6]}
+
+
+def test_a_target_that_died_while_nobody_led_is_dropped_or_waited_for() -> None:
+    """To be added by an entry that had not begun: dropped. In the T that runs: the move waits for it."""
+    told = Told()
+    told.submit({("t", 0): [4, 6]})
+    _nobody_leads(told)
+    told.cluster.leave(6, run=False)
+    told.cluster.put(KEY, plan({("t", 0): [4, 6], ("t", 1): [5, 6]}))
+    told.cluster.another(2)
+    told.cluster.run()
+    assert told.named() == {("t", 0): [4, 6]}
+    assert (told.target(0), told.target(1)) == ([4, 6], None)
+
+
+def test_a_request_that_is_decided_before_the_entries_that_a_takeover_found_is_later() -> None:
+    """The key was there before it."""
+    told = Told(partitions=10, settings=Settings(commit_decisions_max=1))
+    _nobody_leads(told)
+    told.submit({("t", p): [4, 5] for p in range(10)}, run=False)
+    controller = told.cluster.another(2)
+    while not controller.is_active:
+        controller.poll_once()
+    future = told.cluster.move([6], "t", 9)
+    assert told.cluster.done(future).target_replicas == (6,)
+    assert (told.target(8), told.target(9)) == ([4, 5], [6])
+    assert ("t", 9) not in (told.named() or {})
+
+
+@pytest.mark.parametrize("value", [b"{oops", plan({}), plan({("t", 9): [1]})])
+def test_a_key_that_a_takeover_finds_and_that_asks_for_nothing_is_removed(value: object) -> None:
+    """Broken, empty, or wrong as a whole."""
+    told = Told()
+    _nobody_leads(told)
+    told.cluster.put(KEY, value)
+    told.cluster.another(2)
+    told.cluster.run()
+    assert (KEY in told.cluster.findings()) == (value == b"{oops")
+    told.cluster.wait(1_100)
+    assert told.named() is None
+
+
+def test_the_journal_says_with_how_many_entries_a_term_begins() -> None:
+    """Beside the moves that run."""
+    told = Told()
+    told.submit({("t", 0): [4, 5], ("t", 1): [4, 5]})
+    told.fail_over()
+    assert [row["detail"].get("legacy_entries") for row in told.rows("Takeover")] == [None, 2]
+    assert [row["detail"]["entries"] for row in told.rows("LegacySubmitted")] == [2]
+
+
+@pytest.mark.parametrize("commits", range(1, 12))
+def test_a_crash_in_the_middle_of_a_plan_loses_none_of_it(commits: int) -> None:
+    """One Decision per commit; whoever comes next goes on from the key."""
+    told = Told(partitions=8, settings=Settings(commit_decisions_max=1))
+    told.submit({("t", p): [4, 5] if p % 2 else [2, 1, 3] for p in range(8)}, run=False)
+    for _ in range(commits):
+        told.cluster.controller.poll_once()
+    told.cluster.controllers.clear()
+    told.cluster.server.expire(told.cluster.store.session.session_id)
+    told.cluster.another(2)
+    told.cluster.run()
+    assert [told.target(p) for p in range(8)] == [None, [4, 5]] * 4
+    assert {told.cluster.partition("t", p).replicas for p in range(0, 8, 2)} == {(2, 1, 3)}
+    told.cluster.wait(1_100)
+    assert set(told.named() or ()) == {("t", p) for p in range(1, 8, 2)}
+
+
+@pytest.mark.slow
+def test_a_plan_as_large_as_a_key_can_hold_is_obeyed_in_many_commits_and_survives_a_crash() -> None:
+    """14,000 entries: as many events, none of which is split, and a controller that dies between them."""
+    count = 14_000
+    told = Told(partitions=1)
+    told.cluster.create("m", *[(1, 2, 3)] * count)
+    value = plan({("m", p): [1, 2, 4] for p in range(count)})
+    told.cluster.put(KEY, value)
+    for _ in range(20):
+        told.cluster.controller.poll_once()
+    begun = sum(b"targetReplicas" in v for v in told.cluster.keys("/brokers/topics/m").values())
+    assert 0 < begun < count
+    told.cluster.controllers.clear()
+    told.cluster.server.expire(told.cluster.store.session.session_id)
+    told.cluster.another(2)
+    told.cluster.run()
+    assert told.cluster.controller.describe().reassigning_partitions == count
+    assert len(told.named() or ()) == count
