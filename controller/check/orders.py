@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 
 from controller.check.findings import Finding, find
 from controller.check.tree import IntentKey, Tree
-from controller.codec import orders
-from controller.codec.text import dump_ids
-from controller.model.values import DeleteIntent, Replicas, TopicPartition
+from controller.codec import keys, orders
+from controller.codec.text import EACH_ONCE, SOME_BROKERS, dump_ids
+from controller.model.values import DeleteIntent, Partition, Replicas, TopicPartition
 
 _NAMED_MAX = 5
 
@@ -20,7 +20,7 @@ _NAMED_MAX = 5
 def empty_keys(tree: Tree) -> Iterator[Finding]:
     """The last entry of a list of work takes its key with it."""
     lists: list[tuple[str, object]] = [(one.key, one.intents) for one in tree.intents]
-    lists += [(orders.REASSIGN, tree.moves), (orders.PREFERRED_ELECTION, tree.elections)]
+    lists += [(keys.REASSIGN_PARTITIONS, tree.moves), (orders.PREFERRED_ELECTION, tree.elections)]
     lists += [(f"{orders.DELETE_PARTITIONS}/{name}", order) for name, order in tree.reductions.items()]
     lists += [*tree.throttled_topics.items(), *tree.throttled_brokers.items()]
     for key, entries in lists:
@@ -86,18 +86,32 @@ def intent_seq(tree: Tree) -> Iterator[Finding]:
 
 def legacy_moves(tree: Tree) -> Iterator[Finding]:
     for entry in tree.moves or ():
-        state = tree.state(entry.tp.topic, entry.tp.partition)
-        if not tree.has_partition(entry.tp):
-            yield _unknown_partition(orders.REASSIGN, entry.tp)
+        tp = TopicPartition(entry.topic, entry.partition)
+        state = tree.state(entry.topic, entry.partition)
+        if bad := _bad_target(tp, entry.target):
+            yield bad
+        elif not tree.has_partition(tp):
+            yield _unknown_partition(keys.REASSIGN_PARTITIONS, tp)
         elif state is not None and state.is_listed:
-            yield from _pending_move(entry, state.partition.target_replicas, state.partition.replicas)
+            yield from _pending_move(tp, entry.target, state.partition)
 
 
-def _pending_move(entry: orders.OrderedMove, target: Replicas | None, replicas: Replicas) -> Iterator[Finding]:
-    if target is None or set(target) != set(entry.replicas):
-        got = f"targetReplicas {'none' if target is None else dump_ids(target)}, replicas {dump_ids(replicas)}"
-        what = f"{entry.tp} does not move there (yet, or any more)"
-        yield find("order-pending", orders.REASSIGN, what, f"targetReplicas {dump_ids(entry.replicas)}", got)
+def _bad_target(tp: TopicPartition, target: Replicas) -> Finding | None:
+    """What nobody can obey: whoever is controller drops such an entry, and goes on with the others."""
+    if not target:
+        return find("empty-list", keys.REASSIGN_PARTITIONS, f"replicas of {tp}", SOME_BROKERS, dump_ids(target))
+    if len(set(target)) != len(target):
+        return find("duplicate-broker", keys.REASSIGN_PARTITIONS, f"replicas of {tp}", EACH_ONCE, dump_ids(target))
+    return None
+
+
+def _pending_move(tp: TopicPartition, asked: Replicas, partition: Partition) -> Iterator[Finding]:
+    target = partition.target_replicas
+    if target is None or set(target) != set(asked):
+        is_now = "none" if target is None else dump_ids(target)
+        got = f"targetReplicas {is_now}, replicas {dump_ids(partition.replicas)}"
+        what = f"{tp} does not move there (yet, or any more)"
+        yield find("order-pending", keys.REASSIGN_PARTITIONS, what, f"targetReplicas {dump_ids(asked)}", got)
 
 
 def elections(tree: Tree) -> Iterator[Finding]:

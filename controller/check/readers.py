@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from controller.check.tree import IntentKey, Tree
-from controller.codec import broker, keys, orders, small, topic
+from controller.codec import broker, keys, legacy, orders, small, topic
 from controller.codec.names import broker_in, is_topic, number_in
 from controller.codec.text import BadValue, parse
 from stores.base import Entry, parent
@@ -73,7 +73,7 @@ def _intents(tree: Tree, name: str, entry: Entry) -> None:
 
 def _legacy(tree: Tree, _: str, entry: Entry) -> None:
     tree.has_legacy_key = True
-    tree.moves = orders.decode_moves(entry.value)
+    tree.moves = legacy.decode(entry.value, entry.version).entries
 
 
 def _elections(tree: Tree, _: str, entry: Entry) -> None:
@@ -172,7 +172,7 @@ EXACT: Final[Mapping[str, tuple[Reader, int]]] = {
     EPOCH_KEY: (_epoch, 0),
     TOKEN_KEY: (_token, 0),
     orders.FORMAT_KEY: (_format, 1),
-    orders.REASSIGN: (_legacy, 1),
+    keys.REASSIGN_PARTITIONS: (_legacy, 1),
     orders.PREFERRED_ELECTION: (_elections, 1),
     "/cluster/id": (_cluster_id, 0),  # its version is a text
     "/brokers/seqid": (_unread, 0),

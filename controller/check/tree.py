@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from controller.codec.orders import OrderedMove, Retirement
+from controller.codec.orders import Retirement
 from controller.codec.topic import TopicKey
+from controller.model.legacy import LegacyEntry
 from controller.model.values import DeleteIntent, Partition, Replicas, TopicPartition
 from stores.base import Entry
 from stores.recipes import Token
@@ -55,7 +56,7 @@ class Tree:
     registered: dict[int, Entry] = attrs.field(factory=dict)
     admitted: dict[int, int | None] = attrs.field(factory=dict)  # None: it cannot be read
     intents: list[IntentKey] = attrs.field(factory=list)
-    moves: tuple[OrderedMove, ...] | None = None  # of the legacy key
+    moves: tuple[LegacyEntry, ...] | None = None  # of the legacy key
     has_legacy_key: bool = False
     elections: tuple[TopicPartition, ...] | None = None
     deleting: set[str] = attrs.field(factory=set)
@@ -95,7 +96,7 @@ class Tree:
     def has_partition(self, tp: TopicPartition) -> bool:
         """Whether the topic lists it, or may do so: a topic key that cannot be read."""
         found = self.topics.get(tp.topic)
-        return tp.topic in self.unreadable_topics if found is None else tp.partition < len(found.assignments)
+        return tp.topic in self.unreadable_topics if found is None else 0 <= tp.partition < len(found.assignments)
 
     def has_topic(self, name: str) -> bool:
         """Whether there is a topic key, readable or not."""

@@ -11,10 +11,9 @@ from typing import Final
 import attrs
 
 from controller.codec.names import broker_in, is_topic
-from controller.codec.text import INT32_MAX, TIME_MS_MAX, bad, broker_ids, fields, number, parse, text
+from controller.codec.text import INT32_MAX, TIME_MS_MAX, bad, fields, number, parse, text
 from controller.model.values import Replicas, TopicPartition
 
-REASSIGN: Final = "/admin/reassign_partitions"
 DELETE_TOPICS: Final = "/admin/delete_topics"
 DELETE_PARTITIONS: Final = "/admin/delete_topic_partitions"
 PREFERRED_ELECTION: Final = "/admin/preferred_replica_election"
@@ -25,27 +24,11 @@ CONTROLLER_VERSION: Final = 1  # what `min_controller` in it is compared with
 
 
 @attrs.frozen(weakref_slot=False)
-class OrderedMove:
-    """An entry of the legacy key: `tp` is to be on `replicas`."""
-
-    tp: TopicPartition
-    replicas: Replicas
-
-
-@attrs.frozen(weakref_slot=False)
 class Retirement:
     """What a reduction wants of one partition: since when, and whether at once."""
 
     timestamp_ms: int
     immediate: bool
-
-
-def decode_moves(value: bytes) -> tuple[OrderedMove, ...]:
-    """`{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}` (KIP-455's legacy key)."""
-    return tuple(
-        OrderedMove(_partition(found, where), broker_ids(found.get("replicas"), f"{where}.replicas"))
-        for where, found in _entries(value)
-    )
 
 
 def decode_partitions(value: bytes) -> tuple[TopicPartition, ...]:

@@ -77,6 +77,7 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({T: topic({"0": [1, 1], "1": [1, 2]})}, [("error", "duplicate-broker", T)]),
     ({MOVING: state(1, [1, 2], targetReplicas=[3, 3])}, [("error", "duplicate-broker", MOVING)]),
     ({LEGACY: order(("t", 0), replicas=[1, 1])}, [("error", "duplicate-broker", LEGACY)]),
+    ({LEGACY: order(("t", 0), replicas=[])}, [("error", "empty-list", LEGACY)]),
     ({T: topic({"0": [1, 2], "2": [1, 2]})}, [("error", "partition-hole", T)]),
     ({"/brokers/topics/a<b": topic({"0": [1]})}, [("error", "bad-name", "/brokers/topics/a<b")]),
     ({f"{T}/partitions/01/state": state(1, [1])}, [("error", "bad-name", f"{T}/partitions/01/state")]),
