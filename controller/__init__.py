@@ -52,7 +52,7 @@ if TYPE_CHECKING:
         ReassignmentAnswer,
         TopicDescription,
     )
-    from controller.model.values import BrokerRegistration, Endpoint, Settings, TopicPartition
+    from controller.model.values import NEW_BROKER_ID, BrokerRegistration, Endpoint, Settings, TopicPartition
     from controller.runtime.journal import CallableSink, FolderSink, Journal, MemorySink
     from controller.runtime.progress import LogReport
     from controller.runtime.replies import WouldDeadlock
@@ -92,6 +92,7 @@ _HOMES: Final = {
     "LeaderNotAvailable": "controller.model.errors",
     "LogReport": "controller.runtime.progress",
     "MemorySink": "controller.runtime.journal",
+    "NEW_BROKER_ID": "controller.model.values",
     "NewPartitionReassignment": "controller.model.requests",
     "NewPartitions": "controller.model.requests",
     "NewTopic": "controller.model.requests",
@@ -118,6 +119,7 @@ _HOMES: Final = {
 
 __all__ = [
     "ALL",
+    "NEW_BROKER_ID",
     "AcceptedIsr",
     "Admin",
     "AlterReassignmentsOptions",

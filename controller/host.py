@@ -17,7 +17,7 @@ import attrs
 
 from controller.admin import Admin, AlterPolicy, Authorizer, CreatePolicy, as_timeout
 from controller.model.errors import ControllerError
-from controller.model.events import AlterIsr
+from controller.model.events import AlterIsr, ShutdownAsked
 from controller.model.host import Host
 from controller.model.requests import AcceptedIsr, as_replicas
 from controller.model.values import BrokerRegistration, Settings, TopicPartition
@@ -28,6 +28,7 @@ from controller.runtime.executors import Executor, InlineExecutor, ThreadExecuto
 from controller.runtime.inbox import Inbox
 from controller.runtime.journal import Journal
 from controller.runtime.loop import Loop
+from controller.runtime.notices import Notices
 from controller.runtime.progress import LogReport, Progress
 from controller.runtime.registrar import Registrar
 from controller.runtime.replies import Outstanding
@@ -71,6 +72,9 @@ class Controller:
     one at a time per broker, outside the loop thread (in `poll_once` mode on the caller's thread).
     `seed` makes nonces, topic ids and placements repeatable; `clock` and `executor` are for simulations.
     `authorizer`, `alter_policy` and `create_policy` are asked in the caller's thread.
+
+    `host` may have two more methods, looked up once, here: `config_changed(entity_type, name, configs)` and
+    `controller_changed(controller_id, epoch)`. They are notices: told when it happens, never repeated.
     """
 
     def __init__(
@@ -99,6 +103,7 @@ class Controller:
             raise TypeError(f"journal must be a Journal (over a sink), not {journal!r:.200}")
         self.settings = settings or Settings()
         self._executor = executor
+        late = _Late(self)
         self._services = Services(
             controller_id=node_id,
             store=store,
@@ -106,14 +111,21 @@ class Controller:
             settings=self.settings,
             clock=clock or SystemClock(),
             chance=Chance(seed),
-            executor=_Late(self),
+            executor=late,
             inbox=Inbox(self.settings.inbox_max),
             outstanding=Outstanding(),
             journal=journal or Journal(),
             progress=Progress(),
+            notices=Notices(host, late),
         )
         timeout_s = self._services.read_timeout_s
-        self._registrar = Registrar(store, self._services.clock, self.settings.registration_version, timeout_s)
+        self._registrar = Registrar(
+            store,
+            self._services.clock,
+            self.settings.registration_version,
+            timeout_s,
+            self.settings.reserved_broker_max_id,
+        )
         self._loop = Loop(self._services, self._registrar)
         self._submitter = Submitter(self._loop)
         self._authorizer, self._alter_policy, self._create_policy = authorizer, alter_policy, create_policy
@@ -246,7 +258,11 @@ class Controller:
 
     def register_broker(self, registration: BrokerRegistration) -> int:
         """The broker is registered, in a store session of its own; its epoch. Also on a stand-by. A broker whose
-        session is lost is registered again by itself, under a new epoch.
+        session is lost is registered again by itself, under a new epoch and the same id.
+
+        `broker_id` -1 (NEW_BROKER_ID) asks for a new broker with a generated id, above
+        `Settings.reserved_broker_max_id`: `broker_epochs` tells which. An id that is to outlive the process is asked
+        for with `generate_broker_id`, kept beside the broker's logs, and registered as any other.
 
         Raises DuplicateBrokerRegistration for an id that is alive elsewhere, StoreError where the store cannot be
         reached.
@@ -256,6 +272,18 @@ class Controller:
         self._may_run()
         return self._registrar.register(registration)
 
+    def generate_broker_id(self) -> int:
+        """A broker id that nobody was given before, above `Settings.reserved_broker_max_id` (`/brokers/seqid`). Also on
+        a stand-by. Ids rise, and some may be left out. Raises StoreError where the store cannot be reached or no id is
+        left."""
+        self._may_run()
+        return self._registrar.generate_id()
+
+    @property
+    def broker_epochs(self) -> Mapping[int, int]:
+        """Every broker that this host registered and did not unregister: id -> the epoch that it was given last."""
+        return self._registrar.epochs
+
     def unregister_broker(self, broker_id: int, epoch: int) -> None:
         """The registration that has this epoch is gone. StaleBrokerEpoch for any other."""
         self._registrar.unregister(broker_id, epoch)
@@ -263,6 +291,24 @@ class Controller:
     def broker_epoch(self, broker_id: int) -> int | None:
         """The epoch under which this host registered a broker last, None where it did not."""
         return self._registrar.epoch_of(broker_id)
+
+    def controlled_shutdown(
+        self, broker_id: int, broker_epoch: int, *, timeout_ms: int = 60_000
+    ) -> Future[tuple[TopicPartition, ...]]:
+        """The broker leads and is in sync only where nobody else is; the answer is the partitions that it leads still
+        (empty: it may go). From now on it gets nothing new: no leader, no replica, no place in an isr, until it
+        registers again. Asked again it is looked at again.
+
+        Only the controller that was asked knows of it: after NOT_CONTROLLER, or any other loss of the answer, ask the
+        active one. Errors: 41, 77 for another broker epoch than the registered one, 7. TypeError where an argument is
+        no int.
+        """
+        if type(broker_id) is not int or type(broker_epoch) is not int:
+            raise TypeError(f"broker_id and broker_epoch are ints, not {broker_id!r:.80}, {broker_epoch!r:.80}")
+        event = ShutdownAsked(self._services.clock.now_ms(), broker_id, broker_epoch)
+        job = self._submitter.job(event, as_timeout(timeout_ms), "controlled_shutdown")
+        self._submitter.submit([job])
+        return cast("Future[tuple[TopicPartition, ...]]", job.future)
 
     def alter_isr(  # noqa: PLR0917 - in the order of the RPC
         self,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from controller.model import events as e
 from controller.model.events import Decision, Event
-from controller.rules import brokers, found, isr, leader_election, legacy, reassignment, topics
+from controller.rules import brokers, found, isr, leader_election, legacy, preferred, reassignment, shutdown, topics
 from controller.state import ClusterState, apply_all
 
 Rule = Callable[[Any, Any], Decision]
@@ -43,6 +43,15 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.LegacyPlanDue: legacy.legacy_plan_due,
     e.LegacyEntryDue: legacy.legacy_entry_due,
     e.LegacyKeyDue: legacy.legacy_key_due,
+    e.ShutdownAsked: shutdown.shutdown_asked,
+    e.ReplicaLeaves: shutdown.replica_leaves,
+    e.ShutdownDecided: shutdown.shutdown_decided,
+    e.RebalanceDue: preferred.rebalance_due,
+    e.PreferredDue: preferred.preferred_due,
+    e.PreferredElectionPut: preferred.preferred_election_put,
+    e.ConfigKeyRead: found.config_key_read,
+    e.LogDirNotified: found.log_dir_notified,
+    e.KeyWorkedOff: found.key_worked_off,
 }
 
 

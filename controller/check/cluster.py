@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from controller.check.findings import Finding, find
-from controller.check.readers import CHANGES
 from controller.check.tree import Tree
 from controller.codec import keys
 from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY
@@ -90,7 +89,7 @@ def notices(tree: Tree) -> Iterator[Finding]:
         for key, number in found.numbers.items():
             if found.counter is not None and number >= found.counter:
                 yield find("seq-ahead", key, "the number of the key", f"below {found.counter} ({above})", number)
-        if found.numbers and above != CHANGES:
+        if found.numbers and above != keys.CONFIG_CHANGES:
             yield find("notice-unread", above, f"{len(found.numbers)} notices are not cleared", due=tree.is_led)
         elif len(found.numbers) > CHANGES_MAX:
             yield find("changes-left", above, "config changes", f"at most {CHANGES_MAX}", len(found.numbers))

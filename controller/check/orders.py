@@ -20,7 +20,7 @@ _NAMED_MAX = 5
 def empty_keys(tree: Tree) -> Iterator[Finding]:
     """The last entry of a list of work takes its key with it."""
     lists: list[tuple[str, object]] = [(one.key, one.intents) for one in tree.intents]
-    lists += [(keys.REASSIGN_PARTITIONS, tree.moves), (orders.PREFERRED_ELECTION, tree.elections)]
+    lists += [(keys.REASSIGN_PARTITIONS, tree.moves), (keys.PREFERRED_ELECTION, tree.elections)]
     lists += [(f"{orders.DELETE_PARTITIONS}/{name}", order) for name, order in tree.reductions.items()]
     lists += [*tree.throttled_topics.items(), *tree.throttled_brokers.items()]
     for key, entries in lists:
@@ -117,9 +117,9 @@ def _pending_move(tp: TopicPartition, asked: Replicas, partition: Partition) -> 
 def elections(tree: Tree) -> Iterator[Finding]:
     for tp in tree.elections or ():
         if not tree.has_partition(tp):
-            yield _unknown_partition(orders.PREFERRED_ELECTION, tp)
+            yield _unknown_partition(keys.PREFERRED_ELECTION, tp)
     if tree.elections:
-        yield find("order-pending", orders.PREFERRED_ELECTION, f"{len(tree.elections)} preferred leaders are asked for")
+        yield find("order-pending", keys.PREFERRED_ELECTION, f"{len(tree.elections)} preferred leaders are asked for")
 
 
 def _unknown_partition(key: str, tp: TopicPartition) -> Finding:

@@ -10,16 +10,17 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from controller.check.tree import IntentKey, Tree
-from controller.codec import broker, keys, legacy, orders, small, topic
+from controller.codec import broker, keys, legacy, notifications, orders, small, topic
 from controller.codec.names import broker_in, is_topic, number_in
 from controller.codec.text import BadValue, parse
 from stores.base import Entry, parent
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
 
-CHANGES: Final = "/config/changes"
-ISR_CHANGES: Final = "/isr_change_notification"
-DISK_EVENTS: Final = "/log_dir_event_notification"
-SEQUENCES: Final = {CHANGES: "config_change_", ISR_CHANGES: "isr_change_", DISK_EVENTS: "log_dir_event_"}
+SEQUENCES: Final = {
+    keys.CONFIG_CHANGES: "config_change_",
+    keys.ISR_CHANGES: "isr_change_",
+    keys.LOG_DIR_EVENTS: "log_dir_event_",
+}
 _NUMBER_DIGITS: Final = 10
 
 Reader: TypeAlias = Callable[[Tree, str, Entry], None]
@@ -77,7 +78,7 @@ def _legacy(tree: Tree, _: str, entry: Entry) -> None:
 
 
 def _elections(tree: Tree, _: str, entry: Entry) -> None:
-    tree.elections = orders.decode_partitions(entry.value)
+    tree.elections = notifications.decode_partitions(entry.value)
 
 
 def _deletion(tree: Tree, name: str, _: Entry) -> None:
@@ -162,9 +163,9 @@ def _unread(_: Tree, __: str, ___: Entry) -> None:
 
 
 _NOTICES: Final[Mapping[str, Callable[[bytes], object]]] = {
-    CHANGES: orders.decode_config_change,
-    ISR_CHANGES: orders.decode_partitions,
-    DISK_EVENTS: orders.decode_log_dir_event,
+    keys.CONFIG_CHANGES: notifications.decode_config_change,
+    keys.ISR_CHANGES: notifications.decode_partitions,
+    keys.LOG_DIR_EVENTS: notifications.decode_log_dir_event,
 }
 
 EXACT: Final[Mapping[str, tuple[Reader, int]]] = {
@@ -173,7 +174,7 @@ EXACT: Final[Mapping[str, tuple[Reader, int]]] = {
     TOKEN_KEY: (_token, 0),
     orders.FORMAT_KEY: (_format, 1),
     keys.REASSIGN_PARTITIONS: (_legacy, 1),
-    orders.PREFERRED_ELECTION: (_elections, 1),
+    keys.PREFERRED_ELECTION: (_elections, 1),
     "/cluster/id": (_cluster_id, 0),  # its version is a text
     "/brokers/seqid": (_unread, 0),
     **dict.fromkeys(orders.REPLICAS_REMOVAL, (_throttled_topics, 1)),
@@ -190,9 +191,9 @@ CHILDREN: Final[Mapping[str, tuple[Reader, int]]] = {
     "/config/brokers": (_broker_config, 1),
     orders.DELETE_TOPICS: (_deletion, 0),
     orders.DELETE_PARTITIONS: (_reduction, 1),
-    CHANGES: (_notice, 2),
-    ISR_CHANGES: (_notice, 1),
-    DISK_EVENTS: (_notice, 1),
+    keys.CONFIG_CHANGES: (_notice, 2),
+    keys.ISR_CHANGES: (_notice, 1),
+    keys.LOG_DIR_EVENTS: (_notice, 1),
     **dict.fromkeys(("/config/users", "/config/clients", "/config/ips", "/kafka-acl-changes"), (_unread, 0)),
 }
 GRANDCHILDREN: Final[Mapping[str, tuple[Reader, int]]] = {

@@ -11,6 +11,11 @@ CONFIG_TOPICS: Final = "/config/topics"
 REPLICA_DELETIONS: Final = "/admin/replica_deletions"
 REASSIGN_PARTITIONS: Final = "/admin/reassign_partitions"
 ADMITTED: Final = "/kedge/brokers"
+BROKER_SEQUENCE: Final = "/brokers/seqid"
+PREFERRED_ELECTION: Final = "/admin/preferred_replica_election"
+CONFIG_CHANGES: Final = "/config/changes"
+ISR_CHANGES: Final = "/isr_change_notification"
+LOG_DIR_EVENTS: Final = "/log_dir_event_notification"
 CLUSTER_ID: Final = "/cluster/id"
 _PARTITION: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not partition 1: two keys would mean one partition
 

@@ -1,4 +1,4 @@
-"""The keys in which something is asked for or told: orders below `/admin`, notices, the format of the tree.
+"""The keys in which something is ordered, below `/admin`, and the format of the tree. Notices: `notifications`.
 
 Read strictly: one broken entry is a BadValue of its key, which names the entry. Whoever obeys an order may be milder,
 and drop an entry where this refuses the key (`reassignment.md`).
@@ -12,11 +12,10 @@ import attrs
 
 from controller.codec.names import broker_in, is_topic
 from controller.codec.text import INT32_MAX, TIME_MS_MAX, bad, fields, number, parse, text
-from controller.model.values import Replicas, TopicPartition
+from controller.model.values import Replicas
 
 DELETE_TOPICS: Final = "/admin/delete_topics"
 DELETE_PARTITIONS: Final = "/admin/delete_topic_partitions"
-PREFERRED_ELECTION: Final = "/admin/preferred_replica_election"
 REPLICAS_REMOVAL: Final = ("/admin/throttled_replicas_removal", "/admin/remove_throttled_replicas")
 RATES_REMOVAL: Final = ("/admin/throttled_rates_removal", "/admin/remove_throttled_rates")  # the KIP has two names each
 FORMAT_KEY: Final = "/kedge/format"
@@ -29,23 +28,6 @@ class Retirement:
 
     timestamp_ms: int
     immediate: bool
-
-
-def decode_partitions(value: bytes) -> tuple[TopicPartition, ...]:
-    """`{"version":1,"partitions":[{"topic":"t","partition":0}]}`: preferred leaders, changed isrs."""
-    return tuple(_partition(found, where) for where, found in _entries(value))
-
-
-def _entries(value: bytes) -> list[tuple[str, dict[str, object]]]:
-    raw = fields(parse(value), "order").get("partitions")
-    if type(raw) is not list:
-        bad("partitions", "a list", raw)
-    return [(f"partitions[{i}]", fields(one, f"partitions[{i}]")) for i, one in enumerate(raw)]
-
-
-def _partition(found: dict[str, object], where: str) -> TopicPartition:
-    topic = text(found.get("topic"), f"{where}.topic")
-    return TopicPartition(topic, number(found.get("partition"), f"{where}.partition", 0, INT32_MAX))
 
 
 def decode_retirements(value: bytes) -> dict[int, Retirement]:
@@ -105,21 +87,6 @@ def _list(raw: object, where: str) -> list[object]:
     if type(raw) is not list:
         bad(where, "a list", raw)
     return raw
-
-
-def decode_config_change(value: bytes) -> str:
-    """`{"version":2,"entity_path":"topics/foo"}`; version 1 names `entity_type` and `entity_name`."""
-    found = fields(parse(value), "config change")
-    if "entity_path" in found:
-        return text(found["entity_path"], "entity_path")
-    return f"{text(found.get('entity_type'), 'entity_type')}/{text(found.get('entity_name'), 'entity_name')}"
-
-
-def decode_log_dir_event(value: bytes) -> int:
-    """`{"version":1,"broker":1,"event":1}`: the broker that lost a disk."""
-    found = fields(parse(value), "log dir event")
-    number(found.get("event"), "event", 0, INT32_MAX)
-    return number(found.get("broker"), "broker", 0, INT32_MAX)
 
 
 def decode_cluster_id(value: bytes) -> str:

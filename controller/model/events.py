@@ -6,14 +6,16 @@ One event is about one partition, one topic or one broker. What concerns many is
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
+from typing import Final
 
 import attrs
 
 from controller.model.errors import ApiError
 from controller.model.legacy import LegacyKey
 from controller.model.records import KeyVersion, KeyVersions, Record
-from controller.model.values import Broker, DeleteIntent, Partition, Replicas, Topic
+from controller.model.values import Broker, DeleteIntent, Partition, Replicas, Topic, TopicPartition
 
 
 @attrs.frozen(weakref_slot=False)
@@ -31,6 +33,23 @@ class Decision:
     records: tuple[Record, ...] = ()
     reply: object = None
     expand: tuple[Event, ...] = ()
+
+
+class _Later(enum.Enum):
+    LATER = "later"
+
+
+LATER: Final = _Later.LATER
+"""As the reply of a Decision: whoever asked is answered by the last event that follows from it."""
+
+
+@attrs.frozen(weakref_slot=False)
+class LastOf(Event):
+    """What ends a large event: decided after all that follows from it, also what has to wait for a key."""
+
+    def waits_for(self, other: Event) -> bool:
+        """Whether `other`, which is not decided yet, belongs to the same large event."""
+        raise NotImplementedError
 
 
 def refuse(error: ApiError) -> Decision:
@@ -124,11 +143,42 @@ class ReplicaDied(Event):
 
 
 @attrs.frozen(weakref_slot=False)
-class DeathDone(Event):
+class DeathDone(LastOf):
     """Every partition of a death was decided."""
 
     broker_id: int
     epoch: int
+
+    def waits_for(self, other: Event) -> bool:
+        return type(other) is ReplicaDied and other.broker == self.broker_id
+
+
+@attrs.frozen(weakref_slot=False)
+class ShutdownAsked(Event):
+    """A live broker asks for a controlled shutdown."""
+
+    broker_id: int
+    epoch: int
+
+
+@attrs.frozen(weakref_slot=False)
+class ReplicaLeaves(Event):
+    """One partition of a controlled shutdown."""
+
+    topic: str
+    partition: int
+    broker: int
+
+
+@attrs.frozen(weakref_slot=False)
+class ShutdownDecided(LastOf):
+    """Every partition of a controlled shutdown was decided."""
+
+    broker_id: int
+    epoch: int
+
+    def waits_for(self, other: Event) -> bool:
+        return type(other) is ReplicaLeaves and other.broker == self.broker_id
 
 
 @attrs.frozen(weakref_slot=False)
@@ -185,6 +235,20 @@ class TopicKeyDue(Event):
     """The topic's key is behind the R of its partitions for long enough."""
 
     topic: str
+
+
+@attrs.frozen(weakref_slot=False)
+class RebalanceDue(Event):
+    """Look how many of its preferred partitions each broker leads."""
+
+
+@attrs.frozen(weakref_slot=False)
+class PreferredDue(Event):
+    """Nobody waits for the answer: the preferred leader leads, if it can. `key`: the key that asks for it."""
+
+    topic: str
+    partition: int
+    key: str | None = None
 
 
 # --- what was found in the store
@@ -294,3 +358,46 @@ class LegacyEntryDue(Event):
 @attrs.frozen(weakref_slot=False)
 class LegacyKeyDue(Event):
     """The legacy key is behind its entries for long enough, or cannot be read and nothing runs any more."""
+
+
+@attrs.frozen(weakref_slot=False)
+class ConfigKeyRead(Event):
+    """The config key of a topic was read: `version` 0 = it is absent."""
+
+    topic: str
+    configs: Mapping[str, str]
+    version: int
+
+
+# --- keys that others put for the controller to work off
+
+
+@attrs.frozen(weakref_slot=False)
+class PreferredElectionPut(Event):
+    """`/admin/preferred_replica_election` was read at `version`."""
+
+    key: str
+    version: int
+    partitions: tuple[TopicPartition, ...]
+
+
+@attrs.frozen(weakref_slot=False)
+class LogDirNotified(Event):
+    """A notification was read at `version`: something happened to a disk of `broker`."""
+
+    key: str
+    version: int
+    broker: int
+
+
+@attrs.frozen(weakref_slot=False)
+class KeyWorkedOff(LastOf):
+    """All that a key asked for was decided. `notes`: what of it was passed over. `problem`: it could not be read."""
+
+    key: str
+    version: int
+    notes: tuple[str, ...] = ()
+    problem: str | None = None
+
+    def waits_for(self, other: Event) -> bool:
+        return type(other) is PreferredDue and other.key == self.key

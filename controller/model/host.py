@@ -122,7 +122,12 @@ class HostResponse:
 
 @runtime_checkable
 class Host(Protocol):
-    """What a host implements. Sync methods; a slow or raising one hurts no other broker and not the controller."""
+    """What a host implements. Sync methods; a slow or raising one hurts no other broker and not the controller.
+
+    Two more are optional, and are notices without an answer: `config_changed(entity_type, name, configs)`, when the
+    settings of a topic (`entity_type` "topics") were changed, and `controller_changed(controller_id, epoch)`, when
+    another controller is known to be active, or the same one under another epoch.
+    """
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse: ...
 

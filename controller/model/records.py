@@ -137,6 +137,14 @@ class BrokerLeft(Record):
 
 
 @attrs.frozen(weakref_slot=False)
+class BrokerShutsDown(Record):
+    """A live broker is about to leave: nothing new is given to it. Kept in memory only; gone with its registration."""
+
+    broker_id: int
+    epoch: int
+
+
+@attrs.frozen(weakref_slot=False)
 class DeathWorkedOff(Record):
     """Every partition of a dead broker was looked at: it may come again. Not in the journal."""
 
@@ -270,3 +278,33 @@ class LegacyKeyBroken(Record):
 
     before: LegacyKey
     after: LegacyKey
+
+
+@attrs.frozen(weakref_slot=False)
+class ConfigChanged(Record):
+    """The config key of a topic was read and is another: `after` at `version` (0: it is absent)."""
+
+    topic: str
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    version_before: int
+    version: int
+
+
+@attrs.frozen(weakref_slot=False)
+class BrokerAskedAgain(Record):
+    """A broker says that something happened to its disks: it is told all its partitions again, and answers for those
+    that are gone. Not in the journal."""
+
+    broker_id: int
+
+
+@attrs.frozen(weakref_slot=False)
+class KeyConsumed(Record):
+    """A key that others put for the controller, and that was read at `version`, is worked off: it goes, if it stands
+    there still. `notes`: what of it was passed over, and why. `problem`: why it could not be read at all."""
+
+    key: str
+    version: int
+    notes: tuple[str, ...] = ()
+    problem: str | None = None

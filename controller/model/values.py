@@ -20,6 +20,7 @@ Extra: TypeAlias = Mapping[str, object]
 
 NO_LEADER: Final = -1
 TARGETS_SINCE: Final = 3  # the LeaderAndIsr version that carries target_replicas (KIP-455)
+NEW_BROKER_ID: Final = -1  # asks for a generated id, as Kafka's broker.id=-1 does
 NO_EPOCH: Final = -1  # the leader epoch of a partition that has no state key yet
 
 
@@ -179,6 +180,8 @@ def _rack_or_none(rack: str | None) -> str | None:
 class BrokerRegistration:
     """What a broker says of itself when it registers (KIP-36: `rack`, None = no rack; an empty string is none, too).
 
+    `broker_id` NEW_BROKER_ID (-1, as in Kafka's `broker.id`): the registration gets an id of its own. An id that was
+    generated is above `Settings.reserved_broker_max_id`.
     `leader_and_isr_version`: below 3 the broker is told no `target_replicas`. ValueError and TypeError where a field
     is not of its kind.
     """
@@ -196,8 +199,8 @@ class BrokerRegistration:
             raise TypeError(f"a registration needs int broker_id, str host, int port: {self!r:.200}")
         if self.rack is not None and type(self.rack) is not str:
             raise TypeError(f"rack is a str or None, not {self.rack!r:.80}")
-        if not 0 <= self.broker_id <= 2**31 - 1:
-            raise ValueError(f"broker_id {self.broker_id} is not within 0..2^31-1")
+        if not NEW_BROKER_ID <= self.broker_id <= 2**31 - 1:
+            raise ValueError(f"broker_id {self.broker_id} is neither within 0..2^31-1 nor -1, which asks for a new id")
         if not -1 <= self.port <= 65535:
             raise ValueError(f"port {self.port} is not within -1..65535")
 
@@ -229,14 +232,14 @@ class DeleteIntent:
     leader_epoch: int
 
 
-def _setting(default: int, high: int = 2**31 - 1) -> int:
-    """A field that holds an int within 1..`high`, and no bool."""
+def _setting(default: int, high: int = 2**31 - 1, low: int = 1) -> int:
+    """A field that holds an int within `low`..`high`, and no bool."""
 
     def check(_: object, attribute: attrs.Attribute[int], value: object) -> None:
         if type(value) is not int:
             raise TypeError(f"{attribute.name} must be an int, not {value!r:.80}")
-        if not 1 <= value <= high:
-            raise ValueError(f"{attribute.name} must be within 1..{high}, not {value}")
+        if not low <= value <= high:
+            raise ValueError(f"{attribute.name} must be within {low}..{high}, not {value}")
 
     field: int = attrs.field(default=default, validator=check)
     return field
@@ -250,7 +253,8 @@ def _check_bool(_: object, attribute: attrs.Attribute[bool], value: object) -> N
 @attrs.frozen
 class Settings:
     """What an embedding host sets; Kafka's names with underscores. Times in the unit that the name ends in. Numbers are
-    at least 1 and at most 2^31-1 (`registration_version`: 5). TypeError or ValueError where a field is not of its kind.
+    at least 1 and at most 2^31-1 (`registration_version`: 5; `reserved_broker_max_id` and the percentage may be 0).
+    TypeError or ValueError where a field is not of its kind.
     """
 
     num_partitions: int = _setting(1)
@@ -261,3 +265,7 @@ class Settings:
     topic_rewrite_interval_ms: int = _setting(1000)
     callback_deadline_ms: int = _setting(30_000)
     inbox_max: int = _setting(100_000)
+    reserved_broker_max_id: int = _setting(1000, 2**31 - 2, 0)
+    auto_leader_rebalance_enable: bool = attrs.field(default=True, validator=_check_bool)
+    leader_imbalance_check_interval_seconds: int = _setting(300)
+    leader_imbalance_per_broker_percentage: int = _setting(10, 100, 0)

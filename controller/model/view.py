@@ -50,6 +50,10 @@ class ClusterView(Protocol):
     def dying(self) -> Mapping[int, int]:
         """Brokers whose death is being worked off: id -> the epoch that died."""
 
+    @property
+    def shutting_down(self) -> Mapping[int, int]:
+        """Live brokers that asked for a controlled shutdown: id -> the epoch under which they did. In memory only."""
+
     def admitted_epoch(self, broker: int) -> int | None:
         """The broker epoch that was admitted last, durably: /kedge/brokers/<id>."""
 
@@ -60,12 +64,18 @@ class ClusterView(Protocol):
     def topic_config(self, name: str) -> Mapping[str, str]:
         """The topic's own settings, empty where it has none."""
 
+    def config_version(self, name: str) -> int:
+        """At which version the topic's config key is known to stand; 0 where there is none."""
+
     def partition_count(self, topic: str) -> int:
         """0 for an unknown topic."""
 
     def partition(self, topic: str, partition: int) -> Partition | None: ...
 
     def partitions_of(self, topic: str) -> Iterable[Partition]: ...
+
+    def partitions(self) -> Iterable[Partition]:
+        """Every partition there is: for what looks at all of them once in a long while."""
 
     def partitions_on(self, broker: int) -> list[Partition]:
         """Every partition that has `broker` in R, I or T."""
@@ -104,6 +114,12 @@ class ClusterView(Protocol):
         """Another topic whose name differs from `name` only in '.' against '_'."""
 
 
-def is_alive(view: ClusterView, partition: Partition, broker: int) -> bool:
-    """Whether the replica of `partition` on `broker` can serve: its broker is live, its disk is not gone."""
+def is_up(view: ClusterView, partition: Partition, broker: int) -> bool:
+    """Whether the replica of `partition` on `broker` serves just now: its broker is live, its disk is not gone."""
     return broker in view.brokers and not view.disk_gone(partition, broker)
+
+
+def is_alive(view: ClusterView, partition: Partition, broker: int) -> bool:
+    """Whether the replica of `partition` on `broker` can be counted on: it is up, and its broker is not about to shut
+    down. Whoever is elected, or joins the isr, is alive in this sense."""
+    return is_up(view, partition, broker) and broker not in view.shutting_down

@@ -51,6 +51,7 @@ Looking
 Mishaps (at once; controllers have the ids 101, 102, ...)
     rig.kill_controller(101)  restart_controller(101)  pause_controller(101, for_ms=None)  resume_controller(101)
     rig.expire_session(101)   cut_off(101, from_="store" or a broker id)  mend(101)  plan_store_faults(101, plan)
+    rig.shut_down_broker(1, patience_ms=5_000)   by controlled shutdown; `until` its life is Life.DOWN
     rig.kill_broker(1, at_once=True)  restart_broker(1)  bounce_broker(1)  pause_broker(1)  resume_broker(1)
     rig.expire_broker_session(1)      lose_disk(1, tp=None)
     rig.network.faults = CallbackFaults(delay=.1, lose=.1, lose_reply=.1, duplicate=.1)    rig.network.slow(1, steps)

@@ -29,6 +29,7 @@ from controller.model.requests import AcceptedIsr
 from controller.model.values import TopicPartition
 from controller.rig.broker import Broker
 from controller.rig.clock import VirtualClock
+from controller.rig.leaving import Leaving
 from controller.rig.network import Network
 from controller.rig.node import Node, State
 from controller.rig.replica import IsrAsked, Replica, Role
@@ -87,6 +88,7 @@ class Duties:
     _ask_at: dict[tuple[str, int], int] = attrs.field(factory=dict)
     _asked_node: int | None = None
     _reported_ms: int = 0
+    leaving: Leaving | None = None
 
     @property
     def name(self) -> str:
@@ -112,9 +114,25 @@ class Duties:
             with self.server.speaking(self.name):
                 self._registrar.close()
                 self._connection.close()
-        self._registrar = self._connection = None
+        self._registrar = self._connection = self.leaving = None
         self._asking.clear()
         self._ask_at.clear()
+
+    def shut_down(self, patience_ms: int) -> None:
+        """The broker asks to be let go, and goes when it leads nothing, or when `patience_ms` are over."""
+        self.leaving = Leaving(self.clock.now_ms() + patience_ms)
+
+    def _go_on_leaving(self, leaving: Leaving, now_ms: int) -> None:
+        asked = leaving.node
+        error = leaving.take()
+        if error is not None and asked is not None:
+            self._turn_to_another(asked.node_id, error.active_id)
+        if leaving.leads == () or now_ms >= leaving.until_ms:
+            self.timeline.say(self.name, f"shuts down, leads {'?' if leaving.leads is None else len(leaving.leads)}")
+            self.leave(at_once=True)
+            self.broker.stopped()
+        elif leaving.is_unheard and now_ms >= leaving.retry_at_ms:
+            leaving.ask(self._node_to_ask(), self.broker.broker_id, self.broker.epoch, now_ms)
 
     def expire_session(self) -> None:
         """The server ends the broker's session; the process lives, and registers again."""
@@ -142,8 +160,12 @@ class Duties:
 
     def step(self) -> bool:
         """Take what was answered, ask what is to be asked; whether anything was done."""
-        moved = self._take_answers()
         now_ms = self.clock.now_ms()
+        if self.leaving is not None:
+            self._go_on_leaving(self.leaving, now_ms)
+            if not self.broker.is_up:
+                return True
+        moved = self._take_answers() or self.leaving is not None
         for place, replica in list(self.broker.replicas.items()):
             if replica.role is not Role.LEADER or place in self._asking or self._ask_at.get(place, 0) > now_ms:
                 continue

@@ -40,6 +40,7 @@ def build(seed: int, journal: Callable[[int], Any] | None = None) -> World:
     """The cluster of a seed. `journal`: makes the journal of a node, by its id; it changes nothing of the run."""
     size = random.Random(f"{seed}/size")  # noqa: S311 - seeded randomness is the aim
     brokers = {broker_id: size.choice("abc") for broker_id in range(1, size.randint(3, 6) + 1)}
+    leaders = random.Random(f"{seed}/leaders")  # noqa: S311 - as above
     rig = Rig(
         seed,
         brokers=brokers,
@@ -50,7 +51,10 @@ def build(seed: int, journal: Callable[[int], Any] | None = None) -> World:
         record_bytes=100,
         store=_store(size),
         settings=Settings(
-            commit_decisions_max=size.choice((1, 3, 1_000)), topic_rewrite_interval_ms=size.choice((50, 1_000))
+            commit_decisions_max=size.choice((1, 3, 1_000)),
+            topic_rewrite_interval_ms=size.choice((50, 1_000)),
+            leader_imbalance_check_interval_seconds=leaders.choice((1, 2, 300)),
+            leader_imbalance_per_broker_percentage=leaders.choice((0, 10)),
         ),
         journal=journal,
     )

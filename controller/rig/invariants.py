@@ -292,7 +292,7 @@ class Invariants:
         for tp in rig.producers.partitions:
             leader = rig.leader(tp)
             log = None if leader is None else leader.log(tp)
-            if log is not None and tp not in rig.unclean_asked:
+            if log is not None and tp not in rig.unclean_asked and not self._is_unclean(tp):
                 lost = rig.producers.lost(tp, log)
                 self._require(not lost, 0, f"{tp}: acknowledged and lost: {lost}" + (describe(rig) if lost else ""))
 

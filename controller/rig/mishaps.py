@@ -92,6 +92,13 @@ class Mishaps(Parts):
             broker.stopped()
             self.timeline.say("rig", f"kills broker {broker_id}")
 
+    def shut_down_broker(self, broker_id: int, patience_ms: int = 5_000) -> None:
+        """It asks for a controlled shutdown, and its process ends when it leads nothing any more, or in `patience_ms`:
+        `until` its `life` is Life.DOWN."""
+        if self.brokers[broker_id].life is Life.UP and self.duties[broker_id].leaving is None:
+            self.duties[broker_id].shut_down(patience_ms)
+            self.timeline.say("rig", f"shuts broker {broker_id} down")
+
     def restart_broker(self, broker_id: int, *, leader_and_isr_version: int | None = None) -> None:
         """The broker is up, by a new process, under a new broker epoch, with the logs it had; of another LeaderAndIsr
         version, if one is named."""
@@ -153,6 +160,6 @@ class Mishaps(Parts):
             self.mend(node.node_id)
         for broker in self.brokers.values():
             broker.clock.skew_ms = 0
-            if broker.life is Life.DOWN:
-                self.restart_broker(broker.broker_id)
+            if broker.life is Life.DOWN or self.duties[broker.broker_id].leaving is not None:
+                self.restart_broker(broker.broker_id)  # one that shuts down is given nothing until it registers again
             self.resume_broker(broker.broker_id)

@@ -174,8 +174,16 @@ def kill_broker(world: World) -> str:
 
 
 def _start_if_down(world: World, broker: int) -> None:
-    if world.rig.brokers[broker].life is Life.DOWN:
+    if world.rig.brokers[broker].life is Life.DOWN or world.rig.duties[broker].leaving is not None:
         world.rig.restart_broker(broker)
+
+
+def shut_down_broker(world: World) -> str:
+    """A broker is let go in an orderly way, patiently or not, and comes back."""
+    broker, patience_ms = world.pick(list(world.rig.brokers)), world.between(50, 2_000)
+    world.rig.shut_down_broker(broker, patience_ms)
+    world.later(patience_ms + _for_ms(world), lambda: _start_if_down(world, broker))
+    return f"broker {broker} shuts down within {patience_ms} ms"
 
 
 def bounce_broker(world: World) -> str:
@@ -228,6 +236,7 @@ TROUBLE: Final[tuple[tuple[int, Deed], ...]] = (
     (3, bad_network),
     (2, slow_broker),
     (4, kill_broker),
+    (4, shut_down_broker),
     (3, bounce_broker),
     (5, pause_broker),
     (2, expire_broker),

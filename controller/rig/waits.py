@@ -8,6 +8,8 @@ from controller.model.values import NO_LEADER, DeleteIntent, TopicPartition
 from controller.rig.legacy import is_key_there
 from controller.rig.parts import Parts
 from controller.rig.replica import Role
+from controller.runtime import errands
+from stores.base import parent
 
 
 class NotInTime(AssertionError):
@@ -59,6 +61,7 @@ def disagreements(rig: Parts) -> list[str]:
     if rig.active is None:
         return ["no controller is active"]
     live = {broker.broker_id for broker in rig.brokers.values() if broker.is_up}
+    found += [f"not worked off: {key}" for key in sorted(rig.server.table.rows) if _is_errand(key)]
     found += [f"to be deleted: {i.topic}-{i.partition} on {i.broker}" for i in _open_intents(rig, live)]
     if is_key_there(rig):
         found.append("the legacy key is there")
@@ -72,6 +75,10 @@ def disagreements(rig: Parts) -> list[str]:
         if broker.is_up:
             found += _differs(rig, broker.broker_id, live)
     return found
+
+
+def _is_errand(key: str) -> bool:
+    return key in errands.SINGLE or parent(key) in errands.PARENTS
 
 
 def _disk_gone(rig: Parts, tp: TopicPartition, broker: int) -> bool:

@@ -6,14 +6,19 @@ because nobody leads. None is waited for.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from controller.admin import ALL
+from controller.codec import keys
 from controller.model.requests import AlterReassignmentsOptions, ElectionType, NewPartitions, NewTopic
 from controller.model.values import Partition, TopicPartition
 from controller.rig import legacy
 from controller.rig.world import World
+from controller.rules.leader_election import UNCLEAN
+from stores.base import ABSENT, Put, Version
+from stores.memory import MemoryStore
 
 Deed = Callable[[World], str]
 
@@ -113,6 +118,67 @@ def list_moves(world: World) -> str:
     return world.ask("list", lambda admin: admin.list_partition_reassignments())
 
 
+def preferred_key(world: World) -> str:
+    """Kafka's tool asks for preferred leaders, of what there is and of what there is not."""
+    return _put(world, keys.PREFERRED_ELECTION, {"version": 1, "partitions": _named(world, 4)})
+
+
+def isr_notification(world: World) -> str:
+    """An old leader writes the state key itself, as it stood or with one follower less, and says so."""
+    idle = [p for p in world.partitions(moving=False) if p.leader >= 0]
+    if not idle:
+        return create_topic(world)
+    partition = world.pick(idle)
+    key = keys.state(partition.topic, partition.partition)
+    value = json.loads(world.rig.server.table.rows[key][0])
+    followers = [b for b in value["isr"] if b != value["leader"]]
+    if followers and world.happens(0.5):
+        gone = world.pick(followers)
+        value["isr"] = [b for b in value["isr"] if b != gone]
+    _put(world, key, value)
+    named = [{"topic": partition.topic, "partition": partition.partition}, *_named(world, 1)]
+    return _append(world, f"{keys.ISR_CHANGES}/isr_change_", {"version": 1, "partitions": named})
+
+
+def log_dir_notification(world: World) -> str:
+    """A broker says that something happened to a disk, and all of it is there."""
+    broker = world.pick(list(world.rig.brokers))
+    return _append(world, f"{keys.LOG_DIR_EVENTS}/log_dir_event_", {"version": 1, "broker": broker, "event": 1})
+
+
+def allow_unclean(world: World) -> str:
+    """A topic may be led by whoever lives, from now on; told as Kafka's tools do."""
+    topics = world.topics()
+    if not topics:
+        return create_topic(world)
+    topic = world.pick(topics)
+    _put(world, keys.topic_config(topic), {"version": 1, "config": {UNCLEAN: "true"}})
+    return _append(world, f"{keys.CONFIG_CHANGES}/config_change_", {"version": 2, "entity_path": f"topics/{topic}"})
+
+
+def _named(world: World, count: int) -> list[dict[str, object]]:
+    """Up to so many partitions, and perhaps one that there is not."""
+    found = [(p.topic, p.partition) for p in world.partitions()]
+    chosen = world.rig.chance.sample(found, min(count, len(found)))
+    if world.happens(0.2):
+        chosen.append(("nowhere", 0))
+    return [{"topic": topic, "partition": partition} for topic, partition in chosen]
+
+
+def _append(world: World, prefix: str, value: object) -> str:
+    world.keys_put += 1
+    return _put(world, f"{prefix}{world.keys_put:010d}", value)
+
+
+def _put(world: World, key: str, value: object) -> str:
+    """Somebody else writes a key, whatever stands there."""
+    other = MemoryStore(world.rig.server)
+    row = world.rig.server.table.rows.get(key)
+    other.commit([Put(key, json.dumps(value).encode(), ABSENT if row is None else Version(row[1]))], timeout_s=1)
+    other.close()
+    return f"somebody else puts {key}: {json.dumps(value)}"
+
+
 def write(world: World) -> str:
     """Some records."""
     partitions = world.partitions()
@@ -150,6 +216,10 @@ WORKLOAD: Final[tuple[tuple[int, Deed], ...]] = (
     (2, elect_preferred),
     (1, elect_unclean),
     (1, list_moves),
+    (2, preferred_key),
+    (2, isr_notification),
+    (1, log_dir_notification),
+    (1, allow_unclean),
     (8, write),
 )
 """How often, in proportion, and what."""

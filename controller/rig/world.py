@@ -29,6 +29,7 @@ class World:
     agenda: list[tuple[int, int, Callable[[], object]]] = attrs.field(factory=list)
     asked: list[tuple[str, Node, object, Future[Any]]] = attrs.field(factory=list)
     topics_made: int = 0
+    keys_put: int = 0
     _count: int = 0
 
     # --- chance

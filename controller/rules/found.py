@@ -6,15 +6,21 @@ fields that they do not know), of a topic key only new partitions; the rest is r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 import attrs
 
 from controller.model.events import (
+    ConfigKeyRead,
     Decision,
     Event,
     IntentDue,
     IntentsDue,
     IntentsKeyDue,
     KafkaMoveFound,
+    KeyWorkedOff,
+    LogDirNotified,
     PartitionDue,
     StateKeyRead,
     StrayIsrFound,
@@ -24,9 +30,12 @@ from controller.model.events import (
 )
 from controller.model.records import (
     BadKey,
+    BrokerAskedAgain,
+    ConfigChanged,
     ForeignChange,
     IntentDropped,
     IntentsKeyEmptied,
+    KeyConsumed,
     KeysRewritten,
     KeyVersionFound,
     PartitionsAdded,
@@ -37,9 +46,12 @@ from controller.model.records import (
     TopicChanged,
     TopicFound,
 )
-from controller.model.values import NO_LEADER, Move, Partition, Topic
+from controller.model.values import NO_LEADER, Move, Partition, Topic, TopicPartition
 from controller.model.view import ClusterView
+from controller.rules.leader_election import allows_unclean
 from controller.rules.progress import drop_intents, is_void, kafka_move_due, settle
+
+_NOTES_MAX: Final = 20
 
 
 def kafka_move_found(view: ClusterView, event: KafkaMoveFound) -> Decision:
@@ -121,6 +133,38 @@ def intents_key_due(view: ClusterView, event: IntentsKeyDue) -> Decision:
     if event.seq not in view.empty_intent_keys(event.broker):
         return Decision()
     return Decision((IntentsKeyEmptied(event.broker, event.seq),))
+
+
+def config_key_read(view: ClusterView, event: ConfigKeyRead) -> Decision:
+    """The topic's settings are those that its key holds. Where unclean election is allowed by them, leaderless
+    partitions are due at once."""
+    if view.topic(event.topic) is None or view.config_version(event.topic) == event.version:
+        return Decision()
+    before, version = view.topic_config(event.topic), view.config_version(event.topic)
+    changed = ConfigChanged(event.topic, before, event.configs, version, event.version)
+    if not allows_unclean(view, event.configs):
+        return Decision((changed,))
+    leaderless = (p for p in view.partitions_of(event.topic) if p.leader == NO_LEADER)
+    return Decision((changed,), expand=tuple(PartitionDue(event.now_ms, p.topic, p.partition) for p in leaderless))
+
+
+def passed_over(unknown: Sequence[TopicPartition]) -> tuple[str, ...]:
+    """The reasons why what a key names is passed over; of many the first ones."""
+    notes = [f"there is no partition {tp.topic:.80}-{tp.partition}" for tp in unknown[:_NOTES_MAX]]
+    return (*notes, f"and {len(unknown) - _NOTES_MAX} more") if len(unknown) > _NOTES_MAX else tuple(notes)
+
+
+def key_worked_off(view: ClusterView, event: KeyWorkedOff) -> Decision:
+    """A key that others put goes, now that all it asked for was decided."""
+    return Decision((KeyConsumed(event.key, event.version, event.notes, event.problem),))
+
+
+def log_dir_notified(view: ClusterView, event: LogDirNotified) -> Decision:
+    """The broker is asked for all its partitions: it answers for those whose disk is gone. A broker that is not live is
+    told everything when it registers."""
+    done = KeyWorkedOff(event.now_ms, event.key, event.version)
+    asked = (BrokerAskedAgain(event.broker),) if event.broker in view.brokers else ()
+    return Decision(asked, expand=(done,))
 
 
 def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:

@@ -1,5 +1,7 @@
 """What a leader says of its in-sync replicas (`alter_isr`, the shape of KIP-497). Checks in order, first match wins; an
 ISR change does not raise the leader epoch. After it the move, if one runs, grows or completes in the same Decision.
+
+A leader that shuts down led on since nobody else was in sync: as soon as somebody is, the partition is looked at again.
 """
 
 from __future__ import annotations
@@ -15,11 +17,11 @@ from controller.model.errors import (
     StorageError,
     UnknownTopicOrPartition,
 )
-from controller.model.events import AlterIsr, Decision, refuse
+from controller.model.events import AlterIsr, Decision, ReplicaLeaves, refuse
 from controller.model.records import IsrChanged
 from controller.model.requests import AcceptedIsr
 from controller.model.values import Partition
-from controller.model.view import ClusterView, is_alive
+from controller.model.view import ClusterView, is_alive, is_up
 from controller.rules.progress import settle
 
 
@@ -41,8 +43,9 @@ def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
     if error := _check_content(view, partition, event):
         return refuse(error)
     after = partition.but(isr=event.new_isr, leader_recovery_state=event.leader_recovery_state)
-    settled, _ = settle(view, after)
-    return Decision((IsrChanged(partition, after), *settled))
+    settled, end = settle(view, after)
+    follow = (ReplicaLeaves(event.now_ms, event.topic, event.partition, end.leader),)
+    return Decision((IsrChanged(partition, after), *settled), expand=follow if end.leader in view.shutting_down else ())
 
 
 def accepted_isr(view: ClusterView, event: AlterIsr) -> AcceptedIsr | ApiError:
@@ -75,7 +78,8 @@ def _check_epochs(view: ClusterView, partition: Partition, event: AlterIsr) -> A
 def _check_content(view: ClusterView, partition: Partition, event: AlterIsr) -> ApiError | None:
     name = f"{event.topic}-{event.partition}"
     new_isr, members = event.new_isr, partition.members
-    dead = [b for b in new_isr if not is_alive(view, partition, b)]
+    # Whoever shuts down may stay until it was decided on, and does not join.
+    dead = [b for b in new_isr if not (is_up if b in partition.isr else is_alive)(view, partition, b)]
     if dead:
         return IneligibleReplica(f"{name}: {dead} of the new isr {list(new_isr)} are not alive")
     strangers = [b for b in new_isr if b not in members]

@@ -1,10 +1,14 @@
 """Who leads. Candidates stand in the order of R, then members of T; they must be in I and alive. I never gets empty:
 when nobody in I is alive the partition has no leader and keeps its I, unless unclean election is allowed for the topic.
 
-Every change of leader, and every removal of a dead follower from I, raises the leader epoch by one.
+A broker that shuts down is passed over as long as another one of I is alive; the last one keeps the lead, and goes
+before any unclean election. Every change of leader, and every removal of a dead follower from I, raises the leader
+epoch by one.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from controller.model.errors import (
     ApiError,
@@ -16,8 +20,8 @@ from controller.model.errors import (
 )
 from controller.model.events import Decision, ElectLeader, PartitionDue, ReplicaDied, refuse
 from controller.model.records import IsrChanged, LeaderElected, Record
-from controller.model.values import NO_LEADER, Partition
-from controller.model.view import ClusterView, is_alive
+from controller.model.values import NO_LEADER, Partition, Replicas
+from controller.model.view import ClusterView, is_alive, is_up
 from controller.rules.progress import kafka_move_due, settle
 
 UNCLEAN = "unclean.leader.election.enable"
@@ -36,33 +40,45 @@ def elect_first(view: ClusterView, partition: Partition) -> Partition | None:
 def elect_offline(view: ClusterView, partition: Partition, *, unclean: bool) -> Partition | None:
     """The partition with another leader than its present one, which is dead, gone or none; None if it stays
     leaderless as it is."""
-    isr = tuple(b for b in partition.isr if is_alive(view, partition, b))
+    isr = able_to_lead(view, partition)
     leader = next((b for b in partition.members if b in isr), NO_LEADER)
     epoch = partition.leader_epoch + 1
     if leader != NO_LEADER:
-        return partition.but(leader=leader, isr=isr, leader_epoch=epoch)
+        same = (leader, isr) == (partition.leader, partition.isr)  # it shuts down and is the last one
+        return None if same else partition.but(leader=leader, isr=isr, leader_epoch=epoch)
     outside = next((b for b in partition.replicas if is_alive(view, partition, b)), NO_LEADER) if unclean else NO_LEADER
     if outside != NO_LEADER:
         return partition.but(leader=outside, isr=(outside,), leader_epoch=epoch, leader_recovery_state=1)
     return None if partition.leader == NO_LEADER else partition.but(leader=NO_LEADER, leader_epoch=epoch)
 
 
+def able_to_lead(view: ClusterView, partition: Partition) -> Replicas:
+    """Who of I is alive; where nobody is, who is up and shuts down."""
+    alive = tuple(b for b in partition.isr if is_alive(view, partition, b))
+    return alive or tuple(b for b in partition.isr if is_up(view, partition, b))
+
+
 def is_unclean_allowed(view: ClusterView, topic: str) -> bool:
     """The topic's own `unclean.leader.election.enable`, else the controller's."""
-    own = view.topic_config(topic).get(UNCLEAN)
+    return allows_unclean(view, view.topic_config(topic))
+
+
+def allows_unclean(view: ClusterView, configs: Mapping[str, str]) -> bool:
+    """What `is_unclean_allowed` says of a topic with these settings."""
+    own = configs.get(UNCLEAN)
     return view.settings.unclean_leader_election_enable if own is None else own.strip().lower() == "true"
 
 
 def replica_died(view: ClusterView, event: ReplicaDied) -> Decision:
     """A replica's broker or disk is gone: another leader, or I without the dead."""
     partition = view.partition(event.topic, event.partition)
-    if partition is None or not partition.has_state or is_alive(view, partition, event.broker):
+    if partition is None or not partition.has_state or is_up(view, partition, event.broker):
         return Decision()
     if partition.leader == event.broker:
         return _lead_again(view, partition, "leader died")
     if event.broker not in partition.isr or partition.leader == NO_LEADER:
         return Decision()
-    isr = tuple(b for b in partition.isr if is_alive(view, partition, b))
+    isr = tuple(b for b in partition.isr if is_up(view, partition, b))
     if not isr or partition.leader not in isr:
         return Decision()  # the leader is dead as well: its own event elects
     after = partition.but(isr=isr, leader_epoch=partition.leader_epoch + 1)
@@ -116,17 +132,18 @@ def elect_leader(view: ClusterView, event: ElectLeader) -> Decision:
 def _preferred(view: ClusterView, partition: Partition) -> Partition | ApiError:
     preferred = partition.replicas[0]
     name = f"{partition.topic}-{partition.partition}"
-    if partition.leader == preferred and is_alive(view, partition, preferred):
+    if partition.leader == preferred and is_up(view, partition, preferred):
         return ElectionNotNeeded(f"{name}: the preferred leader {preferred} leads")
     if preferred not in partition.isr or not is_alive(view, partition, preferred):
         why = "not in sync" if is_alive(view, partition, preferred) else "not alive"
+        why = "shutting down" if preferred in view.shutting_down else why
         return PreferredLeaderNotAvailable(f"{name}: the preferred leader {preferred} is {why}")
     return partition.but(leader=preferred, leader_epoch=partition.leader_epoch + 1)
 
 
 def _unclean(view: ClusterView, partition: Partition) -> Partition | ApiError:
     name = f"{partition.topic}-{partition.partition}"
-    if partition.leader != NO_LEADER and is_alive(view, partition, partition.leader):
+    if partition.leader != NO_LEADER and is_up(view, partition, partition.leader):
         return ElectionNotNeeded(f"{name}: {partition.leader} leads")
     after = elect_offline(view, partition, unclean=True) if partition.has_state else elect_first(view, partition)
     if after is None or after.leader == NO_LEADER:

@@ -29,7 +29,7 @@ from controller.model.events import AlterReassignment, Decision, MoveDeadline, r
 from controller.model.records import Record, TargetCleared, TargetReplaced, TargetSet
 from controller.model.requests import BROKER_ID_MAX, PartitionReassignment, ReassignmentAnswer, WaitingOn
 from controller.model.values import Move, Partition, Replicas
-from controller.model.view import ClusterView, is_alive
+from controller.model.view import ClusterView, is_alive, is_up
 from controller.rules.progress import drop_intents, intend_deletion, settle
 
 _REASONS_MAX: Final = 20  # in a message: a list of a million wrong ids is answered as one of twenty
@@ -92,6 +92,8 @@ def check_replicas(view: ClusterView, replicas: Replicas, present: Replicas = ()
             reasons.append(f"{broker} is named {replicas.count(broker)} times")
         elif broker not in view.brokers and broker not in present:
             reasons.append(f"{broker} is not alive")
+        elif broker in view.shutting_down and broker not in present:
+            reasons.append(f"{broker} is shutting down")
     return "; ".join(reasons) or None
 
 
@@ -183,7 +185,7 @@ def describe_move(view: ClusterView, partition: Partition) -> PartitionReassignm
         adding=tuple(b for b in move.target if b not in partition.replicas),
         removing=tuple(b for b in partition.replicas if b not in move.target),
         origin=move.origin,
-        waiting_on=tuple(WaitingOn(b, not is_alive(view, partition, b)) for b in behind),
+        waiting_on=tuple(WaitingOn(b, not is_up(view, partition, b)) for b in behind),
         started_at=move.started_ms,
         deadline_at=move.deadline_ms,
     )

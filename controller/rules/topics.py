@@ -91,17 +91,20 @@ def _assign_new(view: ClusterView, event: CreateTopic) -> tuple[Replicas, ...] |
     factor = settings.default_replication_factor if event.replication_factor == -1 else event.replication_factor
     if error := _check_counts(view, event.name, partitions, factor):
         return error
-    racks = {broker.broker_id: broker.rack for broker in view.brokers.values()}
-    return assign_replicas(racks, partitions, factor, start=event.start, shift=event.shift)
+    return assign_replicas(_racks(view), partitions, factor, start=event.start, shift=event.shift)
+
+
+def _racks(view: ClusterView) -> dict[int, str | None]:
+    """The brokers that replicas may be placed on, each with its rack."""
+    return {b.broker_id: b.rack for b in view.brokers.values() if b.broker_id not in view.shutting_down}
 
 
 def _check_counts(view: ClusterView, name: str, partitions: int, factor: int) -> ApiError | None:
     if partitions < 1:
         return InvalidPartitions(f"topic {name}: {partitions} partitions")
-    if not 1 <= factor <= len(view.brokers):
-        return InvalidReplicationFactor(
-            f"topic {name}: replication factor {factor} with {len(view.brokers)} brokers alive"
-        )
+    alive = len(view.brokers) - len(view.shutting_down)
+    if not 1 <= factor <= alive:
+        return InvalidReplicationFactor(f"topic {name}: replication factor {factor} with {alive} brokers alive")
     if partitions * (12 + 11 * factor) > VALUE_BYTES_MAX:  # before anything of this size is built
         return InvalidPartitions(f"topic {name}: {partitions} partitions do not fit into the topic's key")
     return None
@@ -160,7 +163,7 @@ def _assign_added(
         return error or _check_size(event.topic, present + event.assignments) or event.assignments
     if error := _check_counts(view, event.topic, event.total_count, factor):
         return error
-    racks = {broker.broker_id: broker.rack for broker in view.brokers.values()}
+    racks = _racks(view)
     start = continue_rotation(racks, present[0][0])
     added = assign_replicas(racks, count, factor, start=start, shift=start, first_partition=len(present))
     return _check_size(event.topic, present + added) or added

@@ -13,11 +13,12 @@ from typing import Final, cast
 from controller.machine import step
 from controller.model.errors import ApiError, InvalidRequest, RequestTimedOut
 from controller.model.events import (
-    DeathDone,
+    LATER,
     Decision,
     Event,
+    KeyWorkedOff,
+    LastOf,
     LegacyKeyRead,
-    ReplicaDied,
     StateKeyRead,
     TopicKeyRead,
 )
@@ -134,12 +135,12 @@ class Batching:
         return True
 
     def _must_wait(self, job: Job) -> bool:
-        """A death is not over before every partition of it is decided, also those that wait for a key."""
-        if type(job.event) is not DeathDone:
+        """A death is not over before every partition of it is decided, also those that wait for a key; nor is any other
+        large event."""
+        if not isinstance(job.event, LastOf):
             return False
-        broker = job.event.broker_id
         waiting = (*self.work.delayed, *self.work.fresh)
-        if not any(type(other.event) is ReplicaDied and other.event.broker == broker for other in waiting):
+        if not any(job.event.waits_for(other.event) for other in waiting):
             return False
         self.work.delay(job, self.services.elapsed_ms())
         return True
@@ -151,6 +152,8 @@ class Batching:
         if isinstance(event, StateKeyRead):
             number = self.state.number(event.topic, event.partition)
             return None if number is None else ("state", number)
+        if isinstance(event, KeyWorkedOff):
+            return ("consumed", event.key)
         return LEGACY if isinstance(event, LegacyKeyRead) else None
 
     def _touches_held(self, before: int) -> bool:
@@ -214,6 +217,9 @@ class Batching:
         for job, decision in decided:
             if decision.expand:
                 self.work.expanded.extend(Job(event, cause=job.cause) for event in decision.expand)
+                if decision.reply is LATER:  # whoever asked is answered with the last of them
+                    last = self.work.expanded[-1]
+                    last.future, last.deadline_ms, last.answer = job.future, job.deadline_ms, job.answer
 
     # --- conflicts
 
@@ -269,6 +275,9 @@ class Batching:
             return [self.lookout.read_topic(cast(str, of), now_ms)]
         if mark == LEGACY:
             return [self.lookout.legacy.read(now_ms)]
+        if kind == "consumed":  # somebody put it anew, or removed it: what it says now is worked off by itself
+            self.lookout.errands.again(cast(str, of))
+            return []
         key = self._writer.key(mark, self._committer.next_seq)
         entry = self.lookout.read_versions([key])[0]
         self._writer.found[key] = None if entry is None else entry.version

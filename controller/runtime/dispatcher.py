@@ -120,6 +120,12 @@ class Dispatcher:
         if lane is not None:
             lane.intents[intent] = None
 
+    def ask_again(self, broker_id: int) -> None:
+        """A broker is told all its partitions again, so that it answers for each whose disk is gone."""
+        lane = self._lanes.get(broker_id)
+        if lane is not None:
+            lane.dirty |= dict.fromkeys(self._state.numbers_on(broker_id))
+
     def everything_readable(self) -> None:
         """Nothing is unreadable any more: the `full` requests that were withheld go out."""
         for lane in self._lanes.values():

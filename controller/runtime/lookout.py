@@ -7,7 +7,7 @@ our own writes are hinted, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import attrs
@@ -24,8 +24,10 @@ from controller.model.events import (
     TopicKeyRead,
 )
 from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import Partition, without_state
+from controller.model.values import Partition, TopicPartition, without_state
 from controller.rules.progress import kafka_moves
+from controller.runtime.config_watch import ConfigWatch
+from controller.runtime.errands import Errands
 from controller.runtime.legacy import LegacyWatch
 from controller.runtime.loader import Loaded, read_registrations
 from controller.runtime.names import NO_TOPIC, is_topic
@@ -53,11 +55,14 @@ class Lookout:
         self._all_topics = False
         self._recheck_ms = services.elapsed_ms() + RECHECK_MS
         self.legacy = LegacyWatch(services, state)
+        self.errands = Errands(services, state, self.read_states)
+        self.configs = ConfigWatch(services, state, loaded.findings)
 
     @property
     def findings(self) -> dict[str, str]:
         """What is wrong with keys that were looked at, by key."""
-        return {**self._registration_findings, **self._topic_findings, **self.legacy.findings}
+        found = {**self._registration_findings, **self._topic_findings, **self.legacy.findings}
+        return {**found, **self.errands.findings, **self.configs.findings}
 
     def next_due_ms(self) -> int | None:
         """When something is looked at again without a hint, in `elapsed_ms`."""
@@ -75,6 +80,9 @@ class Lookout:
             self._all_topics = True
         elif where.startswith(keys.TOPICS + "/"):
             self._hint_topic(keys.topic_of(where))
+        else:
+            self.errands.hint(where)
+            self.configs.hint(where)
 
     def _hint_topic(self, name: str | None) -> None:
         if name is None:
@@ -101,7 +109,11 @@ class Lookout:
         if self._state.problems and elapsed_ms >= self._recheck_ms:
             events += self._recheck(now_ms)
             self._recheck_ms = elapsed_ms + RECHECK_MS
+        events += self.configs.look(now_ms)
+        events += self.errands.look(now_ms)
         # Nothing is read below this line: what was hinted at may be forgotten.
+        self.configs.looked()
+        self.errands.looked()
         if self.brokers_due:
             events += self._brokers(now_ms)
         events += self.legacy.due(now_ms, elapsed_ms, all_admitted=self._all_admitted)
@@ -154,8 +166,18 @@ class Lookout:
 
     def read_state(self, topic: str, partition: int, now_ms: int) -> StateKeyRead:
         """What the state key of a partition holds now."""
+        return self._state_read(topic, partition, self._get(keys.state(topic, partition)), now_ms)
+
+    def read_states(self, partitions: Sequence[TopicPartition], now_ms: int) -> list[StateKeyRead]:
+        """What the state keys of partitions hold now, at least as our last commit left them."""
+        if not partitions:
+            return []
+        entries = self.read_versions(keys.state(tp.topic, tp.partition) for tp in partitions)
+        read = zip(partitions, entries, strict=True)
+        return [self._state_read(tp.topic, tp.partition, entry, now_ms) for tp, entry in read]
+
+    def _state_read(self, topic: str, partition: int, entry: Entry | None, now_ms: int) -> StateKeyRead:
         key = keys.state(topic, partition)
-        entry = self._get(key)
         if entry is None:
             return StateKeyRead(now_ms, topic, partition, None, None, ABSENT)
         at = KeyVersion(entry.version, entry.generation)

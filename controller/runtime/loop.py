@@ -15,14 +15,15 @@ from controller.codec import BadValue, keys
 from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
 from controller.codec.small import decode_controller, encode_controller
 from controller.model.errors import NotController
+from controller.runtime import errands
 from controller.runtime.committer import Committer, End
 from controller.runtime.inbox import Hint, Item
 from controller.runtime.loader import load
 from controller.runtime.registrar import Registrar
 from controller.runtime.services import Deposed, Services
 from controller.runtime.term import Term
-from stores.base import Changed, Delete, Depth, Resync, SessionChanged, SessionState, StoreError, StoreEvent
-from stores.recipes import LEADER_KEY, Fence, elect
+from stores.base import Changed, Corrupt, Delete, Depth, Resync, SessionChanged, SessionState, StoreError, StoreEvent
+from stores.recipes import EPOCH_KEY, LEADER_KEY, Fence, decode_epoch, elect
 
 _log = logging.getLogger(__name__)
 
@@ -54,6 +55,12 @@ class Loop:
         self.subscription.add(keys.BROKER_IDS, Depth.VALUES)
         self.subscription.add(keys.TOPICS, Depth.VALUES)
         self.subscription.add(keys.REASSIGN_PARTITIONS, Depth.SELF)
+        self.subscription.add(keys.CONFIG_TOPICS, Depth.VALUES)
+        self.subscription.add(keys.CONFIG_CHANGES, Depth.CHILDREN)
+        for key in errands.SINGLE:
+            self.subscription.add(key, Depth.SELF)
+        for key in errands.PARENTS:
+            self.subscription.add(key, Depth.CHILDREN)
 
     @property
     def is_active(self) -> bool:
@@ -158,10 +165,13 @@ class Loop:
         anything was done."""
         self.driver = threading.get_ident()
         try:
-            return self._step(timeout_s)
+            worked = self._step(timeout_s)
+            self.services.notices.send()
         except Exception:
             self.lose("a pass of the loop failed")  # what it left half done is loaded anew
             raise
+        else:
+            return worked
         finally:
             self.driver = None
 
@@ -251,6 +261,7 @@ class Loop:
             if self.active_id is None:
                 self.findings[LEADER_KEY] = f"somebody holds it and does not say who: {entry.value!r:.100}"
             self._stand_at_ms = services.elapsed_ms() + int(services.store.session_timeout_s * 1000 / 3)
+            self._tell_controller()
             return False
         if self._is_too_old():
             return False
@@ -264,6 +275,19 @@ class Loop:
         self._claim(committer)
         self._take_over(committer, won.controller_epoch, now_ms)
         return True
+
+    def _tell_controller(self) -> None:
+        """The host hears who is active, if it wants to."""
+        services = self.services
+        if self.active_id is None or not services.notices.wants_controller:
+            return
+        entry = services.store.get(EPOCH_KEY, timeout_s=services.read_timeout_s)
+        try:
+            epoch = None if entry is None else decode_epoch(entry.value)
+        except Corrupt:
+            epoch = None  # said by the one who stands for election
+        if epoch is not None:
+            services.notices.controller_changed(self.active_id, epoch)
 
     def _claim(self, committer: Committer) -> None:
         """The token is ours before anything is loaded: nothing of an older term is applied after this."""
@@ -314,6 +338,7 @@ class Loop:
         with self._lock:
             self.term, self._lost = term, None
             self.active_id, self.controller_epoch = services.controller_id, epoch
+        services.notices.controller_changed(services.controller_id, epoch)
         _log.info("controller %d: active under epoch %d", services.controller_id, epoch)
 
 

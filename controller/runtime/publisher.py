@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from controller.model import records as r
-from controller.model.events import Decision, Event, MoveDeadline, TopicKeyDue
+from controller.model.events import LATER, Decision, Event, MoveDeadline, TopicKeyDue
 from controller.model.values import Partition
 from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.inbox import Job
@@ -105,7 +105,7 @@ class Publisher:
     def answer(self, decided: Sequence[tuple[Job, Decision]]) -> None:
         """The callers' futures are completed."""
         for job, decision in decided:
-            if job.future is not None:
+            if job.future is not None and decision.reply is not LATER:
                 reply = decision.reply
                 if job.answer is not None and not isinstance(reply, BaseException):
                     reply = job.answer(self._state, job.event)
@@ -148,8 +148,20 @@ class Publisher:
             touched |= {self._state.topics[record.topic.name].numbers[i]: True for i in range(len(record.partitions))}
             for partition in record.partitions:
                 self._timers.move(partition)
+            self._lookout.configs.topic_hinted(record.topic.name)  # changed perhaps since it was read
         elif isinstance(record, r.BadKey) and not self._state.problems:
             self._dispatcher.everything_readable()
+        else:
+            self._tell_of_others(record)
+
+    def _tell_of_others(self, record: r.Record) -> None:
+        """What others wrote was taken in."""
+        if isinstance(record, r.KeyConsumed):
+            self._lookout.errands.consumed(record)
+        elif isinstance(record, r.BrokerAskedAgain):
+            self._dispatcher.ask_again(record.broker_id)
+        elif isinstance(record, r.ConfigChanged) and record.before != record.after:
+            self._services.notices.config_changed("topics", record.topic, record.after)
 
 
 def _concerns_members(record: r.PartitionRecord) -> bool:

@@ -1,20 +1,25 @@
 """The registrations of this host's own brokers: each an ephemeral key, in a store session of that broker's own, so
 that the end of a controller is not the end of its brokers. Written by the host's call, unfenced, also while this
-controller stands by. A broker whose session was lost is registered again by itself, under a new broker epoch."""
+controller stands by. A broker whose session was lost is registered again by itself, under a new broker epoch, and under
+the same id, also where that was generated."""
 
 from __future__ import annotations
 
 import threading
+from typing import Final
 
 import attrs
 
 from controller.codec import BadValue, keys
 from controller.codec import broker as codec
 from controller.model.errors import DuplicateBrokerRegistration, StaleBrokerEpoch
-from controller.model.values import BrokerRegistration, Endpoint
+from controller.model.requests import BROKER_ID_MAX
+from controller.model.values import NEW_BROKER_ID, BrokerRegistration, Endpoint
 from controller.runtime.clock import Clock
-from stores.base import ABSENT, Closed, Conflict, Entry, MetadataStore, Put, StoreError
-from stores.recipes import reap_own_leftover
+from stores.base import ABSENT, Closed, Conflict, Corrupt, Entry, MetadataStore, Put, StoreError
+from stores.recipes import next_number, reap_own_leftover
+
+_IDS_MAX: Final = 1000  # generated ids that are passed over since somebody has them, before it is given up
 
 
 @attrs.define(eq=False)
@@ -30,18 +35,39 @@ class _Own:
 class Registrar:
     """Thread-safe: brokers register from the host's threads, sessions are watched by the runtime's."""
 
-    def __init__(self, store: MetadataStore, clock: Clock, version: int, timeout_s: float) -> None:
+    def __init__(
+        self, store: MetadataStore, clock: Clock, version: int, timeout_s: float, reserved_id_max: int = 1000
+    ) -> None:
         self._store = store
         self._clock = clock
         self._version = version
         self._timeout_s = timeout_s
+        self._reserved_id_max = reserved_id_max
         self._lock = threading.RLock()
         self._own: dict[int, _Own] = {}
         self._closed = False
         self.findings: dict[str, str] = {}  # own brokers that could not be registered again, for people
 
+    def generate_id(self) -> int:
+        """A broker id above the reserved ones that nobody else was given, and that is not in use. Raises StoreError,
+        and Corrupt (one) where no id is left."""
+        for _ in range(_IDS_MAX):
+            found = self._reserved_id_max + next_number(self._store, keys.BROKER_SEQUENCE, self._timeout_s)
+            if found > BROKER_ID_MAX:
+                raise Corrupt(f"{keys.BROKER_SEQUENCE}: no broker id is left below {found}", key=keys.BROKER_SEQUENCE)
+            taken = self._store.get_many([keys.broker(found), keys.admitted(found)], timeout_s=self._timeout_s)
+            if taken == [None, None]:
+                return found
+        raise Corrupt(f"{keys.BROKER_SEQUENCE}: {_IDS_MAX} ids in a row are in use", key=keys.BROKER_SEQUENCE)
+
+    @property
+    def epochs(self) -> dict[int, int]:
+        """The epoch under which this host registered each of its brokers last, by id."""
+        return {broker_id: own.epoch for broker_id, own in list(self._own.items())}
+
     def register(self, registration: BrokerRegistration) -> int:
-        """The broker is registered; its epoch. Registering again with other endpoints or another rack keeps the epoch.
+        """The broker is registered; its epoch. One that asks for a new id gets it first. Registering again with other
+        endpoints or another rack keeps the epoch.
 
         Raises TypeError or ValueError for what nobody could read, DuplicateBrokerRegistration where the id is alive
         with another session that is not a leftover of the same host's, StoreError where the store cannot be reached
@@ -51,6 +77,8 @@ class Registrar:
         with self._lock:
             if self._closed:
                 raise Closed("the controller was closed")
+            if registration.broker_id == NEW_BROKER_ID:
+                registration = attrs.evolve(registration, broker_id=self.generate_id())
             own = self._own.get(registration.broker_id)
             if own is None:
                 store = self._store.another_session()

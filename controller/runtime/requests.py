@@ -15,7 +15,7 @@ from controller.model.host import (
     UpdateMetadataRequest,
 )
 from controller.model.values import TARGETS_SINCE, Broker, DeleteIntent, Partition
-from controller.model.view import is_alive
+from controller.model.view import is_up
 from controller.state import ClusterState
 
 
@@ -107,7 +107,7 @@ class Builder:
             partition.isr,
             state.generations[number],
             partition.replicas,
-            tuple([b for b in partition.replicas if not is_alive(state, partition, b)]),
+            tuple([b for b in partition.replicas if not is_up(state, partition, b)]),
             partition.status_code,
         )
 

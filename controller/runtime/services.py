@@ -10,6 +10,7 @@ from controller.runtime.clock import Chance, Clock, elapsed_ms
 from controller.runtime.executors import Executor
 from controller.runtime.inbox import Inbox
 from controller.runtime.journal import Journal
+from controller.runtime.notices import Notices
 from controller.runtime.progress import Progress
 from controller.runtime.replies import Outstanding
 from stores.base import MetadataStore
@@ -30,6 +31,7 @@ class Services:
     outstanding: Outstanding
     journal: Journal
     progress: Progress
+    notices: Notices
 
     def elapsed_ms(self) -> int:
         """Milliseconds that never go back: what back-offs and deadlines of calls are reckoned in. The wall clock, which

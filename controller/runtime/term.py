@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 
 from controller.model.errors import RequestTimedOut
-from controller.model.events import Event, LegacyKeyRead, StateKeyRead, TopicKeyRead
+from controller.model.events import ConfigKeyRead, Event, LegacyKeyRead, StateKeyRead, TopicKeyRead
 from controller.runtime.batching import Batching
 from controller.runtime.committer import Committer
 from controller.runtime.dispatcher import Dispatcher
@@ -22,13 +22,14 @@ from controller.runtime.inbox import Hint, Item, Job, Query, Request, Sent, Work
 from controller.runtime.loader import Loaded
 from controller.runtime.lookout import Lookout
 from controller.runtime.publisher import Publisher, Timers
+from controller.runtime.rebalance import Rebalancing
 from controller.runtime.services import Services
 from controller.runtime.writer import FIXED_OPS, Writer
 from stores.base import StoreError
 
 LOOK_AGAIN_MS: Final = 100  # after a read that failed
 ACKNOWLEDGED_MAX: Final = 16  # deletions in one Decision
-_READ: Final = (StateKeyRead, TopicKeyRead, LegacyKeyRead)
+_READ: Final = (StateKeyRead, TopicKeyRead, LegacyKeyRead, ConfigKeyRead)
 
 
 @attrs.frozen
@@ -60,6 +61,7 @@ class Term:
         )
         self.lookout = Lookout(services, self.state, loaded)
         self._timers = Timers(services.settings.topic_rewrite_interval_ms)
+        self._rebalancing = Rebalancing(services.settings, services.elapsed_ms())
         self.work = WorkQueue()
         self._batching = Batching(
             services,
@@ -136,6 +138,7 @@ class Term:
         self.dispatcher.check_deadlines(self.services.settings.callback_deadline_ms)
         self.work.wake_delayed(now_ms)
         events = self._timers.due(self.services.clock.now_ms(), now_ms)
+        events += self._rebalancing.due(self.services.clock.now_ms(), now_ms)
         self.work.expanded.extend(Job(event, cause=_cause(event)) for event in events)
         if self._look_again_ms is not None and now_ms < self._look_again_ms:
             return bool(events)
@@ -172,7 +175,7 @@ class Term:
         """When there is something to do without any new item, in `elapsed_ms`; None if not by time."""
         services = self.services
         times = [self._timers.next_due_ms(services.clock.now_ms(), services.elapsed_ms())]
-        times += [self.work.next_due_ms(), self.dispatcher.next_due_ms()]
+        times += [self.work.next_due_ms(), self.dispatcher.next_due_ms(), self._rebalancing.next_due_ms]
         if self._look_again_ms is not None:
             times.append(self._look_again_ms)
         else:

@@ -92,6 +92,8 @@ class Writer:
                 + 30
                 + legacy.bytes_max(self._state.legacy.entries.values(), self._state.legacy.key.extra)
             )
+        if kind == "consumed":
+            return OP_BYTES_FIXED + len(cast(str, of))
         return OP_BYTES_FIXED + 120  # of intents, each record adds its own bytes
 
     def _assignments_bytes_max(self, row: TopicRow) -> int:
@@ -116,6 +118,8 @@ class Writer:
             return keys.REASSIGN_PARTITIONS
         if kind == "intents":
             return keys.replica_deletions(cast(int, of), self.intents_seq(seq))
+        if kind == "consumed":
+            return cast(str, of)
         return keys.replica_deletions(*cast(KeyId, of))
 
     def intents_seq(self, seq: int) -> int:
@@ -156,6 +160,8 @@ class Writer:
         if kind == "intents":
             waiting = state.intents.undurable(cast(int, of))
             return Put(key, small.encode_intents(waiting), self._small(key, 0)) if waiting else None
+        if kind == "consumed":
+            return Delete(key, Version(state.consumed[key]))
         known = state.intents.keys.get(cast(KeyId, of))
         if known is None or self.found.get(key, known.version) is None:
             return None  # somebody else removed it
@@ -214,6 +220,8 @@ class Writer:
             state.legacy.stands(version)
         elif kind == "intents":
             state.intents.durable(cast(int, of), self.intents_seq(seq), version)
+        elif kind == "consumed":
+            state.consumed.pop(cast(str, of))
         else:
             state.intents.keys.pop(cast(KeyId, of), None)
 

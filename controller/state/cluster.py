@@ -26,6 +26,8 @@ class ClusterState:
         self.settings = settings
         self.brokers: dict[int, Broker] = {}
         self.dying: dict[int, int] = {}
+        self.shutting_down: dict[int, int] = {}
+        self.consumed: dict[str, int] = {}  # keys of others that the next commit deletes: key -> version
         self.admitted: dict[int, Admitted] = {}
         self.rows: list[Partition | None] = []
         self.versions = array("q")
@@ -57,6 +59,10 @@ class ClusterState:
     def topic_config(self, name: str) -> Mapping[str, str]:
         row = self.topics.get(name)
         return {} if row is None else row.configs
+
+    def config_version(self, name: str) -> int:
+        row = self.topics.get(name)
+        return 0 if row is None else row.config_version
 
     def colliding_topic(self, name: str) -> str | None:
         return self._names.get(name.replace(".", "_"))

@@ -169,14 +169,25 @@ def _admitted_key(state: ClusterState, record: r.BrokerRegistered, token: object
     return [("admitted", record.broker.broker_id)] if fresh else []
 
 
-def _leave(state: ClusterState, record: r.BrokerLeft) -> None:
+def _leave(state: ClusterState, record: r.BrokerLeft) -> int | None:
     del state.brokers[record.broker.broker_id]
     state.dying[record.broker.broker_id] = record.broker.epoch
+    return state.shutting_down.pop(record.broker.broker_id, None)
 
 
 def _unleave(state: ClusterState, record: r.BrokerLeft, token: object) -> None:
     del state.dying[record.broker.broker_id]
     state.brokers[record.broker.broker_id] = record.broker
+    if isinstance(token, int):
+        state.shutting_down[record.broker.broker_id] = token
+
+
+def _shut_down(state: ClusterState, record: r.BrokerShutsDown) -> None:
+    state.shutting_down[record.broker_id] = record.epoch
+
+
+def _unshut(state: ClusterState, record: r.BrokerShutsDown, token: object) -> None:
+    del state.shutting_down[record.broker_id]
 
 
 def _death_over(state: ClusterState, record: r.DeathWorkedOff) -> None:
@@ -310,6 +321,32 @@ def _legacy_key(state: ClusterState, record: r.Record, token: object) -> list[Ma
     return [LEGACY]
 
 
+def _set_config(state: ClusterState, record: r.ConfigChanged) -> None:
+    row = state.topics[record.topic]
+    row.configs, row.config_version = record.after, record.version
+
+
+def _unset_config(state: ClusterState, record: r.ConfigChanged, token: object) -> None:
+    row = state.topics[record.topic]
+    row.configs, row.config_version = record.before, record.version_before
+
+
+# --- keys of others
+
+
+def _consume(state: ClusterState, record: r.KeyConsumed) -> int | None:
+    known = state.consumed.get(record.key)
+    state.consumed[record.key] = record.version
+    return known
+
+
+def _unconsume(state: ClusterState, record: r.KeyConsumed, token: object) -> None:
+    if isinstance(token, int):
+        state.consumed[record.key] = token
+    else:
+        del state.consumed[record.key]
+
+
 _PARTITION: Final = (_put, _put_back)
 
 TABLE: Final[dict[type[r.Record], tuple[Apply, Undo, Dirty]]] = {
@@ -329,6 +366,7 @@ TABLE: Final[dict[type[r.Record], tuple[Apply, Undo, Dirty]]] = {
     r.KeysRewritten: (_nothing, _undo_nothing, lambda _, record, __: [("topic", record.topic)]),
     r.BrokerRegistered: (_register, _unregister, _admitted_key),
     r.BrokerLeft: (_leave, _unleave, _no_keys),
+    r.BrokerShutsDown: (_shut_down, _unshut, _no_keys),
     r.DeathWorkedOff: (_death_over, _death_again, _no_keys),
     r.DiskGone: (_set_disk, _unset_disk, _no_keys),
     r.DeleteIntended: (_open, _unopen, _intent_key),
@@ -344,6 +382,9 @@ TABLE: Final[dict[type[r.Record], tuple[Apply, Undo, Dirty]]] = {
     r.LegacyKeyRemoved: (_remove_legacy, _unremove_legacy, _legacy_key),
     r.LegacyKeyChanged: (_change_legacy, _unchange_legacy, _legacy_key),
     r.LegacyKeyBroken: (_load_legacy, _unload_legacy, _no_keys),
+    r.ConfigChanged: (_set_config, _unset_config, _no_keys),
+    r.BrokerAskedAgain: (_nothing, _undo_nothing, _no_keys),
+    r.KeyConsumed: (_consume, _unconsume, lambda _, record, __: [("consumed", record.key)]),
 }
 
 

@@ -13,7 +13,7 @@ Rules
 from stores.recipes.election import Term, decode_epoch, elect
 from stores.recipes.fence import FENCE_OPS, Attempt, Fence, Outcome, Resolution, is_fence_conflict, resolve
 from stores.recipes.leftover import reap_own_leftover
-from stores.recipes.sequence import Appended, append_sequence
+from stores.recipes.sequence import Appended, append_sequence, next_number
 from stores.recipes.token import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "decode_epoch",
     "elect",
     "is_fence_conflict",
+    "next_number",
     "reap_own_leftover",
     "resolve",
 ]

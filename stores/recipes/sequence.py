@@ -1,4 +1,4 @@
-"""Keys that are numbered in the order in which they were put."""
+"""Keys that are numbered in the order in which they were put, and numbers for anything else."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from collections.abc import Sequence
 from typing import Final
 
 import attrs
+import tenacity
 
 from stores.base import (
     ABSENT,
+    Conflict,
     Corrupt,
     MetadataStore,
     Op,
+    OutcomeUnknown,
     Put,
     below,
 )
@@ -20,6 +23,7 @@ from stores.base import (
 _DECIMAL: Final = re.compile(rb"[0-9]{1,19}")
 _NUMBER_MAX: Final = 2**31 - 1  # what ZooKeeper's own sequences, and Kafka's listeners, can count
 _DIGITS: Final = 10
+_TRIES_MAX: Final = 100  # of which each is lost to somebody else who got a number
 
 
 @attrs.frozen
@@ -54,6 +58,40 @@ def append_sequence(
     count = Put(parent, b"%d" % (number + len(values)), ABSENT if counter is None else counter.version)
     puts = (Put(key, value, ABSENT) for key, value in zip(keys, values, strict=True))
     return Appended((count, *puts), keys, parent)
+
+
+def next_number(store: MetadataStore, key: str, timeout_s: float) -> int:
+    """A number from 1 on that no other call for `key` gets, whoever makes it and on whatever backend; numbers rise, and
+    some may be left out.
+
+    It is the key's generation, as Kafka's `/brokers/seqid` counts: how often it was written since it was created. The
+    number stands in the value as well (decimal text), so that it does not begin anew in a store that the key was copied
+    to; a value that holds none is passed over. The write is repeated after a Conflict, and after a lost reply, which
+    costs a number. Raises whatever else the store raises, and the last Conflict after 100 tries.
+    """
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type((OutcomeUnknown, Conflict)),
+        stop=tenacity.stop_after_attempt(_TRIES_MAX),
+        sleep=lambda _: None,
+        reraise=True,
+    )
+    return retrying(_count_on, store, key, timeout_s)
+
+
+def _count_on(store: MetadataStore, key: str, timeout_s: float) -> int:
+    entry = store.get(key, sync=True, timeout_s=timeout_s)
+    if entry is None:
+        commit = store.commit([Put(key, b"0", ABSENT)], timeout_s=timeout_s)
+        version, generation, known = commit.versions[0], 0, 0
+    else:
+        version, generation = entry.version, entry.generation
+        known = int(entry.value) if _DECIMAL.fullmatch(entry.value) else 0
+    number = max(generation, known) + 1
+    if number > _NUMBER_MAX:
+        raise Corrupt(f"{key}: no number is left above {number - 1}", key=key)
+    assert version is not None  # a Put always has one
+    store.commit([Put(key, b"%d" % number, version)], timeout_s=timeout_s)
+    return number
 
 
 def _decode_number(parent: str, value: bytes) -> int:

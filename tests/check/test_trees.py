@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from controller.check import inspect
+from controller.codec import keys
 from controller.rig.explore import break_things, build, heal
 from controller.rig.rig import Rig
 from tests.check.trees import held, recorded
@@ -45,6 +46,10 @@ def test_a_cluster_that_was_broken_and_healed_leaves_nothing_to_find(seed: int) 
     assert inspect(held(world.rig.server)).findings == ()
 
 
+OF_OTHERS = (keys.REASSIGN_PARTITIONS, keys.PREFERRED_ELECTION, keys.ISR_CHANGES, keys.LOG_DIR_EVENTS)
+"""Tools and old brokers write these, in a broken cluster also what nobody can read."""
+
+
 @pytest.mark.parametrize("seed", [13, 23])
 def test_no_step_of_a_broken_cluster_is_an_error(seed: int) -> None:
     """What controllers leave between two commits may be overdue, and never breaks what must always hold."""
@@ -55,7 +60,8 @@ def test_no_step_of_a_broken_cluster_is_an_error(seed: int) -> None:
         nonlocal looked
         moved = step()
         looked += 1
-        errors.extend(inspect(held(world.rig.server)).at_least("error"))
+        found = inspect(held(world.rig.server)).at_least("error")
+        errors.extend(finding for finding in found if not finding.key.startswith(OF_OTHERS))
         return moved
 
     world.rig.step = looking  # type: ignore[method-assign]

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given
 
-from controller.codec import BadValue, broker, legacy, partition_state, small, topic
+from controller.codec import BadValue, broker, legacy, notifications, partition_state, small, topic
 from controller.codec.text import parse, parse_many
 from tests.codec.strategies import JSON
 
@@ -21,6 +21,9 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "intents": lambda value: small.decode_intents(value, 1),
     "admitted": small.decode_admitted,
     "legacy": lambda value: legacy.decode(value, 1),
+    "partitions": notifications.decode_partitions,
+    "log dir event": notifications.decode_log_dir_event,
+    "config change": notifications.decode_config_change,
 }
 GOOD: dict[str, dict[str, object]] = {
     "state": {
@@ -40,6 +43,9 @@ GOOD: dict[str, dict[str, object]] = {
     "intents": {"version": 1, "replicas": [{"topic": "t", "topic_id": "i", "partition": 0, "leader_epoch": 0}]},
     "admitted": {"broker_epoch": 5},
     "legacy": {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2]}]},
+    "partitions": {"version": 1, "partitions": [{"topic": "t", "partition": 0}]},
+    "log dir event": {"version": 1, "broker": 1, "event": 1},
+    "config change": {"version": 2, "entity_path": "topics/t"},
 }  # fmt: skip
 DIGITS = b"9" * 100_000
 NO_JSON = [
@@ -96,7 +102,11 @@ def test_an_absurd_value_in_any_field_is_read_or_refused(name: str) -> None:
         ("topic", "partitions", {"00": [1]}), ("topic", "topic_id", "short"), ("topic", "topic_id", "é" * 22),
         ("topic", "retired_epochs", {"0": -1}), ("broker", "port", 65536), ("broker", "endpoints", "A://h:1"),
         ("broker", "host", None), ("broker", "rack", 7), ("config", "config", {"a": 1}), ("intents", "replicas", {}),
-        ("admitted", "broker_epoch", -1),
+        ("admitted", "broker_epoch", -1), ("partitions", "partitions", [{"topic": "t"}]),
+        ("partitions", "partitions", [{"topic": 1, "partition": 0}]), ("partitions", "partitions", ["t-0"]),
+        ("log dir event", "event", 2), ("log dir event", "broker", 2**31), ("log dir event", "broker", True),
+        ("config change", "entity_path", "topics"), ("config change", "entity_path", "/t"),
+        ("config change", "entity_path", None),
     ],
 )  # fmt: skip
 def test_a_value_that_must_not_pass_does_not(name: str, field: str, absurd: object) -> None:

@@ -121,7 +121,15 @@ calls: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]] 
         lambda c, tp, *rest: c.alter_isr(tp, *rest),
         (partitions, numbers, numbers, numbers, st.one_of(wrong_ids, anything), numbers, st.one_of(numbers, anything)),
     ),
-    "register": (lambda c, r: c.register_broker(r), (made(BrokerRegistration, st.integers(-5, -1), anything),)),
+    "register": (lambda c, r: c.register_broker(r), (made(BrokerRegistration, st.integers(-5, -2), anything),)),
+    "shutdown": (
+        lambda c, broker, epoch, ms: c.controlled_shutdown(broker, epoch, timeout_ms=ms),
+        (
+            st.one_of(st.integers(1, 6), st.integers(7, 2**70), anything),
+            st.one_of(st.integers(-(2**70), 0), st.integers(1_000, 2**70), st.none(), st.text(max_size=3)),
+            st.one_of(st.just(1000), anything),
+        ),
+    ),
     "unregister": (lambda c, *args: c.unregister_broker(*args), (anything, anything)),
     "report": (
         lambda c, r: c.report_log(r),

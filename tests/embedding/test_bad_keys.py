@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from controller.codec import keys
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
 from tests.runtime.world import Cluster
 
 T = "/brokers/topics/t"
+CONFIG_CHANGE = f"{keys.CONFIG_CHANGES}/config_change_0000000001"
 GOOD: dict[str, Any] = {
     "/brokers/ids/1": {
         "version": 4,
@@ -36,6 +38,10 @@ GOOD: dict[str, Any] = {
     "/admin/replica_deletions/1/5": {"replicas": [{"topic": "t", "topic_id": "x", "partition": 0, "leader_epoch": 1}]},
     "/kedge/brokers/1": {"broker_epoch": 5},
     "/admin/reassign_partitions": {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1]}]},
+    keys.PREFERRED_ELECTION: {"version": 1, "partitions": [{"topic": "t", "partition": 0}]},
+    f"{keys.ISR_CHANGES}/isr_change_0000000001": {"version": 1, "partitions": [{"topic": "t", "partition": 0}]},
+    f"{keys.LOG_DIR_EVENTS}/log_dir_event_0000000001": {"version": 1, "broker": 1, "event": 1},
+    CONFIG_CHANGE: {"version": 2, "entity_path": "topics/t"},
     LEADER_KEY: {"version": 1, "brokerid": 7},
     EPOCH_KEY: 3,
     TOKEN_KEY: {"controller_epoch": 2, "seq": 5, "nonce": "x"},
@@ -165,7 +171,7 @@ def test_broken_keys_that_others_write_while_it_runs_stop_nothing_else(
     works(cluster)
 
 
-@pytest.mark.parametrize("key", [key for key in GOOD if key not in (LEADER_KEY, EPOCH_KEY, TOKEN_KEY)])
+@pytest.mark.parametrize("key", [key for key in GOOD if key not in (LEADER_KEY, EPOCH_KEY, TOKEN_KEY, CONFIG_CHANGE)])
 def test_a_key_that_is_no_json_is_named_in_describe(key: str) -> None:
     """With the key, what was expected and how the value begins."""
     cluster = before()

@@ -29,8 +29,9 @@ class LateBrokers(Brokers):
         raise NotImplementedError
 
 
-FLAGS = {"unclean_leader_election_enable"}
-NUMBERS = sorted({field.name for field in attrs.fields(Settings)} - FLAGS)
+FLAGS = ("unclean_leader_election_enable", "auto_leader_rebalance_enable")
+FROM_ZERO = ("reserved_broker_max_id", "leader_imbalance_per_broker_percentage")
+NUMBERS = sorted({field.name for field in attrs.fields(Settings)} - {*FLAGS})
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -38,10 +39,22 @@ NUMBERS = sorted({field.name for field in attrs.fields(Settings)} - FLAGS)
     "value, error",
     [(0, ValueError), (-1, ValueError), (2**31, ValueError), (True, TypeError), (1.0, TypeError), ("1", TypeError)],
 )
-def test_a_setting_that_is_a_number_is_an_int_from_1(name: str, value: Any, error: type) -> None:
+def test_a_setting_that_is_a_number_is_an_int_from_1_or_0(name: str, value: Any, error: type) -> None:
     """The error names the setting."""
+    if name in FROM_ZERO and type(value) is int and value == 0:
+        nothing: dict[str, Any] = {name: value}
+        assert getattr(Settings(**nothing), name) == 0
+        return
     with pytest.raises(error, match=name):
         Settings(**{name: value})
+
+
+def test_a_percentage_ends_at_100_and_reserved_ids_leave_one() -> None:
+    """More would never, or for ever, be out of balance; and no id would be left to generate."""
+    with pytest.raises(ValueError, match="percentage"):
+        Settings(leader_imbalance_per_broker_percentage=101)
+    with pytest.raises(ValueError, match="reserved_broker_max_id"):
+        Settings(reserved_broker_max_id=2**31 - 1)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -60,12 +73,15 @@ def test_versions_of_the_registration_end_at_5() -> None:
         Settings(registration_version=6)
 
 
+@pytest.mark.parametrize("name", FLAGS)
 @pytest.mark.parametrize("value", [0, 1, None, "true"])
-def test_a_setting_that_is_a_flag_is_a_bool(value: Any) -> None:
+def test_a_setting_that_is_a_flag_is_a_bool(name: str, value: Any) -> None:
     """A 1 is no True."""
-    with pytest.raises(TypeError, match="unclean_leader_election_enable"):
-        Settings(unclean_leader_election_enable=value)
-    assert Settings(unclean_leader_election_enable=True).unclean_leader_election_enable
+    with pytest.raises(TypeError, match=name):
+        Settings(**{name: value})
+    for flag in (True, False):
+        settings: dict[str, Any] = {name: flag}
+        assert getattr(Settings(**settings), name) is flag
 
 
 @pytest.mark.parametrize(

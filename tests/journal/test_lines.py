@@ -140,6 +140,24 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
         {"event": "BadKey", **BY, "detail": {"key": LEGACY_KEY, "mended": "not JSON"}},
     ),
     (r.BadKey("orders", 0, None, "not JSON"), {"event": "BadKey", **WHERE, **BY, "detail": {"mended": "not JSON"}}),
+    (
+        r.ConfigChanged("orders", {"a": "b"}, {"a": "c"}, 3, 4),
+        {
+            "event": "ConfigChanged", "topic": "orders", "topic_id": "id-of-orders", **BY,
+            "detail": {"configs": {"a": "c"}, "was": {"a": "b"}},
+        },
+    ),
+    (
+        r.KeyConsumed("/admin/k", 3, ("there is no partition t-7",)),
+        {
+            "event": "KeysRewritten", **BY,
+            "detail": {"removed": "/admin/k", "passed_over": ["there is no partition t-7"]},
+        },
+    ),
+    (
+        r.KeyConsumed("/admin/k", 3, (), "not JSON"),
+        {"event": "BadKey", **BY, "detail": {"removed": "/admin/k", "problem": "not JSON"}},
+    ),
 ]  # fmt: skip
 
 

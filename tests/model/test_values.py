@@ -54,14 +54,14 @@ def test_partitions_are_ordered_and_told_as_kafka_does() -> None:
         (lambda: BrokerRegistration(1, host=NONE), TypeError),
         (lambda: BrokerRegistration(1, port=UNTYPED), TypeError),
         (lambda: BrokerRegistration(1, rack=SEVEN), TypeError),
-        (lambda: BrokerRegistration(-1), ValueError),
+        (lambda: BrokerRegistration(-2), ValueError),
         (lambda: BrokerRegistration(2**31), ValueError),
         (lambda: BrokerRegistration(1, port=65536), ValueError),
         (lambda: BrokerRegistration(1, port=-2), ValueError),
     ],
 )
 def test_a_registration_that_is_none_is_not_made(make: Callable[[], object], error: type[Exception]) -> None:
-    """Ids within 0..2^31-1, ports within -1..65535, everything of its type."""
+    """Ids within 0..2^31-1 or -1 for a new one, ports within -1..65535, everything of its type."""
     with pytest.raises(error):
         make()
 

@@ -13,7 +13,7 @@ import attrs
 
 from controller.model import events as e
 from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import Broker, BrokerRegistration, Partition, Replicas, Topic
+from controller.model.values import Broker, BrokerRegistration, Partition, Replicas, Topic, TopicPartition
 from tests.rules.planting import Line, Planting, ids, name_of, plan, read_line
 from tests.rules.telling import lines
 
@@ -127,7 +127,40 @@ class Script(Planting):
         found = tuple(self.world.state.open_intents(int(line.words[0])))
         return e.DeletionAcknowledged(self.world.now_ms, found * int(line.options.get("times", 1)))
 
+    def do_shutdown(self, line: Line) -> e.Event:
+        live = self.world.state.brokers.get(int(line.words[0]))
+        epoch = int(line.options.get("epoch", live.epoch if live else 1))
+        return e.ShutdownAsked(self.world.now_ms, int(line.words[0]), epoch)
+
+    def do_leaves(self, line: Line) -> e.Event:
+        return e.ReplicaLeaves(self.world.now_ms, *name_of(line.words[0]), int(line.words[1]))
+
+    def do_decided(self, line: Line) -> e.Event:
+        return e.ShutdownDecided(self.world.now_ms, int(line.words[0]), int(line.options["epoch"]))
+
+    # --- keys of others
+
+    def do_preferredkey(self, line: Line) -> e.Event:
+        named = tuple(TopicPartition(*name_of(word)) for word in line.words)
+        return e.PreferredElectionPut(self.world.now_ms, "/admin/p", 3, named)
+
+    def do_logdir(self, line: Line) -> e.Event:
+        return e.LogDirNotified(self.world.now_ms, "/log_dir/1", 3, int(line.words[0]))
+
+    def do_unusable(self, line: Line) -> e.Event:
+        return e.KeyWorkedOff(self.world.now_ms, line.words[0], 3, problem="not JSON")
+
+    def do_config(self, line: Line) -> e.Event:
+        configs = {name: value for name, value in line.options.items() if name != "version"}
+        return e.ConfigKeyRead(self.world.now_ms, line.words[0], configs, int(line.options["version"]))
+
     # --- the machine's own, and what is found
+
+    def do_rebalance(self, _: Line) -> e.Event:
+        return e.RebalanceDue(self.world.now_ms)
+
+    def do_preferred(self, line: Line) -> e.Event:
+        return e.PreferredDue(self.world.now_ms, *name_of(line.words[0]))
 
     def do_due(self, line: Line) -> e.Event:
         return e.PartitionDue(self.world.now_ms, *name_of(line.words[0]))

@@ -80,8 +80,12 @@ def _value(value: object) -> str:
         extra = f" extra {dict(value.extra)}" if value.extra else ""
         return f"{value.name} {value.topic_id or 'without id'}{extra}"
     if isinstance(value, tuple):
-        return " ".join(describe(one) if isinstance(one, Partition) else _ids(one) for one in value)
+        return " ".join(describe(one) if isinstance(one, Partition) else _one(one) for one in value)
     return str(value)
+
+
+def _one(value: object) -> str:
+    return _ids(value) if isinstance(value, tuple) else f"({value})"
 
 
 def _intent(intent: DeleteIntent) -> str:
@@ -103,4 +107,6 @@ def _reply(reply: object) -> str:
         return f"R {_ids(reply.replicas)} T {target} origin {_ids(reply.origin)}"
     if isinstance(reply, TopicDescription):
         return f"{reply.name} {reply.topic_id} " + " ".join(_ids(replicas) for replicas in reply.assignments)
+    if isinstance(reply, tuple):
+        return "still leads " + (" ".join(map(str, reply)) or "nothing")
     return repr(reply)

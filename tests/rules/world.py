@@ -14,7 +14,7 @@ import attrs
 from controller.codec import partition_state
 from controller.codec.text import parse
 from controller.machine import decide, step
-from controller.model.events import BrokerCame, BrokerGone, Decision, Event
+from controller.model.events import LATER, BrokerCame, BrokerGone, Decision, Event
 from controller.model.records import KeyVersion, Record
 from controller.model.values import Broker, BrokerRegistration, Move, Partition, Replicas, Settings, Topic
 from controller.state import Batch, ClusterState, start_batch, undo_to
@@ -75,17 +75,19 @@ class World:
     def run(self, event: Event) -> Ran:
         """Decide `event` and all that follows, commit it. AssertionError where an invariant is broken."""
         first: Decision | None = None
+        last: Decision | None = None
         waiting = deque([event])
         for _ in range(EXPANDED_MAX):
             if not waiting:
                 break
-            decision = self.decide(waiting.popleft())
+            last = decision = self.decide(waiting.popleft())
             first = first or decision
             waiting.extend(decision.expand)
         assert first is not None
+        assert last is not None
         assert not waiting, "events that follow never end"
         records = self.state.batch.records()
-        ran = Ran(first.reply, records, self.commit())
+        ran = Ran(last.reply if first.reply is LATER else first.reply, records, self.commit())
         if self._is_checked:
             check_state(self.state)
             self._check_stored()
@@ -126,6 +128,8 @@ class World:
                 state.legacy.stands(state.legacy.key.version + 1 if state.legacy.entries else 0)
             elif kind == "intents done" and isinstance(of, tuple):
                 state.intents.keys.pop((of[0], of[1]))
+            elif kind == "consumed" and isinstance(of, str):
+                state.consumed.pop(of)
         return done
 
     def _check_stored(self) -> None:

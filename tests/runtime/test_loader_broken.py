@@ -31,10 +31,11 @@ def test_a_broken_topic_key_hides_its_topic_only_and_is_taken_up_when_mended(val
     assert isinstance(error, ApiError)
     raw = value if isinstance(value, bytes) else json.dumps(value).encode()
     assert cluster.keys()[TOPIC] == raw
+    cluster.host.told.clear()
     cluster.put(TOPIC, {"version": 1, "partitions": {"0": [1, 2]}})
     cluster.wait(6_000, 500)
     assert cluster.findings() == {}
-    assert cluster.host.to(1, LeaderAndIsrRequest)[-1].full
+    assert any(r.full for r in cluster.host.to(1, LeaderAndIsrRequest))
     assert works(cluster, "t")
 
 

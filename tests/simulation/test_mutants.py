@@ -9,7 +9,9 @@ import attrs
 import pytest
 
 from controller.codec import legacy as codec
+from controller.machine import RULES
 from controller.model import records as r
+from controller.model.events import Decision, KeyWorkedOff
 from controller.model.values import TopicPartition
 from controller.rig import InvariantBroken, NotInTime, Rig
 from controller.rig.explore import run_seed
@@ -21,6 +23,7 @@ from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.loader import Loader
 from controller.runtime.term import Term
 from stores.base import ABSENT, PRESENT, Check, Put
+from stores.memory import MemoryStore
 from stores.recipes import EPOCH_KEY, TOKEN_KEY, Fence, Token
 from tests.simulation.clusters import AFTER, ORDERS, asked, leading, orders, settle
 
@@ -239,6 +242,20 @@ def _unreachable(rig: Rig) -> None:
     rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
 
 
+def leaves_errands(patch: Patch) -> None:
+    """What others asked for is done, and its key stays for ever."""
+    patch.setitem(RULES, KeyWorkedOff, lambda *_: Decision())
+
+
+def _key_put(rig: Rig) -> None:
+    other = MemoryStore(rig.server)
+    value = b'{"version":1,"partitions":[{"topic":"orders","partition":0}]}'
+    other.commit([Put("/admin/preferred_replica_election", value, ABSENT)], timeout_s=1)
+    other.close()
+    rig.until_converged(deadline_ms=5_000)
+    settle(rig)
+
+
 def _some_seed(rig: Rig) -> None:
     del rig
     for seed in range(1, 60):
@@ -263,6 +280,7 @@ MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Rig], None], str], ...] 
     (keeps_the_legacy_key, _by_key, "not within"),
     (invents_moves, _by_key, "invariant 3"),
     (believes_every_isr, _some_seed, "invariant"),
+    (leaves_errands, _key_put, "not worked off"),
 )
 
 

@@ -22,6 +22,8 @@ def snapshot(state: ClusterState) -> dict[str, object]:
         "listing": dict(state.listing),
         "brokers": dict(state.brokers),
         "dying": dict(state.dying),
+        "shutting down": dict(state.shutting_down),
+        "consumed": dict(state.consumed),
         "admitted": dict(state.admitted),
         "problems": dict(state.problems),
         "disks": state.gone_copy(),

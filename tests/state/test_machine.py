@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -48,10 +49,46 @@ class Cluster(RuleBasedStateMachine):
                 del self.targets[record.after.topic, record.after.partition]
         return ran
 
+    def alive(self) -> set[int]:
+        return set(self.world.state.brokers) - set(self.world.state.shutting_down)
+
+    @rule(broker=st.sampled_from(BROKERS))
+    def shut_down(self, broker: int) -> None:
+        live = self.world.state.brokers.get(broker)
+        ran = self.run_event(e.ShutdownAsked(self.world.now_ms, broker, live.epoch if live else 0))
+        if live is None:
+            assert isinstance(ran.reply, ApiError)
+            return
+        assert isinstance(ran.reply, tuple)
+        gone = self.world.state.gone_copy()
+        for tp in ran.reply:
+            p = self.world.partition(tp.topic, tp.partition)
+            able = [b for b in p.isr if b in self.alive() and (tp.topic, tp.partition, b) not in gone]
+            assert p.leader == broker
+            assert not able, f"{able} could lead {p}"
+
+    @rule(percentage=st.sampled_from([0, 10, 50]))
+    def rebalance(self, percentage: int) -> None:
+        state = self.world.state
+        state.settings = attrs.evolve(state.settings, leader_imbalance_per_broker_percentage=percentage)
+        self.run_event(e.RebalanceDue(self.world.now_ms))
+        gone = state.gone_copy()
+        for p in state.partitions() if percentage == 0 else ():
+            first = p.replicas[0]
+            able = first in p.isr and first in self.alive() and (p.topic, p.partition, first) not in gone
+            assert p.leader == first or not able, f"{first} is preferred: {p}"
+
+    @rule(topic=st.sampled_from(TOPICS), unclean=st.booleans())
+    def configure(self, topic: str, unclean: bool) -> None:
+        configs = {"unclean.leader.election.enable": str(unclean).lower()}
+        version = self.world.state.config_version(topic) + 1
+        self.run_event(e.ConfigKeyRead(self.world.now_ms, topic, configs, version))
+        assert self.world.state.topic_config(topic) == configs
+
     @rule(name=NAMES, wanted=LISTS, timeout=st.sampled_from([None, 1, 50]))
     def alter(self, name: tuple[str, int], wanted: Replicas, timeout: int | None) -> None:
         before = self.world.partition(*name)
-        present = {*self.world.state.brokers, *before.replicas}
+        present = {*self.alive(), *before.replicas}
         if before.move and before.move.target == wanted:
             present |= set(wanted)
         event = e.AlterReassignment(self.world.now_ms, *name, wanted, timeout)
@@ -81,7 +118,7 @@ class Cluster(RuleBasedStateMachine):
     def change_isr(self, name: tuple[str, int], data: st.DataObject) -> None:
         before = self.world.partition(*name)
         live = self.world.state.brokers
-        if before.leader not in live:
+        if before.leader not in self.alive():
             return
         others = [b for b in before.members if b != before.leader and b in live]
         chosen = data.draw(st.lists(st.sampled_from(others), unique=True) if others else st.just([]))
@@ -104,11 +141,11 @@ class Cluster(RuleBasedStateMachine):
         """Everybody who lives is in sync: what can be completed is."""
         before = self.world.partition(*name)
         state = self.world.state
-        if before.leader not in state.brokers or state.gone_copy():
+        if before.leader not in self.alive() or state.gone_copy():
             return
-        self.tell_isr(before, tuple(b for b in before.members if b in state.brokers))
+        self.tell_isr(before, tuple(b for b in before.members if b in self.alive()))
         target = before.target_replicas
-        if target and set(target) <= set(state.brokers):
+        if target and set(target) <= self.alive():
             assert self.world.partition(*name).replicas == target
 
     @rule(broker=st.sampled_from(BROKERS))

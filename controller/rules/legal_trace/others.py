@@ -242,6 +242,7 @@ TABLE: Final[Mapping[str, Callable[[Term, Row], None]]] = {
     "ForeignChange": foreign,
     "KeysRewritten": key_of_topic,
     "BadKey": key_of_topic,
+    "ConfigChanged": key_of_topic,
     "BrokerRegistered": registered,
     "BrokerLeft": left,
     "BrokerForgotten": forgotten,

@@ -27,7 +27,7 @@ CHECKED: Final = frozenset({*_RULES, "Takeover", "Gap"})
 """Events with a rule."""
 
 NOT_CHECKED: Final = frozenset(
-    {"ThrottleSet", "ThrottleRemoved", "ThrottleRestored", "ConfigChanged", "StatusChanged", "PartitionPurged"}
+    {"ThrottleSet", "ThrottleRemoved", "ThrottleRestored", "StatusChanged", "PartitionPurged"}
 )
 """Events of the journal without one so far."""
 

@@ -185,6 +185,24 @@ def _legacy_broken(event: str, record: r.LegacyKeyBroken, decided: Decided, comm
     return _legacy_row(event, decided, said)
 
 
+# --- keys of others
+
+
+def _config(event: str, record: r.ConfigChanged, decided: Decided, commit: Commit) -> str:
+    detail = f'"configs":{dump(dict(record.after))},"was":{dump(dict(record.before))}'
+    return _topic_row(event, topic(record.topic, commit.topic_id(record.topic)), decided, detail)
+
+
+def _consumed(event: str, record: r.KeyConsumed, decided: Decided, commit: Commit) -> str:
+    """A key of others was worked off and removed; what could not be read is a bad key."""
+    said: dict[str, object] = {"removed": record.key}
+    if record.notes:
+        said["passed_over"] = list(record.notes)
+    if record.problem is not None:
+        event, said = "BadKey", {**said, "problem": record.problem}
+    return f'"event":"{event}"{why(decided.cause, decided.request)},"detail":{dump(said)}'
+
+
 TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
     r.LeaderElected: ("LeaderElected", _partition),
     r.IsrChanged: ("IsrChanged", _partition),
@@ -212,15 +230,26 @@ TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
     r.LegacyKeyRemoved: ("LegacyKeyRemoved", _key_removed),
     r.LegacyKeyChanged: ("ForeignChange", _legacy_changed),
     r.LegacyKeyBroken: ("BadKey", _legacy_broken),
+    r.ConfigChanged: ("ConfigChanged", _config),
+    r.KeyConsumed: ("KeysRewritten", _consumed),
 }
 
 EVENTS: Final = frozenset({name for name, _ in TABLE.values()} | {"Takeover", "Resigned", "Conflict", "Gap"})
 """Every event that a line can have: those of records, and those without one (`unrecorded`)."""
 
 NOT_JOURNALLED: Final = frozenset(
-    {r.DeathWorkedOff, r.DiskGone, r.IntentsKeyEmptied, r.KeyVersionFound, r.LegacyKeyRewritten}
+    {
+        r.DeathWorkedOff,
+        r.DiskGone,
+        r.IntentsKeyEmptied,
+        r.KeyVersionFound,
+        r.LegacyKeyRewritten,
+        r.BrokerShutsDown,
+        r.BrokerAskedAgain,
+    }
 )
-"""Bookkeeping of the loop. DiskGone is a broker's word and kept in memory only: what follows from it has its rows."""
+"""Bookkeeping of the loop. DiskGone and BrokerShutsDown are a broker's word and kept in memory only: what follows from
+them has its rows."""
 
 
 def rows_of(decided: Iterable[Decided], commit: Commit) -> list[str]:

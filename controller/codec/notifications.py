@@ -1,0 +1,45 @@
+"""Keys by which others tell the controller something: which partitions, which broker, which settings. All are read,
+none is written here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from controller.codec.text import INT32_MAX, bad, fields, number, parse, text
+from controller.model.values import TopicPartition
+
+_LOG_DIR_FAILURE: Final = 1
+
+
+def decode_partitions(value: bytes) -> tuple[TopicPartition, ...]:
+    """`{"version":1,"partitions":[{"topic":"t","partition":0}]}`: of a preferred election, of an isr change. BadValue
+    for anything else."""
+    raw = fields(parse(value), "key").get("partitions")
+    if type(raw) is not list:
+        bad("partitions", "a list", raw)
+    return tuple(_partition(one, f"partitions[{i}]") for i, one in enumerate(raw))
+
+
+def _partition(raw: object, where: str) -> TopicPartition:
+    found = fields(raw, where)
+    topic = text(found.get("topic"), f"{where}.topic")
+    return TopicPartition(topic, number(found.get("partition"), f"{where}.partition", 0, INT32_MAX))
+
+
+def decode_log_dir_event(value: bytes) -> int:
+    """`{"version":1,"broker":1,"event":1}`: the broker of which a log directory failed. BadValue for anything else."""
+    found = fields(parse(value), "log dir event")
+    number(found.get("event"), "event", _LOG_DIR_FAILURE, _LOG_DIR_FAILURE)
+    return number(found.get("broker"), "broker", 0, INT32_MAX)
+
+
+def decode_config_change(value: bytes) -> tuple[str, str]:
+    """`{"version":2,"entity_path":"topics/foo"}`, or version 1 with entity_type and entity_name: the kind of what was
+    changed, and its name. BadValue for anything else."""
+    found = fields(parse(value), "config change")
+    if "entity_path" not in found:
+        return text(found.get("entity_type"), "entity_type"), text(found.get("entity_name"), "entity_name")
+    kind, slash, name = text(found["entity_path"], "entity_path").partition("/")
+    if not kind or not slash or not name:
+        bad("entity_path", "kind/name", found["entity_path"])
+    return kind, name

@@ -1,0 +1,65 @@
+"""Preferred leaders without anybody waiting: by the key `/admin/preferred_replica_election`, and by themselves.
+
+A broker is out of balance when more than `leader_imbalance_per_broker_percentage` of the partitions that prefer it
+(R[0]) are led by others; then it gets each of them where it is alive and in I. What one cannot get is left as it is.
+"""
+
+from __future__ import annotations
+
+from controller.model.errors import ApiError
+from controller.model.events import (
+    Decision,
+    ElectLeader,
+    Event,
+    KeyWorkedOff,
+    PreferredDue,
+    PreferredElectionPut,
+    RebalanceDue,
+)
+from controller.model.values import Partition, TopicPartition
+from controller.model.view import ClusterView, is_alive
+from controller.rules.found import passed_over
+from controller.rules.leader_election import elect_leader
+
+
+def preferred_due(view: ClusterView, event: PreferredDue) -> Decision:
+    """As asked for, but nobody hears of it where it cannot be."""
+    decision = elect_leader(view, ElectLeader(event.now_ms, event.topic, event.partition))
+    return Decision() if isinstance(decision.reply, ApiError) else decision
+
+
+def preferred_election_put(view: ClusterView, event: PreferredElectionPut) -> Decision:
+    """An election per partition, then the key goes; what is unknown is passed over, with the reason."""
+    due: list[Event] = []
+    unknown: list[TopicPartition] = []
+    for tp in dict.fromkeys(event.partitions):
+        partition = view.partition(tp.topic, tp.partition)
+        if partition is None or partition.is_offline:
+            unknown.append(tp)
+        else:
+            due.append(PreferredDue(event.now_ms, tp.topic, tp.partition, event.key))
+    return Decision(expand=(*due, KeyWorkedOff(event.now_ms, event.key, event.version, passed_over(unknown))))
+
+
+def rebalance_due(view: ClusterView, event: RebalanceDue) -> Decision:
+    """One walk over all partitions; an election for each that an unbalanced broker is to lead and can."""
+    if not view.settings.auto_leader_rebalance_enable:
+        return Decision()
+    preferring: dict[int, int] = {}  # broker -> how many partitions prefer it
+    elsewhere: dict[int, list[Partition]] = {}  # broker -> those of them that others lead
+    for p in view.partitions():
+        if p.is_offline:
+            continue
+        preferred = p.replicas[0]
+        preferring[preferred] = preferring.get(preferred, 0) + 1
+        if p.leader != preferred and p.has_state:
+            elsewhere.setdefault(preferred, []).append(p)
+    percentage = view.settings.leader_imbalance_per_broker_percentage
+    due = [
+        PreferredDue(event.now_ms, p.topic, p.partition)
+        for broker in sorted(elsewhere)
+        if len(elsewhere[broker]) * 100 > percentage * preferring[broker]
+        for p in elsewhere[broker]
+        if broker in p.isr and is_alive(view, p, broker)
+    ]
+    return Decision(expand=tuple(due))

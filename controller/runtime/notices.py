@@ -1,0 +1,66 @@
+"""Notices: optional methods of a host that are told something and asked nothing. Looked up once, when the controller is
+made.
+
+They run where callbacks run, one at a time, never on the loop's own thread unless that is the caller's (`poll_once`).
+What a notice raises is logged and not repeated; a notice that was missed (a failover, a crash) is not made up for.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from controller.runtime.executors import Executor
+
+_log = logging.getLogger(__name__)
+
+LANE: Final = -1  # no broker has this id: notices hold up nobody's callbacks
+
+
+class Notices:
+    """What is to be told to the host. Used by the loop alone."""
+
+    def __init__(self, host: object, executor: Executor) -> None:
+        self._executor = executor
+        self._config_changed = _method(host, "config_changed")
+        self._controller_changed = _method(host, "controller_changed")
+        self._controller: tuple[int, int] | None = None
+        self._waiting: list[Callable[[], None]] = []
+
+    @property
+    def wants_controller(self) -> bool:
+        """Whether somebody wants to hear who is active."""
+        return self._controller_changed is not None
+
+    def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
+        """The settings of a topic (`entity_type` "topics") are `configs` from now on."""
+        if self._config_changed is not None:
+            self._waiting.append(partial(_tell, self._config_changed, entity_type, name, dict(configs)))
+
+    def controller_changed(self, controller_id: int, epoch: int) -> None:
+        """Another controller is active, or the same one under another epoch."""
+        if self._controller_changed is not None and self._controller != (controller_id, epoch):
+            self._controller = (controller_id, epoch)
+            self._waiting.append(partial(_tell, self._controller_changed, controller_id, epoch))
+
+    def send(self) -> None:
+        """What waits goes out, at the end of a pass."""
+        waiting, self._waiting = self._waiting, []
+        for call in waiting:
+            self._executor.submit(LANE, call)
+
+
+def _method(host: object, name: str) -> Callable[..., object] | None:
+    found = getattr(host, name, None)
+    if found is not None and not callable(found):
+        raise TypeError(f"{name} of the host must be a method, not {found!r:.80}")
+    return found
+
+
+def _tell(method: Callable[..., object], *said: Any) -> None:
+    try:
+        method(*said)
+    except Exception:  # noqa: BLE001 - whatever a host raises must not hurt anybody else
+        _log.warning("a notice failed in the host: %r", said, exc_info=True)

@@ -1,0 +1,191 @@
+"""Settings of topics that others change: seen by the key and by Kafka's notifications, taken in once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller import Settings
+from controller.codec import keys
+from stores.faults import DropEvent, FailBefore, Rule
+from tests.runtime.world import Cluster, cluster_of_three
+
+CONFIG = "/config/topics/t"
+CHANGE = f"{keys.CONFIG_CHANGES}/config_change_0000000012"
+UNCLEAN = {"unclean.leader.election.enable": "true"}
+
+
+def config(**settings: str) -> dict[str, Any]:
+    return {"version": 1, "config": settings}
+
+
+def unclean() -> dict[str, Any]:
+    return config(**UNCLEAN)
+
+
+def known(cluster: Cluster, topic: str = "t") -> dict[str, str]:
+    found: dict[str, str] = cluster.done(cluster.controller.query(lambda view: dict(view.topic_config(topic))))
+    return found
+
+
+def leaderless(**more: Any) -> Cluster:
+    """t-0 on 1, 2: only 1 was in sync, and it is dead."""
+    cluster = Cluster(**more)
+    cluster.join(1, 2, 3)
+    cluster.create("t", (1, 2))
+    cluster.leave(2)
+    cluster.join(2)
+    cluster.leave(1)
+    assert (cluster.state()["leader"], cluster.state()["isr"]) == (-1, [1])
+    return cluster
+
+
+def test_unclean_election_that_is_switched_on_elects_at_once() -> None:
+    """The key alone is enough."""
+    cluster = leaderless()
+    cluster.put(CONFIG, unclean())
+    cluster.run()
+    assert (cluster.state()["leader"], cluster.state()["isr"]) == (2, [2])
+    assert cluster.state()["leader_recovery_state"] == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 2, "entity_path": "topics/t"},
+        {"version": 1, "entity_type": "topics", "entity_name": "t"},
+    ],
+)
+def test_the_notification_of_kafkas_tools_is_heard(change: dict[str, Any]) -> None:
+    """The hint of the key itself was lost; the notification stays where it is."""
+    cluster = leaderless()
+    cluster.store.play([Rule(DropEvent(), "event")])
+    cluster.put(CONFIG, unclean())
+    cluster.run()
+    cluster.store.play([])
+    assert cluster.state()["leader"] == -1
+    cluster.put(CHANGE, change)
+    cluster.run()
+    assert cluster.state()["leader"] == 2
+    assert cluster.has(CHANGE)
+
+
+def test_settings_that_were_changed_while_nobody_led_are_those_of_the_takeover() -> None:
+    """Loaded, and leaderless partitions are tried."""
+    cluster = leaderless()
+    cluster.controllers.pop().close()
+    cluster.put(CONFIG, unclean())
+    cluster.another(2)
+    cluster.run()
+    assert cluster.state()["leader"] == 2
+
+
+def test_a_topic_that_forbade_unclean_election_is_led_when_it_says_nothing_any_more() -> None:
+    """The default holds again."""
+    cluster = Cluster(settings=Settings(unclean_leader_election_enable=True))
+    cluster.join(1, 2, 3)
+    cluster.create("t", (1, 2), **{"unclean.leader.election.enable": "false"})
+    cluster.leave(2)
+    cluster.join(2)
+    cluster.leave(1)
+    assert cluster.state()["leader"] == -1
+    cluster.delete(CONFIG)
+    cluster.run()
+    assert known(cluster) == {}
+    assert cluster.state()["leader"] == 2
+
+
+def test_what_we_wrote_ourselves_is_no_news() -> None:
+    """A topic that is created with settings is not read again."""
+    cluster = cluster_of_three()
+    calls = len(cluster.store.calls)
+    cluster.create("u", (1,), **{"retention.ms": "5"})
+    assert known(cluster, "u") == {"retention.ms": "5"}
+    cluster.wait(100)
+    assert sum(call.name == "get_columns" for call in cluster.store.calls[calls:]) <= 3
+
+
+@pytest.mark.parametrize("value", [b"", b"{", [], {"config": {"a": 1}}, {"config": []}])
+def test_a_broken_key_is_a_finding_and_what_was_known_stays(value: Any) -> None:
+    """Until it can be read again."""
+    cluster = cluster_of_three()
+    cluster.put(CONFIG, config(**{"retention.ms": "5"}))
+    cluster.run()
+    cluster.put(CONFIG, value)
+    cluster.run()
+    assert set(cluster.findings()) == {CONFIG}
+    assert known(cluster) == {"retention.ms": "5"}
+    cluster.put(CONFIG, config(**{"retention.ms": "6"}))
+    cluster.run()
+    assert (cluster.findings(), known(cluster)) == ({}, {"retention.ms": "6"})
+
+
+def test_a_key_that_was_broken_at_takeover_is_no_finding_once_it_is_mended() -> None:
+    """The finding of the load goes."""
+    cluster = cluster_of_three()
+    cluster.controllers.pop().close()
+    cluster.put(CONFIG, b"{")
+    cluster.another(2)
+    cluster.run()
+    assert set(cluster.findings()) == {CONFIG}
+    cluster.put(CONFIG, config())
+    cluster.run()
+    assert cluster.findings() == {}
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"{", [], {"version": 2}, {"entity_path": "topics"}, {"entity_path": 5}, {"entity_path": "/t"}]
+)
+def test_a_broken_notification_is_a_finding_and_stops_nothing(value: Any) -> None:
+    """The next one is heard."""
+    cluster = leaderless()
+    cluster.put(CHANGE, value)
+    cluster.run()
+    assert CHANGE in cluster.findings()[keys.CONFIG_CHANGES]
+    cluster.put(CONFIG, unclean())
+    cluster.put(f"{CHANGE[:-1]}3", {"version": 2, "entity_path": "topics/t"})
+    cluster.run()
+    assert cluster.state()["leader"] == 2
+    assert cluster.findings() == {}
+
+
+@pytest.mark.parametrize("path", ["brokers/1", "users/me", "topics/nowhere", "topics/a/b", "clients/<default>"])
+def test_what_is_not_about_a_topic_of_ours_is_passed_over(path: str) -> None:
+    """Others read it."""
+    cluster = cluster_of_three()
+    cluster.put(CHANGE, {"version": 2, "entity_path": path})
+    cluster.run()
+    assert cluster.findings() == {}
+
+
+def test_a_read_that_fails_forgets_nothing() -> None:
+    """It is made again."""
+    for name in ("get_many", "get_columns", "children"):
+        cluster = leaderless()
+        cluster.store.play([Rule(FailBefore(), name)])
+        cluster.put(CONFIG, unclean())
+        cluster.put(CHANGE, {"version": 2, "entity_path": "topics/t"})
+        cluster.store.force_resync()
+        cluster.run()
+        cluster.store.play([])
+        cluster.wait(500)
+        assert cluster.state()["leader"] == 2, name
+
+
+def test_settings_of_a_topic_that_is_found_meanwhile_are_not_missed() -> None:
+    """Changed after the topic's key was read and before it was known: looked at again."""
+    cluster = cluster_of_three()
+    cluster.put("/brokers/topics/n", {"version": 1, "partitions": {"0": [1]}})
+    right = cluster.controller._loop.term.lookout.read_topic  # type: ignore[union-attr]  # noqa: SLF001
+
+    def read_and_change(name: str, now_ms: int) -> Any:
+        found = right(name, now_ms)
+        if not cluster.has("/config/topics/n"):
+            cluster.put("/config/topics/n", config(**{"retention.ms": "7"}))
+            cluster.store.play([Rule(DropEvent(), "event")])
+        return found
+
+    cluster.controller._loop.term.lookout.read_topic = read_and_change  # type: ignore[union-attr,method-assign]  # noqa: SLF001
+    cluster.run()
+    assert known(cluster, "n") == {"retention.ms": "7"}
