@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         StaleBrokerEpoch,
         StorageError,
         TopicAlreadyExists,
+        TopicDeletionDisabled,
         UnknownTopicOrPartition,
     )
     from controller.model.host import Host, HostResponse
@@ -110,6 +111,7 @@ _HOMES: Final = {
     "StaleBrokerEpoch": "controller.model.errors",
     "StorageError": "controller.model.errors",
     "TopicAlreadyExists": "controller.model.errors",
+    "TopicDeletionDisabled": "controller.model.errors",
     "TopicDescription": "controller.model.requests",
     "TopicPartition": "controller.model.values",
     "UnknownTopicOrPartition": "controller.model.errors",
@@ -169,6 +171,7 @@ __all__ = [
     "StaleBrokerEpoch",
     "StorageError",
     "TopicAlreadyExists",
+    "TopicDeletionDisabled",
     "TopicDescription",
     "TopicPartition",
     "UnknownTopicOrPartition",

@@ -10,7 +10,19 @@ from typing import Any, Final
 
 from controller.model import events as e
 from controller.model.events import Decision, Event
-from controller.rules import brokers, found, isr, leader_election, legacy, preferred, reassignment, shutdown, topics
+from controller.rules import (
+    brokers,
+    deletion,
+    forgetting,
+    found,
+    isr,
+    leader_election,
+    legacy,
+    preferred,
+    reassignment,
+    shutdown,
+    topics,
+)
 from controller.state import ClusterState, apply_all
 
 Rule = Callable[[Any, Any], Decision]
@@ -23,6 +35,9 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.PartitionDue: leader_election.partition_due,
     e.CreateTopic: topics.create_topic,
     e.CreatePartitions: topics.create_partitions,
+    e.DeleteTopic: deletion.delete_topic,
+    e.ForgetBroker: forgetting.forget_broker,
+    e.ForgetIntent: forgetting.forget_intent,
     e.AlterIsr: isr.alter_isr,
     e.BrokerGone: brokers.broker_gone,
     e.DeathDone: brokers.death_done,
@@ -30,6 +45,12 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.BrokerRedescribed: brokers.broker_redescribed,
     e.DiskReported: brokers.disk_reported,
     e.DeletionAcknowledged: brokers.deletion_acknowledged,
+    e.TopicDeletionDue: deletion.topic_deletion_due,
+    e.PartitionDeletionDue: deletion.partition_deletion_due,
+    e.TopicLogsDue: deletion.topic_logs_due,
+    e.StateKeyDue: deletion.state_key_due,
+    e.TopicGoneDue: deletion.topic_gone_due,
+    e.DeletionKeyRead: deletion.deletion_key_read,
     e.TopicKeyDue: found.topic_key_due,
     e.KafkaMoveFound: found.kafka_move_found,
     e.StrayIsrFound: found.stray_isr_found,

@@ -14,6 +14,7 @@ from typing import Final, TypeVar, cast
 
 from controller.admin.checks import (
     Target,
+    as_broker,
     as_names,
     as_options,
     as_partition,
@@ -24,7 +25,16 @@ from controller.admin.checks import (
 )
 from controller.admin.results import ALL, All, Results
 from controller.model.errors import ApiError, ClusterAuthorizationFailed, ElectionNotNeeded
-from controller.model.events import AlterReassignment, CreatePartitions, CreateTopic, ElectLeader
+from controller.model.events import (
+    AlterReassignment,
+    CreatePartitions,
+    CreateTopic,
+    DeleteTopic,
+    ElectLeader,
+    Event,
+    ForgetBroker,
+    ForgetIntent,
+)
 from controller.model.requests import (
     AlterReassignmentsOptions,
     ElectionType,
@@ -36,6 +46,7 @@ from controller.model.requests import (
 )
 from controller.model.values import Replicas, TopicPartition
 from controller.model.view import ClusterView
+from controller.rules.forgetting import check_forgettable
 from controller.rules.reassignment import expand_cancel
 from controller.runtime.clock import Chance
 from controller.runtime.inbox import Job
@@ -52,7 +63,7 @@ AlterPolicy = Callable[[TopicPartition, Replicas], str | None]
 CreatePolicy = Callable[[str, NewTopic], str | None]
 """Says why a topic may not be created; None where it may."""
 Authorizer = Callable[[str, str, str], bool]
-"""Whether a principal may do an operation (ALTER, DESCRIBE, CREATE) on a resource (`CLUSTER`)."""
+"""Whether a principal may do an operation (ALTER, DESCRIBE, CREATE, DELETE) on a resource (`CLUSTER`)."""
 
 
 class Admin:
@@ -226,6 +237,55 @@ class Admin:
         self._submitter.submit(list(jobs.values()))
         return self._results({name: cast("Future[TopicDescription]", job.future) for name, job in jobs.items()})
 
+    def delete_topics(self, names: Iterable[str], *, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> Results[str, None]:
+        """The deletion of these topics is written down, so that it ends, whoever leads; also where it was before. The
+        topic is gone when every broker that may hold a log of it has deleted that. Errors per topic: 41, 31, 7, 73, 3,
+        and 56 for a topic whose key cannot be read."""
+        wanted = list(dict.fromkeys(as_names(names)))
+        if error := self._refusal("DELETE"):
+            return self._results({name: self._submitter.failed(error()) for name in wanted})
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
+        jobs = {
+            name: self._submitter.job(DeleteTopic(now_ms, name), timeout_ms, "delete_topics", request)
+            for name in wanted
+        }
+        self._submitter.submit(list(jobs.values()))
+        return self._results({name: cast("Future[None]", job.future) for name, job in jobs.items()})
+
+    # --- brokers
+
+    def forget_broker(self, broker_id: int, *, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> Future[None]:
+        """A broker that will never come back is waited for no more: what it had to delete is dropped, and what was
+        known of it. Also of one that was never known. If the answer is an error, ask again: what was dropped until then
+        stays dropped.
+
+        Errors: 41, 31, 7; 42 while it is alive, or a replica, or a target, of a partition whose topic is not being
+        deleted (the message names some).
+        """
+        broker_id = as_broker(broker_id)
+        if error := self._refusal("ALTER"):
+            return self._submitter.failed(error())
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
+
+        def forget(view: ClusterView) -> dict[object, Job]:
+            intents = () if check_forgettable(view, broker_id) else tuple(view.open_intents(broker_id))
+            events: dict[object, Event] = {intent: ForgetIntent(now_ms, intent) for intent in intents}
+            events["broker"] = ForgetBroker(now_ms, broker_id)
+            return {
+                key: self._submitter.job(event, timeout_ms, "forget_broker", request) for key, event in events.items()
+            }
+
+        whole = self._submitter.future()
+
+        def answer(answers: Future[dict[object, object]]) -> None:
+            failed = answers.exception()
+            found = (failed,) if failed is not None else answers.result().values()
+            errors = [one for one in found if isinstance(one, BaseException)]
+            self._submitter.complete(whole, errors[0] if errors else None)
+
+        self._submitter.expand_all(forget).add_done_callback(answer)
+        return whole
+
     # --- leaders
 
     def elect_leaders(
@@ -246,7 +306,8 @@ class Admin:
         unclean = election_type is ElectionType.UNCLEAN
 
         def elect(view: ClusterView) -> dict[TopicPartition, Job]:
-            named = wanted if wanted is not None else [p.tp for n in view.topic_names() for p in view.partitions_of(n)]
+            all_names = (name for name in view.topic_names() if not view.is_deleting(name))
+            named = wanted if wanted is not None else [p.tp for n in all_names for p in view.partitions_of(n)]
             return {
                 tp: self._submitter.job(
                     ElectLeader(now_ms, tp.topic, tp.partition, unclean), timeout_ms, "elect_leaders", request

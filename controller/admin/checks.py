@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import cast
 
-from controller.model.requests import AlterReassignmentsOptions, NewPartitionReassignment, as_replicas
+from controller.model.requests import BROKER_ID_MAX, AlterReassignmentsOptions, NewPartitionReassignment, as_replicas
 from controller.model.values import Replicas, TopicPartition
 
 Target = NewPartitionReassignment | Sequence[int] | None
@@ -14,6 +14,15 @@ Target = NewPartitionReassignment | Sequence[int] | None
 def require(value: object, kind: type, what: str) -> None:
     if not isinstance(value, kind):
         raise TypeError(f"{what} must be a {kind.__name__}, not {value!r:.200}")
+
+
+def as_broker(value: object) -> int:
+    """A broker id: TypeError, ValueError."""
+    if type(value) is not int:
+        raise TypeError(f"a broker id must be an int, not {value!r:.80}")
+    if not 0 <= value <= BROKER_ID_MAX:
+        raise ValueError(f"a broker id must be within 0..{BROKER_ID_MAX}, not {value}")
+    return value
 
 
 def as_partition(value: object) -> TopicPartition:

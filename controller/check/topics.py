@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from controller.check.findings import Finding, find
 from controller.check.tree import State, Tree
 from controller.codec import keys
-from controller.model.values import NO_LEADER, TopicPartition
+from controller.model.values import LEADER_DURING_DELETE, NO_LEADER, TopicPartition
 
 
 def topic_id_missing(tree: Tree) -> Iterator[Finding]:
@@ -76,6 +76,8 @@ def leader_outside_isr(tree: Tree) -> Iterator[Finding]:
     """Invariant 1: the leader is in the isr, or there is none."""
     for state in tree.every_state():
         p = state.partition
+        if p.leader == LEADER_DURING_DELETE and p.topic in tree.deleting:
+            continue
         if p.leader != NO_LEADER and p.leader not in p.isr:
             yield find("leader-outside-isr", state.key, "leader", f"one of {list(p.isr)}, or {NO_LEADER}", p.leader)
 

@@ -16,6 +16,7 @@ PREFERRED_ELECTION: Final = "/admin/preferred_replica_election"
 CONFIG_CHANGES: Final = "/config/changes"
 ISR_CHANGES: Final = "/isr_change_notification"
 LOG_DIR_EVENTS: Final = "/log_dir_event_notification"
+DELETE_TOPICS: Final = "/admin/delete_topics"
 CLUSTER_ID: Final = "/cluster/id"
 _PARTITION: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not partition 1: two keys would mean one partition
 
@@ -38,6 +39,20 @@ def state(topic_name: str, partition: int) -> str:
 
 def topic_config(name: str) -> str:
     return f"/config/topics/{name}"
+
+
+def delete_topic(name: str) -> str:
+    return f"/admin/delete_topics/{name}"
+
+
+def partition(topic_name: str, partition: int) -> str:
+    """Holds no data; only a store that needs parents has it."""
+    return f"/brokers/topics/{topic_name}/partitions/{partition}"
+
+
+def partitions(topic_name: str) -> str:
+    """Holds no data, as `partition`."""
+    return f"/brokers/topics/{topic_name}/partitions"
 
 
 def replica_deletions(broker_id: int, seq: int) -> str:

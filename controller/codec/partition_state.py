@@ -21,7 +21,7 @@ from controller.codec.text import (
     number,
     unknown_fields,
 )
-from controller.model.values import Move, Partition, Replicas
+from controller.model.values import LEADER_DURING_DELETE, Move, Partition, Replicas
 
 _IDLE: Final = frozenset({"controller_epoch", "leader", "version", "leader_epoch", "isr"})
 _KNOWN: Final = _IDLE | {"targetReplicas", "status_code", "leader_recovery_state", "reassignment"}
@@ -35,7 +35,7 @@ def decode(raw: object, topic: str, partition: int, replicas: Replicas, now_ms: 
     """
     found = fields(raw, "state")
     isr = broker_ids(found.get("isr"), "isr")
-    leader = number(found.get("leader"), "leader", -1, INT32_MAX)
+    leader = number(found.get("leader"), "leader", LEADER_DURING_DELETE, INT32_MAX)
     leader_epoch = number(found.get("leader_epoch"), "leader_epoch", 0, EPOCH_MAX)
     if isr == replicas:
         isr = replicas  # one tuple for both: most partitions, most of the time

@@ -31,6 +31,7 @@ class ErrorCode(enum.IntEnum):
     POLICY_VIOLATION = 44
     KAFKA_STORAGE_ERROR = 56
     REASSIGNMENT_IN_PROGRESS = 60
+    TOPIC_DELETION_DISABLED = 73
     FENCED_LEADER_EPOCH = 74
     STALE_BROKER_EPOCH = 77
     PREFERRED_LEADER_NOT_AVAILABLE = 80
@@ -125,6 +126,10 @@ class StorageError(ApiError, OSError):
 
 class ReassignmentInProgress(ApiError):
     code = ErrorCode.REASSIGNMENT_IN_PROGRESS
+
+
+class TopicDeletionDisabled(ApiError):
+    code = ErrorCode.TOPIC_DELETION_DISABLED
 
 
 class FencedLeaderEpoch(ApiError):

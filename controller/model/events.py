@@ -109,6 +109,25 @@ class CreatePartitions(Event):
 
 
 @attrs.frozen(weakref_slot=False)
+class DeleteTopic(Event):
+    topic: str
+
+
+@attrs.frozen(weakref_slot=False)
+class ForgetBroker(Event):
+    """A broker will never come back. Its open intents were dropped before, one by one (`ForgetIntent`)."""
+
+    broker: int
+
+
+@attrs.frozen(weakref_slot=False)
+class ForgetIntent(Event):
+    """One open intent of a broker that is being forgotten."""
+
+    intent: DeleteIntent
+
+
+@attrs.frozen(weakref_slot=False)
 class AlterIsr(Event):
     """A leader says who is in sync (KIP-497's shape)."""
 
@@ -251,7 +270,52 @@ class PreferredDue(Event):
     key: str | None = None
 
 
+@attrs.frozen(weakref_slot=False)
+class TopicDeletionDue(Event):
+    """Begin, or after a takeover go on, to delete a topic whose deletion is written down."""
+
+    topic: str
+
+
+@attrs.frozen(weakref_slot=False)
+class PartitionDeletionDue(Event):
+    """Stop a partition of a topic that is being deleted, and write down who has to delete it."""
+
+    topic: str
+    partition: int
+
+
+@attrs.frozen(weakref_slot=False)
+class TopicLogsDue(Event):
+    """Look whether every log of a topic that is being deleted is gone."""
+
+    topic: str
+
+
+@attrs.frozen(weakref_slot=False)
+class StateKeyDue(Event):
+    """Every log of the topic is gone: remove the state key of this partition."""
+
+    topic: str
+    partition: int
+
+
+@attrs.frozen(weakref_slot=False)
+class TopicGoneDue(Event):
+    """Look whether every state key of a topic that is being deleted is gone."""
+
+    topic: str
+
+
 # --- what was found in the store
+
+
+@attrs.frozen(weakref_slot=False)
+class DeletionKeyRead(Event):
+    """A key under /admin/delete_topics was read; it stands at `version` (0: it is absent)."""
+
+    topic: str
+    version: int
 
 
 @attrs.frozen(weakref_slot=False)

@@ -122,6 +122,63 @@ class TopicChanged(Record):
 
 
 @attrs.frozen(weakref_slot=False)
+class TopicDeletionStarted(Record):
+    """A topic is being deleted from now on. `version`: of its key under /admin/delete_topics, which somebody else
+    wrote; 0: it is written with this."""
+
+    topic: Topic
+    version: int
+
+
+class PartitionStopped(PartitionRecord):
+    """A partition of a topic that is being deleted has no leader any more (`LEADER_DURING_DELETE`), for good: whoever
+    may hold a log of it is told to delete. Not in the journal, which has a DeleteIntended for each."""
+
+
+@attrs.frozen(weakref_slot=False)
+class StateKeyRemoved(Record):
+    """Every log of a topic that is being deleted is gone, and so is the state key of this partition. Not in the
+    journal."""
+
+    before: Partition
+    after: Partition
+
+
+@attrs.frozen(weakref_slot=False)
+class TopicDeleted(Record):
+    """Nothing is left of a topic: its key goes, and its settings, and the key under /admin/delete_topics."""
+
+    topic: Topic
+
+
+@attrs.frozen(weakref_slot=False)
+class DeletionKeyFound(Record):
+    """Somebody else wrote the key under /admin/delete_topics of a topic that is being deleted, which stands at the
+    version `found`; or removed it (0): it is written again."""
+
+    topic: str
+    found: int
+    before: int
+
+
+@attrs.frozen(weakref_slot=False)
+class DeletionRefused(Record):
+    """A key under /admin/delete_topics is removed, for there is no such topic, or topics may not be deleted. In the
+    journal: ForeignChange."""
+
+    topic: str
+    version: int
+    detail: str
+
+
+@attrs.frozen(weakref_slot=False)
+class BrokerForgotten(Record):
+    """A broker will never come back: nothing is left that waits for it. Its key under /kedge/brokers goes."""
+
+    broker_id: int
+
+
+@attrs.frozen(weakref_slot=False)
 class BrokerRegistered(Record):
     """A broker was admitted, or its endpoints or rack changed. `before`: what it was, None if it was not live."""
 
@@ -178,7 +235,7 @@ class ReplicaDeleted(Record):
 
 @attrs.frozen(weakref_slot=False)
 class IntentDropped(Record):
-    """An intent became void: its broker is a member of the partition again."""
+    """An intent became void: its broker is a member of the partition again; or its broker was forgotten."""
 
     intent: DeleteIntent
     cause: str
@@ -213,11 +270,12 @@ class KeyVersionFound(Record):
 @attrs.frozen(weakref_slot=False)
 class ForeignChange(Record):
     """Somebody else wrote a key of ours; `detail` says what was taken over and what is overwritten. The key is
-    written again."""
+    written again (`is_rewritten`), but for one of which another record says so."""
 
     topic: str
     partition: int | None
     detail: str
+    is_rewritten: bool = True
 
 
 @attrs.frozen(weakref_slot=False)

@@ -22,6 +22,8 @@ NO_LEADER: Final = -1
 TARGETS_SINCE: Final = 3  # the LeaderAndIsr version that carries target_replicas (KIP-455)
 NEW_BROKER_ID: Final = -1  # asks for a generated id, as Kafka's broker.id=-1 does
 NO_EPOCH: Final = -1  # the leader epoch of a partition that has no state key yet
+LEADER_DURING_DELETE: Final = -2  # of a partition whose topic is being deleted, once its replicas are told to go
+EPOCH_DURING_DELETE: Final = 2**30  # its leader epoch is no lower: above any that a broker was ever told
 
 
 @attrs.frozen(order=True, weakref_slot=False)
@@ -269,3 +271,4 @@ class Settings:
     auto_leader_rebalance_enable: bool = attrs.field(default=True, validator=_check_bool)
     leader_imbalance_check_interval_seconds: int = _setting(300)
     leader_imbalance_per_broker_percentage: int = _setting(10, 100, 0)
+    delete_topic_enable: bool = attrs.field(default=True, validator=_check_bool)

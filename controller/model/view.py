@@ -99,6 +99,25 @@ class ClusterView(Protocol):
     def unreadable(self, topic: str, partition: int | None = None) -> str | None:
         """Why the topic's key, or the partition's state key, cannot be read; None where it can."""
 
+    def is_new(self, topic: str) -> bool:
+        """Whether this controller made the topic, in this term."""
+
+    def is_deleting(self, topic: str) -> bool:
+        """Whether a topic of this name is being deleted: until nothing of it is left, as committed."""
+
+    def deletion_version(self, topic: str) -> int:
+        """Where the key under /admin/delete_topics stands of a topic that is being deleted; 0: not written yet."""
+
+    def left_to_stop(self, topic: str) -> int:
+        """How many partitions of a topic that is being deleted have not been stopped."""
+
+    def state_keys_left(self, topic: str) -> int:
+        """How many state keys of a topic that is being deleted there are, as committed. When there is none: how many
+        this batch is about."""
+
+    def open_intents_of(self, topic_id: str) -> int:
+        """How many replicas of a topic are yet to be deleted."""
+
     def disk_gone(self, partition: Partition, broker: int) -> bool:
         """Whether `broker` reported its disk for this partition as gone."""
 

@@ -28,6 +28,8 @@ Asking
                              while time passes: `rig.wait(rig.admin.list_partition_reassignments())`
     rig.create_topic(name, partitions=1, replication_factor=3, replicas=None, configs=None, records=0)
                              -> [TopicPartition], led, with so many records in each
+    rig.delete_topic(name, wait=True)            deleted, or (wait=False) its deletion accepted
+    rig.forget_broker(3)                         a dead broker is waited for no more
     rig.reassign({tp: [..] or None})             set targets, or cancel; raises the first error
     controller.rig.legacy.submit_by_key(rig, {tp: [..]})   the same, as a client that knows only the legacy key
     rig.produce(tp, records, record_bytes=None) -> how many the leader took       acks=all, at once

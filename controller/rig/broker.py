@@ -6,6 +6,7 @@ Rules
 * The leader epoch under which a replica was deleted is remembered, until the process ends (then the broker epoch is
   another): a LeaderAndIsr that was sent before and arrives later must not make it anew.
 * `full` stops serving what is not named and deletes nothing; only StopReplica(delete) deletes.
+* Metadata with the leader -2 says that the topic is being deleted: the partition is unknown from then on.
 * Told `is_new=False` for a partition of which it has no log it answers KAFKA_STORAGE_ERROR: an empty log must not pass
   for the old one. A broker that knows its disks to be those that it always had knows better, as Kafka's do: no log
   means that there never was one, so it makes an empty one (not if `is_strict`).
@@ -33,7 +34,7 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import TARGETS_SINCE, BrokerRegistration, TopicPartition
+from controller.model.values import LEADER_DURING_DELETE, TARGETS_SINCE, BrokerRegistration, TopicPartition
 from controller.rig.clock import NodeClock
 from controller.rig.log import Log
 from controller.rig.replica import Replica, Role
@@ -154,6 +155,10 @@ class Broker:
         for said in request.partitions:
             tp = TopicPartition(said.topic, said.partition)
             before = self.metadata.get(tp)
+            if said.leader == LEADER_DURING_DELETE:
+                if before is None or before.topic_id == said.topic_id:
+                    known.pop(tp, None)
+                continue
             is_older = before is not None and before.topic_id == said.topic_id and _age(said) < _age(before)
             known[tp] = before if before is not None and is_older else said
             replica = self.replicas.get((said.topic_id, said.partition))

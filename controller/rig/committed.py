@@ -53,6 +53,9 @@ class CommittedTree:
         self.token: Token | None = None
         self.epoch_ends: dict[int, int] = {}
         self.foreign: set[TopicPartition] = set()  # whose state key somebody else wrote last
+        self.deleting: set[str] = set()
+        self.doomed: set[str] = set()  # ids of topics whose deletion was asked for
+        self.deleted: list[str] = []  # names of topics whose key went, in order
         self._states: dict[TopicPartition, tuple[bytes, int]] = {}
 
     def load(self, server: RecordingServer) -> None:
@@ -65,6 +68,9 @@ class CommittedTree:
                 self._take(key, row[0], server.revision)
         for name in self.topics:
             self._topic_partitions(name, server.revision)
+        for key, row in rows:
+            if key.startswith(keys.DELETE_TOPICS + "/"):
+                self._take(key, row[0], server.revision)
         server.take()
 
     def topic(self, name: str) -> Topic | None:
@@ -83,13 +89,32 @@ class CommittedTree:
             if isinstance(op, Put):
                 self._put(op, touched, commit)
             elif isinstance(op, Delete):
-                self.intents.pop(op.key, None)
-                self.configs.pop(op.key, None)
+                self._delete(op.key)
         changes = [self._changed(tp, commit) for tp in touched]
         said = "; ".join(_in_words(change) for change in changes if change is not None)
         others = [op.key for op in commit.ops if not isinstance(op, Put) or keys.partition_of(op.key) is None]
         self._timeline.say(commit.sender, f"commits {commit.revision}: {said} {' '.join(others)}".rstrip())
         return [change for change in changes if change is not None]
+
+    def states_of(self, name: str) -> list[tuple[str, int]]:
+        """The partitions of a topic that have a state key."""
+        return [(tp.topic, tp.partition) for tp in self._states if tp.topic == name]
+
+    def _delete(self, key: str) -> None:
+        self.intents.pop(key, None)
+        self.configs.pop(key, None)
+        of, name = keys.partition_of(key), keys.topic_of(key)
+        if of is not None:
+            tp = TopicPartition(*of)
+            self._states.pop(tp, None)
+            self.partitions.pop(tp, None)
+            self.partition_epochs.pop(tp, None)
+            self.foreign.discard(tp)
+        elif name is not None:
+            del self.topics[name]
+            self.deleted.append(name)
+        elif key.startswith(keys.DELETE_TOPICS + "/"):
+            self.deleting.discard(key.rpartition("/")[2])
 
     def _put(self, op: Put, touched: dict[TopicPartition, None], commit: Committed) -> None:
         if keys.partition_of(op.key) is not None:
@@ -110,6 +135,11 @@ class CommittedTree:
             self.topics[name] = topic_codec.decode(value, name)
         elif key.startswith(keys.REPLICA_DELETIONS + "/"):
             self.intents[key] = small.decode_intents(value, int(key.split("/")[3]))
+        elif key.startswith(keys.DELETE_TOPICS + "/"):
+            topic = key.rpartition("/")[2]
+            if topic in self.topics:
+                self.deleting.add(topic)
+                self.doomed.add(self.topics[topic].topic.topic_id)
         elif key.startswith(keys.CONFIG_TOPICS + "/"):
             self.configs[key] = small.decode_config(value)
         elif key == EPOCH_KEY:

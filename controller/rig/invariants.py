@@ -5,12 +5,13 @@
 2. The isr is within R, or R + T while a move runs. (Each commit.)
 3. T is what was asked for, untouched until the end; a move completes only with every member of T in the isr. The legacy
    key gains nothing, and is gone in the end. (Each commit, the end.)
-4. R loses nobody before the targets are in sync, gains only who is; nobody of R or T is told to delete. (Each commit,
-   each StopReplica.)
+4. R loses nobody before the targets are in sync, gains only who is; nobody of R or T is told to delete, unless the
+   topic is being deleted, whose moves are cancelled before. (Each commit, each StopReplica.)
 5. Leader epochs, the controller epoch and the token never go back; one sender per controller epoch; every write of a
    controller carries the fence of the newest one. (Each commit.)
 7. Who leaves R + T leaves a durable intent behind; in the end none is open. (Each commit, the end.)
-8. Partition ids are 0..n-1; a partition begins under the leader epoch that its id is due. (Each commit.)
+8. Partition ids are 0..n-1; one comes back only with fresh state, under the leader epoch that its id is due. What goes
+   with a topic: `gone`. (Each commit, the end.)
 9. Only what is committed is sent; in the end all brokers agree with the store. (Each callback, the end.)
 0. What was acknowledged is in the leader's log. (The end.)
 11. Nothing is broken, inconsistent or left behind in the tree, by `controller.check`. (The end.)
@@ -27,8 +28,9 @@ from typing import Final
 from controller.check import inspect
 from controller.codec import keys, legacy
 from controller.model.host import LeaderAndIsrPartition, PartitionMetadata, StopReplicaRequest
-from controller.model.values import NO_EPOCH, NO_LEADER, Partition, Replicas, TopicPartition
+from controller.model.values import LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, Partition, Replicas, TopicPartition
 from controller.rig.committed import Change, CommittedTree
+from controller.rig.gone import check_deletes, left_over
 from controller.rig.network import Sent
 from controller.rig.parts import Parts
 from controller.rig.replica import IsrAsked
@@ -81,7 +83,12 @@ class Invariants:
         for commit in commits:
             token = self._committed.token
             epoch = self._committed.controller_epoch
+            known = set(self._committed.topics)
+            if self._enabled and commit.sender != FOREIGN:
+                check_deletes(commit, self._committed, self._rig, self._require)
             changes = self._committed.follow(commit)
+            for name in known - set(self._committed.topics):
+                self._deleted(name)
             if self._enabled and commit.sender != FOREIGN and not commit.sender.startswith(_BROKER):
                 self._fenced(commit, token, epoch)
                 for change in changes:
@@ -90,6 +97,15 @@ class Invariants:
                 self._fresh_intents(commit)
                 self._legacy_key(commit)
         return bool(commits)
+
+    def _deleted(self, name: str) -> None:
+        """What was known of a topic says nothing of the next one with its name."""
+        self._rig.producers.forget(name)
+        for tp in [tp for tp in self._named if tp.topic == name]:
+            del self._named[tp]
+        for asked in (self._rig.asked_targets, self._rig.unclean_asked):
+            for tp in [tp for tp in asked if tp.topic == name]:
+                (asked.pop if isinstance(asked, dict) else asked.discard)(tp)
 
     def _require(self, holds: object, number: int, what: str) -> None:
         if not holds:
@@ -130,7 +146,8 @@ class Invariants:
         tp, before, after = change.tp, change.before, change.after
         said = f"{tp}: {_words(before)} -> {_words(after)} by {change.by.sender}"
         self._require(after.isr, 1, f"an empty isr: {said}")
-        self._require(after.leader in (*after.isr, NO_LEADER), 1, f"the leader is not in the isr: {said}")
+        nobody = (NO_LEADER, LEADER_DURING_DELETE) if tp.topic in self._committed.deleting else (NO_LEADER,)
+        self._require(after.leader in (*after.isr, *nobody), 1, f"the leader is not in the isr: {said}")
         self._require(set(after.isr) <= set(after.members), 2, f"the isr is not within R and T: {said}")
         if before is None:
             topic = self._committed.topic(tp.topic)
@@ -149,7 +166,8 @@ class Invariants:
         if after.leader != before.leader:
             self._require(after.leader_epoch > before.leader_epoch, 5, f"a new leader under an old epoch: {said}")
         self._require(set(after.isr) <= named, 1, f"the isr gains whom no leader named: {said}")
-        self._require(after.leader in (*named, NO_LEADER), 1, f"a leader from outside the isr: {said}")
+        nobody = (NO_LEADER, LEADER_DURING_DELETE)
+        self._require(after.leader in (*named, *nobody), 1, f"a leader from outside the isr: {said}")
 
     def _is_unclean(self, tp: TopicPartition) -> bool:
         own = self._committed.configs.get(f"/config/topics/{tp.topic}", {}).get(UNCLEAN)
@@ -214,7 +232,8 @@ class Invariants:
             for intent in self._committed.intents.get(op.key, ()) if isinstance(op, Put) else ():
                 tp, topic = TopicPartition(intent.topic, intent.partition), self._committed.topic(intent.topic)
                 partition = self._committed.partitions.get(tp)
-                if partition is not None and topic is not None and topic.topic_id == intent.topic_id:
+                is_doomed = intent.topic_id in self._committed.doomed
+                if partition is not None and topic is not None and topic.topic_id == intent.topic_id and not is_doomed:
                     stays = intent.broker in partition.members
                     self._require(
                         not stays, 4, f"{tp}: {intent.broker} is to delete, and a member: {_words(partition)}"
@@ -274,6 +293,10 @@ class Invariants:
             if moment is None or topic is None or topic.topic_id != said.topic_id:
                 continue
             member = sent.broker_id in moment.partition.members
+            if said.topic_id in self._committed.doomed:
+                moves = member and moment.partition.move is not None
+                self._require(not moves, 4, f"{tp}: {sent.broker_id} is told to delete while it moves")
+                continue
             self._require(
                 not member, 4, f"{tp}: {sent.broker_id} is told to delete, member of {_words(moment.partition)}"
             )
@@ -287,6 +310,8 @@ class Invariants:
         self._require(not differing, 9, f"not all agree: {differing[:5]}\n{describe(rig)}" if differing else "")
         left = [intent for intents in self._committed.intents.values() for intent in intents]
         self._require(not left, 7, f"intents are open in the end: {left}")
+        remains = left_over(rig)
+        self._require(not remains, 8, f"left of topics that there are not: {remains}")
         found = inspect(entry(key, row) for key, row in rig.server.table.rows.items()).at_least("warning")
         self._require(not found, 11, f"the tree is not as it should be: {found[:5]}\n{describe(rig)}" if found else "")
         for tp in rig.producers.partitions:

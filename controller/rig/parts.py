@@ -19,8 +19,8 @@ from controller.rig.timeline import Timeline
 
 class Parts:
     """The parts of a `controller.rig.Rig`, and what stands just now. `asked_targets`: every target that was asked for,
-    `unclean_asked`: where an unclean election was. `quiet_steps`: for how many steps nothing has happened.
-    `has_old_versions`: some broker or controller knows no targets, or did not for a while."""
+    `unclean_asked`: where an unclean election was; `forgotten`: brokers that were. `quiet_steps`: for how many steps
+    nothing has happened. `has_old_versions`: some broker or controller knows no targets, or did not for a while."""
 
     seed: int
     chance: random.Random
@@ -40,6 +40,7 @@ class Parts:
     committed: CommittedTree
     asked_targets: dict[TopicPartition, set[tuple[int, ...]]]
     unclean_asked: set[TopicPartition]
+    forgotten: set[int]
     quiet_steps: int
     has_old_versions: bool
 

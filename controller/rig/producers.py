@@ -126,6 +126,13 @@ class Producers:
         else:
             runs.append(run)
 
+    def forget(self, topic: str) -> None:
+        """The topic was deleted: whatever was acknowledged of it is gone, and may be."""
+        for tp in [tp for tp in self._runs if tp.topic == topic]:
+            del self._runs[tp]
+        for tp in [tp for tp in self._waiting if tp.topic == topic]:
+            del self._waiting[tp]
+
     def acknowledged(self, tp: TopicPartition | None = None) -> int:
         """How many records of `tp`, or of all, were acknowledged."""
         wanted: Iterable[list[Run]] = self._runs.values() if tp is None else [self._runs.get(tp, [])]

@@ -78,6 +78,7 @@ class Rig(Waits, Mishaps):
         )
         self.asked_targets: dict[TopicPartition, set[tuple[int, ...]]] = {}
         self.unclean_asked: set[TopicPartition] = set()
+        self.forgotten: set[int] = set()
         self.brokers: dict[int, Broker] = {}
         self.network = Network(self.brokers, self.chance, self.timeline, lambda: self.server.revision)
         self.nodes = {101 + i: self._node(101 + i, journal) for i in range(controllers)}
@@ -194,6 +195,17 @@ class Rig(Waits, Mishaps):
         if records:
             self.fill(tps, records)
         return tps
+
+    def delete_topic(self, name: str, *, wait: bool = True) -> None:
+        """The deletion of a topic is accepted; nothing of it is left (`wait`). Time passes."""
+        self.wait(self.admin.delete_topics([name]).all())
+        if wait:
+            self.until(lambda: name not in self.committed.topics, what=f"{name} is deleted")
+
+    def forget_broker(self, broker_id: int) -> None:
+        """A broker is waited for no more; raises the error of a refusal. Time passes."""
+        self.forgotten.add(broker_id)
+        self.wait(self.admin.forget_broker(broker_id))
 
     def fill(self, tps: Iterable[TopicPartition], records: int, record_bytes: int | None = None) -> None:
         """Each partition has so many more records, on all replicas in sync, as if written long ago: the copying of just

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from controller.model.values import NO_LEADER, DeleteIntent, TopicPartition
+from controller.rig.gone import left_over
 from controller.rig.legacy import is_key_there
 from controller.rig.parts import Parts
 from controller.rig.replica import Role
@@ -65,7 +66,10 @@ def disagreements(rig: Parts) -> list[str]:
     found += [f"to be deleted: {i.topic}-{i.partition} on {i.broker}" for i in _open_intents(rig, live)]
     if is_key_there(rig):
         found.append("the legacy key is there")
+    found += left_over(rig)
     for tp, partition in rig.committed.partitions.items():
+        if tp.topic in rig.committed.deleting:
+            continue
         if partition.leader == NO_LEADER and live & set(partition.isr):
             found.append(f"{tp} has no leader, but {sorted(live & set(partition.isr))} of its isr live")
         missing = [b for b in partition.replicas if b in live and b not in partition.isr and not _disk_gone(rig, tp, b)]
@@ -97,6 +101,8 @@ def _differs(rig: Parts, broker_id: int, live: set[int]) -> list[str]:
     if set(broker.peers) != live:
         found.append(f"broker {broker_id} knows the live brokers {list(broker.peers)}, they are {sorted(live)}")
     for tp, partition in rig.committed.partitions.items():
+        if tp.topic in rig.committed.deleting:
+            continue
         known = broker.metadata.get(tp)
         # The epoch of a key that somebody else wrote is found out with the next write of it.
         epoch = known.partition_epoch if known and tp in rig.committed.foreign else rig.committed.partition_epochs[tp]

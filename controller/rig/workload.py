@@ -31,6 +31,37 @@ def create_topic(world: World) -> str:
     return world.ask(f"create {name}", lambda admin: admin.create_topics({name: new}).all())
 
 
+def delete_topic(world: World) -> str:
+    """A topic is deleted, and perhaps asked for again at once."""
+    topics = world.topics()
+    if not topics:
+        return create_topic(world)
+    name = world.pick(topics)
+    if world.happens(0.2):
+        return _delete_by_key(world, name)
+    return world.ask(f"delete {name}", lambda admin: admin.delete_topics([name]).all())
+
+
+def _delete_by_key(world: World, name: str) -> str:
+    """As another tool does it; also for a topic that there is not."""
+    name = world.pick((name, f"{name}x"))
+    other = MemoryStore(world.rig.server)
+    if keys.delete_topic(name) not in world.rig.server.table.rows:
+        other.commit([Put(keys.delete_topic(name), b"", ABSENT)], timeout_s=1)
+    other.close()
+    return f"somebody else asks for the deletion of {name}"
+
+
+def create_again(world: World) -> str:
+    """A topic with the name of one that was deleted, or is being."""
+    deleted = sorted({*world.rig.committed.deleted, *world.rig.committed.deleting})
+    if not deleted:
+        return create_topic(world)
+    name = world.pick(deleted)
+    new = NewTopic(world.between(1, 3), world.between(1, min(3, len(world.rig.brokers))))
+    return world.ask(f"create {name} again", lambda admin: admin.create_topics({name: new}).all())
+
+
 def expand(world: World) -> str:
     """One more partition for a topic."""
     topics = world.topics()
@@ -205,6 +236,8 @@ def _alter(
 
 WORKLOAD: Final[tuple[tuple[int, Deed], ...]] = (
     (2, create_topic),
+    (2, delete_topic),
+    (2, create_again),
     (1, expand),
     (10, reassign),
     (4, override),

@@ -26,6 +26,7 @@ from controller.model.records import (
 )
 from controller.model.values import NO_LEADER, Partition
 from controller.model.view import ClusterView
+from controller.rules.deletion import logs_due
 
 
 def broker_gone(view: ClusterView, event: BrokerGone) -> Decision:
@@ -92,9 +93,10 @@ def disk_reported(view: ClusterView, event: DiskReported) -> Decision:
 
 def deletion_acknowledged(view: ClusterView, event: DeletionAcknowledged) -> Decision:
     """Intents that are still open go; a late acknowledgement of one that was dropped or replaced changes nothing."""
-    records: tuple[Record, ...] = tuple(
-        ReplicaDeleted(intent)
+    closed = [
+        intent
         for intent in dict.fromkeys(event.intents)
         if view.open_intent(intent.broker, intent.topic_id, intent.partition) == intent
-    )
-    return Decision(records)
+    ]
+    records: tuple[Record, ...] = tuple(map(ReplicaDeleted, closed))
+    return Decision(records, expand=logs_due(view, closed, event.now_ms))

@@ -24,6 +24,7 @@ from controller.model.events import (
     PartitionDue,
     StateKeyRead,
     StrayIsrFound,
+    TopicDeletionDue,
     TopicIdMissing,
     TopicKeyDue,
     TopicKeyRead,
@@ -48,6 +49,8 @@ from controller.model.records import (
 )
 from controller.model.values import NO_LEADER, Move, Partition, Topic, TopicPartition
 from controller.model.view import ClusterView
+from controller.rules import deletion
+from controller.rules.isr import told_by_key
 from controller.rules.leader_election import allows_unclean
 from controller.rules.progress import drop_intents, is_void, kafka_move_due, settle
 
@@ -58,7 +61,7 @@ def kafka_move_found(view: ClusterView, event: KafkaMoveFound) -> Decision:
     """Kafka's adding and removing become T = replicas without removing; origin = replicas without adding, which R
     starts from and grows by what is in I."""
     partition, topic = view.partition(event.topic, event.partition), view.topic(event.topic)
-    if partition is None or topic is None or not partition.has_state:
+    if partition is None or topic is None or not partition.has_state or view.is_deleting(event.topic):
         return Decision()  # it stays in the topic's key until the partition's own key can be read, or is there
     taken = _taken_over(topic, event.partition)
     if partition.move is not None:
@@ -89,7 +92,7 @@ def _taken_over(topic: Topic, partition: int) -> tuple[Record, ...]:
 def stray_isr_found(view: ClusterView, event: StrayIsrFound) -> Decision:
     """Members of I outside R and T join R."""
     partition = view.partition(event.topic, event.partition)
-    if partition is None:
+    if partition is None or view.is_deleting(event.topic):
         return Decision()
     strays = tuple(b for b in partition.isr if b not in partition.members)
     if not strays:
@@ -103,12 +106,16 @@ def topic_id_missing(view: ClusterView, event: TopicIdMissing) -> Decision:
     topic = view.topic(event.topic)
     if topic is None or topic.topic_id:
         return Decision()
-    return Decision((TopicChanged(topic, attrs.evolve(topic, topic_id=event.topic_id), "topic_id given", ours=True),))
+    given = TopicChanged(topic, attrs.evolve(topic, topic_id=event.topic_id), "topic_id given", ours=True)
+    waiting = (TopicDeletionDue(event.now_ms, event.topic),) if view.is_deleting(event.topic) else ()
+    return Decision((given,), expand=waiting)
 
 
 def topic_key_due(view: ClusterView, event: TopicKeyDue) -> Decision:
     """The topic's key is written again with the R that grew since."""
-    return Decision() if view.topic(event.topic) is None else Decision((KeysRewritten(event.topic),))
+    if view.topic(event.topic) is None or view.is_deleting(event.topic):
+        return Decision()
+    return Decision((KeysRewritten(event.topic),))
 
 
 def intents_due(view: ClusterView, event: IntentsDue) -> Decision:
@@ -172,6 +179,8 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
     partition = view.partition(event.topic, event.partition)
     if partition is None:
         return Decision()
+    if view.is_deleting(event.topic):
+        return deletion.state_key_read(view, event)
     known = view.key_version(event.topic, event.partition)
     records: list[Record] = []
     if known != event.at:
@@ -179,6 +188,10 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
     was_unreadable = view.unreadable(event.topic, event.partition)
     if was_unreadable:
         return _readable_again(view, partition, event, records, was_unreadable)
+    if not partition.has_state and event.found is not None and view.is_new(event.topic):
+        detail = "left of a former topic of this name; written over"
+        records.append(ForeignChange(event.topic, event.partition, detail, is_rewritten=False))
+        return Decision(tuple(records), expand=(PartitionDue(event.now_ms, event.topic, event.partition),))
     if not partition.has_state and event.found is not None:
         return _take_whole(view, partition, event, records, "found")
     if known == event.at or (event.found is None and event.problem is None and not partition.has_state):
@@ -191,17 +204,9 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
 
 
 def _take_over(view: ClusterView, partition: Partition, found: Partition, records: list[Record]) -> Decision:
-    # An isr is the word of one leader under its epoch: that of an older leader says nothing of who follows this one.
-    legal = (
-        found.leader_epoch == partition.leader_epoch
-        and set(found.isr) <= set(partition.members)
-        and partition.leader in (*found.isr, NO_LEADER)
-    )
-    after = partition.but(extra={**(partition.extra or {}), **(found.extra or {})} or None)
-    detail = "nothing taken over, written again"
-    if legal and (found.isr, found.leader_recovery_state) != (partition.isr, partition.leader_recovery_state):
-        after = after.but(isr=found.isr, leader_recovery_state=found.leader_recovery_state)
-        detail = f"isr {list(found.isr)} taken over"
+    kept = partition.but(extra={**(partition.extra or {}), **(found.extra or {})} or None)
+    after = told_by_key(kept, found)
+    detail = "nothing taken over, written again" if after is kept else f"isr {list(found.isr)} taken over"
     settled, _ = settle(view, after)
     return Decision((*records, StateFound(partition, after, detail), *settled))
 
@@ -233,6 +238,8 @@ def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
     know; everything else is written back."""
     was_unreadable = view.unreadable(event.name)
     known = view.topic(event.name)
+    if view.is_deleting(event.name):
+        return deletion.topic_key_read(view, event)
     if known is None:
         return _unknown_topic(event, was_unreadable)
     at = view.key_version(event.name, None)

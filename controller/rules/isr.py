@@ -20,7 +20,7 @@ from controller.model.errors import (
 from controller.model.events import AlterIsr, Decision, ReplicaLeaves, refuse
 from controller.model.records import IsrChanged
 from controller.model.requests import AcceptedIsr
-from controller.model.values import Partition
+from controller.model.values import NO_LEADER, Partition
 from controller.model.view import ClusterView, is_alive, is_up
 from controller.rules.progress import settle
 
@@ -36,6 +36,8 @@ def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
         return refuse(StorageError(problem))
     if partition is None or not partition.has_state:
         return refuse(UnknownTopicOrPartition(f"there is no partition {event.topic}-{event.partition}"))
+    if view.is_deleting(event.topic):
+        return refuse(UnknownTopicOrPartition(f"topic {event.topic} is being deleted"))
     if error := _check_epochs(view, partition, event):
         return refuse(error)
     if event.new_isr == partition.isr and event.leader_recovery_state == partition.leader_recovery_state:
@@ -46,6 +48,21 @@ def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
     settled, end = settle(view, after)
     follow = (ReplicaLeaves(event.now_ms, event.topic, event.partition, end.leader),)
     return Decision((IsrChanged(partition, after), *settled), expand=follow if end.leader in view.shutting_down else ())
+
+
+def told_by_key(partition: Partition, found: Partition) -> Partition:
+    """The partition with the isr and the recovery state that its leader wrote into the state key itself (a host of an
+    older kind); as it was, where they are its own, or not the word of this leader under this epoch: that of an older
+    leader says nothing of who follows this one."""
+    same = (found.isr, found.leader_recovery_state) == (partition.isr, partition.leader_recovery_state)
+    legal = (
+        found.leader_epoch == partition.leader_epoch
+        and set(found.isr) <= set(partition.members)
+        and partition.leader in (*found.isr, NO_LEADER)
+    )
+    if same or not legal:
+        return partition
+    return partition.but(isr=found.isr, leader_recovery_state=found.leader_recovery_state)
 
 
 def accepted_isr(view: ClusterView, event: AlterIsr) -> AcceptedIsr | ApiError:

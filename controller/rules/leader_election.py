@@ -14,6 +14,7 @@ from controller.model.errors import (
     ApiError,
     ElectionNotNeeded,
     EligibleLeadersNotAvailable,
+    InvalidTopic,
     PreferredLeaderNotAvailable,
     StorageError,
     UnknownTopicOrPartition,
@@ -74,6 +75,8 @@ def replica_died(view: ClusterView, event: ReplicaDied) -> Decision:
     partition = view.partition(event.topic, event.partition)
     if partition is None or not partition.has_state or is_up(view, partition, event.broker):
         return Decision()
+    if view.is_deleting(event.topic):
+        return Decision()
     if partition.leader == event.broker:
         return _lead_again(view, partition, "leader died")
     if event.broker not in partition.isr or partition.leader == NO_LEADER:
@@ -89,7 +92,7 @@ def partition_due(view: ClusterView, event: PartitionDue) -> Decision:
     """Look at a partition again: give it its first leader, or one if it has none that can serve; go on with its
     move."""
     partition = view.partition(event.topic, event.partition)
-    if partition is None or view.unreadable(event.topic, event.partition):
+    if partition is None or view.unreadable(event.topic, event.partition) or view.is_deleting(event.topic):
         return Decision()
     if not partition.has_state:
         first = elect_first(view, partition)
@@ -120,6 +123,8 @@ def elect_leader(view: ClusterView, event: ElectLeader) -> Decision:
     partition = view.partition(event.topic, event.partition)
     if partition is None or partition.is_offline:
         return refuse(UnknownTopicOrPartition(f"there is no partition {event.topic}-{event.partition}"))
+    if view.is_deleting(event.topic):
+        return refuse(InvalidTopic(f"topic {event.topic} is being deleted"))
     if problem := view.unreadable(event.topic, event.partition):
         return refuse(StorageError(problem))
     after = _unclean(view, partition) if event.unclean else _preferred(view, partition)

@@ -16,7 +16,7 @@ from controller.model.events import (
     PreferredElectionPut,
     RebalanceDue,
 )
-from controller.model.values import Partition, TopicPartition
+from controller.model.values import LEADER_DURING_DELETE, Partition, TopicPartition
 from controller.model.view import ClusterView, is_alive
 from controller.rules.found import passed_over
 from controller.rules.leader_election import elect_leader
@@ -48,7 +48,7 @@ def rebalance_due(view: ClusterView, event: RebalanceDue) -> Decision:
     preferring: dict[int, int] = {}  # broker -> how many partitions prefer it
     elsewhere: dict[int, list[Partition]] = {}  # broker -> those of them that others lead
     for p in view.partitions():
-        if p.is_offline:
+        if p.is_offline or p.leader == LEADER_DURING_DELETE:
             continue
         preferred = p.replicas[0]
         preferring[preferred] = preferring.get(preferred, 0) + 1

@@ -19,7 +19,7 @@ from controller.model.records import (
     ReplicasGrown,
     TargetCleared,
 )
-from controller.model.values import DeleteIntent, Partition, Replicas, Topic
+from controller.model.values import LEADER_DURING_DELETE, DeleteIntent, Partition, Replicas, Topic
 from controller.model.view import ClusterView, is_alive
 
 
@@ -81,10 +81,13 @@ def intend_deletion(view: ClusterView, partition: Partition, brokers: Iterable[i
 
 
 def is_void(view: ClusterView, intent: DeleteIntent) -> bool:
-    """Whether nobody may act on an intent any more: its broker is a member of the partition again."""
+    """Whether nobody may act on an intent any more: its broker is a member of the partition again, which is not being
+    deleted."""
     partition, topic = view.partition(intent.topic, intent.partition), view.topic(intent.topic)
     if partition is None or topic is None or topic.topic_id != intent.topic_id:
         return False
+    if partition.leader == LEADER_DURING_DELETE and view.is_deleting(intent.topic):
+        return False  # before it is stopped its move may run, and what it had to delete before is void
     return intent.broker in partition.members and not partition.is_offline
 
 

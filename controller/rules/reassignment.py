@@ -42,6 +42,8 @@ def alter_reassignment(view: ClusterView, event: AlterReassignment) -> Decision:
     name = f"{event.topic}-{event.partition}"
     if partition is None or partition.is_offline:
         return refuse(UnknownTopicOrPartition(f"there is no partition {name}"))
+    if view.is_deleting(event.topic):
+        return refuse(UnknownTopicOrPartition(f"topic {event.topic} is being deleted"))
     if problem := view.unreadable(event.topic, event.partition):
         return refuse(StorageError(problem))
     move = partition.move
@@ -159,17 +161,17 @@ def move_deadline(view: ClusterView, event: MoveDeadline) -> Decision:
     partition = view.partition(event.topic, event.partition)
     if partition is None or partition.move is None or partition.move.deadline_ms is None:
         return Decision()
-    if event.now_ms < partition.move.deadline_ms:
+    if event.now_ms < partition.move.deadline_ms or view.is_deleting(event.topic):
         return Decision()
     return _cancel(view, partition, "deadline", force=True)
 
 
 def expand_cancel(view: ClusterView, topic: str | None, now_ms: int, *, force: bool) -> tuple[AlterReassignment, ...]:
     """A cancel for every move of `topic`, or of all topics; also for those that the legacy key asks for and that have
-    not begun."""
+    not begun. A topic that is being deleted cancels its own."""
     moving = dict.fromkeys((p.topic, p.partition) for p in view.moving())
     named = [name for name in (moving | dict.fromkeys(view.legacy.entries)) if topic is None or name[0] == topic]
-    return tuple(AlterReassignment(now_ms, *name, None, force=force) for name in named)
+    return tuple(AlterReassignment(now_ms, *name, None, force=force) for name in named if not view.is_deleting(name[0]))
 
 
 def describe_move(view: ClusterView, partition: Partition) -> PartitionReassignment | None:

@@ -49,6 +49,8 @@ def replica_leaves(view: ClusterView, event: ReplicaLeaves) -> Decision:
     partition = view.partition(event.topic, event.partition)
     if partition is None or partition.leader == NO_LEADER or event.broker not in view.shutting_down:
         return Decision()
+    if view.is_deleting(event.topic):
+        return Decision()  # nobody is elected any more
     isr = tuple(b for b in partition.isr if is_alive(view, partition, b))
     if not isr or event.broker not in partition.isr:
         return Decision()

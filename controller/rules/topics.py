@@ -40,6 +40,8 @@ def check_name(view: ClusterView, name: str) -> ApiError | None:
         return InvalidTopic(f"a topic's name is 1 to 249 of [A-Za-z0-9._-], neither '.' nor '..': {name!r:.300}")
     if problem := view.unreadable(name):
         return StorageError(problem)
+    if view.is_deleting(name):
+        return TopicAlreadyExists(f"topic {name} is being deleted")
     if view.topic(name) is not None:
         return TopicAlreadyExists(f"topic {name} exists")
     if other := view.colliding_topic(name):
@@ -131,6 +133,8 @@ def create_partitions(view: ClusterView, event: CreatePartitions) -> Decision:
         return refuse(StorageError(problem))
     if topic is None:
         return refuse(UnknownTopicOrPartition(f"there is no topic {event.topic!r:.300}"))
+    if view.is_deleting(event.topic):
+        return refuse(UnknownTopicOrPartition(f"topic {event.topic} is being deleted"))
     partitions = tuple(view.partitions_of(event.topic))
     if any(p.move is not None for p in partitions):
         return refuse(ReassignmentInProgress(f"topic {event.topic}: a partition of it is being reassigned"))

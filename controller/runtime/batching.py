@@ -8,6 +8,7 @@ rest goes on. While a commit's outcome is not known nothing else is decided.
 from __future__ import annotations
 
 import logging
+from collections import deque
 from typing import Final, cast
 
 from controller.machine import step
@@ -15,6 +16,7 @@ from controller.model.errors import ApiError, InvalidRequest, RequestTimedOut
 from controller.model.events import (
     LATER,
     Decision,
+    DeletionKeyRead,
     Event,
     KeyWorkedOff,
     LastOf,
@@ -29,7 +31,7 @@ from controller.runtime.publisher import Publisher
 from controller.runtime.services import Deposed, Services
 from controller.runtime.writer import Budget, Writer
 from controller.state import LEGACY, ClusterState, Mark, start_batch, undo_to
-from stores.base import Op, StoreError, Version
+from stores.base import Op, Put, StoreError, Version
 
 _log = logging.getLogger(__name__)
 
@@ -149,6 +151,8 @@ class Batching:
         """The key that `event` tells of, if it tells of what was read: a later read says all that it said."""
         if isinstance(event, TopicKeyRead):
             return ("topic", event.name)
+        if isinstance(event, DeletionKeyRead):
+            return ("deletion", event.topic)
         if isinstance(event, StateKeyRead):
             number = self.state.number(event.topic, event.partition)
             return None if number is None else ("state", number)
@@ -194,8 +198,15 @@ class Batching:
         self._decisions_max = self.services.settings.commit_decisions_max
         for mark in self._marks:
             self._conflicts.pop(mark, None)
+        self._forget_reads()
         self._publish(seq)
         self.work.put_back(Job(event, cause="read again") for event in read_again)
+
+    def _forget_reads(self) -> None:
+        """What was read of a key before we wrote it is old: our commit would have met what was news in it."""
+        if self.work.first:
+            written = set(self._marks)
+            self.work.first = deque(job for job in self.work.first if self._superseded(job.event) not in written)
 
     def _read_versions(self) -> tuple[tuple[Version | None, ...], list[Event]]:
         """The versions that a commit whose reply was lost left. A value that is not what it wrote is somebody else's
@@ -205,7 +216,11 @@ class Batching:
         events: list[Event] = []
         for mark, op, entry in zip(self._marks, self._ops, entries, strict=True):
             versions.append(None if entry is None else entry.version)
-            if (None if entry is None else entry.value) != getattr(op, "value", None):
+            if entry is None:
+                is_ours = not isinstance(op, Put)
+            else:  # the same bytes may have been written by somebody else since
+                is_ours = isinstance(op, Put) and entry.value == op.value and self._writer.is_next(mark, entry)
+            if not is_ours:
                 events += self._read_again(mark)
         return tuple(versions), events
 
@@ -278,6 +293,8 @@ class Batching:
         if kind == "consumed":  # somebody put it anew, or removed it: what it says now is worked off by itself
             self.lookout.errands.again(cast(str, of))
             return []
+        if kind == "deletion":
+            return [self.lookout.read_deletion(cast(str, of), now_ms)]
         key = self._writer.key(mark, self._committer.next_seq)
         entry = self.lookout.read_versions([key])[0]
         self._writer.found[key] = None if entry is None else entry.version

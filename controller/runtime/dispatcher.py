@@ -21,7 +21,7 @@ from controller.model.host import (
     Host,
     UpdateMetadataRequest,
 )
-from controller.model.values import Broker, DeleteIntent, TopicPartition
+from controller.model.values import LEADER_DURING_DELETE, Broker, DeleteIntent, TopicPartition
 from controller.rules.progress import is_void
 from controller.runtime import requests
 from controller.runtime.clock import Clock, elapsed_ms
@@ -194,9 +194,16 @@ class Dispatcher:
         if lane.metadata_full:
             return builder.update_metadata(lane.broker, range(len(self._state.rows)), full=True)
         changed = dict.fromkeys(self._log[lane.metadata_at - self._log_from :])
+        if any(map(self._is_deleted, changed)):  # too late to say so: what is not named is gone
+            return builder.update_metadata(lane.broker, range(len(self._state.rows)), full=True)
         if not changed and not lane.peers:
             return None
         return builder.update_metadata(lane.broker, changed, full=False)
+
+    def _is_deleted(self, number: int) -> bool:
+        """Whether nothing of a partition is left, but perhaps a row."""
+        partition = self._state.rows[number]
+        return partition is None or (partition.leader == LEADER_DURING_DELETE and not partition.isr)
 
     def _trim(self) -> None:
         """Forget what everyone was told. Who is behind by more than the cluster is told everything instead."""

@@ -22,8 +22,10 @@ from controller.codec.topic import TopicKey
 from controller.model.events import (
     BrokerRedescribed,
     DeathDone,
+    DeletionKeyRead,
     Event,
     IntentsDue,
+    TopicDeletionDue,
     TopicIdMissing,
 )
 from controller.model.records import KeyVersion, KeyVersions
@@ -78,6 +80,7 @@ class Loader:
         with _collector_off():
             self._load_brokers()
             self._load_topics()
+            self._load_deletions()
             self._load_intents()
             self._load_legacy()
         if len(self._state.rows) > _FREEZE_ABOVE:
@@ -194,6 +197,18 @@ class Loader:
     def _problem(self, topic: str, partition: int | None, message: str) -> None:
         key = keys.topic(topic) if partition is None else keys.state(topic, partition)
         self._state.set_problem(topic, partition, f"{key}: {message}")
+
+    # --- deletions
+
+    def _load_deletions(self) -> None:
+        """Those of known topics go on before anything else is decided; of the others the rules decide."""
+        state = self._state
+        for name, entry in self._entries(keys.DELETE_TOPICS):
+            if name in state.topics and state.settings.delete_topic_enable:
+                state.start_deletion(name, entry.version)
+                self._loaded.events.append(TopicDeletionDue(self._now_ms, name))
+            else:
+                self._loaded.events.append(DeletionKeyRead(self._now_ms, name, entry.version))
 
     # --- intents
 

@@ -19,6 +19,7 @@ from controller.model.events import (
     BrokerCame,
     BrokerGone,
     BrokerRedescribed,
+    DeletionKeyRead,
     Event,
     StateKeyRead,
     TopicKeyRead,
@@ -29,7 +30,7 @@ from controller.rules.progress import kafka_moves
 from controller.runtime.config_watch import ConfigWatch
 from controller.runtime.errands import Errands
 from controller.runtime.legacy import LegacyWatch
-from controller.runtime.loader import Loaded, read_registrations
+from controller.runtime.loader import Loaded, read_children, read_registrations
 from controller.runtime.names import NO_TOPIC, is_topic
 from controller.runtime.services import Services
 from controller.state import ClusterState
@@ -53,6 +54,7 @@ class Lookout:
         self.brokers_due = True  # compare what is registered with what is live
         self._topics_hinted: dict[str, None] = {}
         self._all_topics = False
+        self._deletions_hinted = False
         self._recheck_ms = services.elapsed_ms() + RECHECK_MS
         self.legacy = LegacyWatch(services, state)
         self.errands = Errands(services, state, self.read_states)
@@ -76,6 +78,8 @@ class Lookout:
             self._brokers_hinted = True
         elif where == keys.REASSIGN_PARTITIONS:
             self.legacy.hint()
+        elif where.startswith(keys.DELETE_TOPICS):
+            self._deletions_hinted = True
         elif where == keys.TOPICS:
             self._all_topics = True
         elif where.startswith(keys.TOPICS + "/"):
@@ -92,6 +96,10 @@ class Lookout:
         else:
             self._topic_findings[keys.topic(name)] = NO_TOPIC
 
+    def look_at_deletions(self) -> None:
+        """A topic was found: a key that asks for its deletion may have waited for it."""
+        self._deletions_hinted = True
+
     def look(self) -> list[Event]:
         """Read what was hinted at; what was found. Raises what the store raises, having forgotten nothing."""
         now_ms, elapsed_ms = self._services.clock.now_ms(), self._services.elapsed_ms()
@@ -106,6 +114,8 @@ class Lookout:
             self._all_topics = False
         events = self._topics(now_ms) if self._topics_hinted else []
         events += self.legacy.look(now_ms)
+        if self._deletions_hinted:
+            events += self._deletions(now_ms)
         if self._state.problems and elapsed_ms >= self._recheck_ms:
             events += self._recheck(now_ms)
             self._recheck_ms = elapsed_ms + RECHECK_MS
@@ -118,6 +128,7 @@ class Lookout:
             events += self._brokers(now_ms)
         events += self.legacy.due(now_ms, elapsed_ms, all_admitted=self._all_admitted)
         self.brokers_due, self._topics_hinted = False, {}
+        self._deletions_hinted = False
         return events
 
     # --- brokers
@@ -150,10 +161,40 @@ class Lookout:
             for name, version, value in zip(names, columns.versions, columns.values, strict=True)
             if self._is_news(name, version if value is not None else 0)
         ]
-        return [self.read_topic(name, now_ms) for name in changed]
+        events: list[Event] = [self.read_topic(name, now_ms) for name in changed]
+        gone = [name for name, value in zip(names, columns.values, strict=True) if value is None and name in changed]
+        return events + [event for name in gone for event in self._lost_states(name, now_ms)]
+
+    def _lost_states(self, name: str, now_ms: int) -> list[Event]:
+        """Whoever removed a topic's key by hand may have removed its state keys as well, which nobody watches."""
+        if self._state.is_deleting(name):
+            return []
+        numbers = range(self._state.partition_count(name))
+        columns = self._services.store.get_columns(
+            [keys.state(name, number) for number in numbers], timeout_s=self._services.read_timeout_s
+        )
+        return [
+            self.read_state(name, number, now_ms)
+            for number, version, value in zip(numbers, columns.versions, columns.values, strict=True)
+            if self._state.key_version(name, number).version != (version if value is not None else 0)
+        ]
 
     def _is_news(self, name: str, version: int) -> bool:
         return self._state.key_version(name, None).version != version or self._state.unreadable(name) is not None
+
+    def _deletions(self, now_ms: int) -> list[Event]:
+        """Keys under /admin/delete_topics that are not as we know them."""
+        entries = read_children(self._services.store, keys.DELETE_TOPICS, self._services.read_timeout_s)
+        found = {name: entry.version for name, entry in entries}
+        known = {name: deletion.version for name, deletion in self._state.deletions.items()}
+        names = [name for name, version in found.items() if known.get(name) != version]
+        names += [name for name, version in known.items() if version and name not in found]
+        return [DeletionKeyRead(now_ms, name, found.get(name, 0)) for name in names]
+
+    def read_deletion(self, name: str, now_ms: int) -> DeletionKeyRead:
+        """Whether somebody wants a topic to be deleted."""
+        entry = self._get(keys.delete_topic(name))
+        return DeletionKeyRead(now_ms, name, 0 if entry is None else entry.version)
 
     def _recheck(self, now_ms: int) -> list[Event]:
         return [

@@ -22,7 +22,21 @@ from controller.runtime.loader import load
 from controller.runtime.registrar import Registrar
 from controller.runtime.services import Deposed, Services
 from controller.runtime.term import Term
-from stores.base import Changed, Corrupt, Delete, Depth, Resync, SessionChanged, SessionState, StoreError, StoreEvent
+from stores.base import (
+    ABSENT,
+    Changed,
+    Check,
+    Corrupt,
+    Delete,
+    Depth,
+    Op,
+    Put,
+    Resync,
+    SessionChanged,
+    SessionState,
+    StoreError,
+    StoreEvent,
+)
 from stores.recipes import EPOCH_KEY, LEADER_KEY, Fence, decode_epoch, elect
 
 _log = logging.getLogger(__name__)
@@ -31,6 +45,7 @@ ITEMS_MAX: Final = 10_000  # taken in at once
 STORE_RETRY_S: Final = 0.05
 STAND_AGAIN_MS: Final = 100  # after an election that was not won, while nobody is known to lead
 CLAIMS_MAX: Final = 3
+FORMAT: Final = b'{"version":1,"min_controller":1}'  # what the first claim of a tree writes
 
 
 class Loop:
@@ -46,6 +61,7 @@ class Loop:
         self._registrar = registrar
         self._was_driven = self._is_closed = False
         self._stand_at_ms = 0
+        self._format: Op = Put(FORMAT_KEY, FORMAT, ABSENT)  # what the next claim does with it
         self._lock = threading.Lock()  # of `term` and `_lost`: sessions are watched from another thread
         self._lost: str | None = None
         self._session_id: int | None = None  # in which the term was won
@@ -61,6 +77,7 @@ class Loop:
             self.subscription.add(key, Depth.SELF)
         for key in errands.PARENTS:
             self.subscription.add(key, Depth.CHILDREN)
+        self.subscription.add(keys.DELETE_TOPICS, Depth.VALUES)
 
     @property
     def is_active(self) -> bool:
@@ -264,6 +281,8 @@ class Loop:
             self._tell_controller()
             return False
         if self._is_too_old():
+            if entry is not None:  # it was raised between our election and our claim
+                self._give_up_leadership()
             return False
         value = encode_controller(services.controller_id, now_ms)
         won = elect(services.store, value, services.chance.nonce(), timeout_s)
@@ -290,8 +309,9 @@ class Loop:
             services.notices.controller_changed(self.active_id, epoch)
 
     def _claim(self, committer: Committer) -> None:
-        """The token is ours before anything is loaded: nothing of an older term is applied after this."""
-        committer.begin(())
+        """The token is ours before anything is loaded: nothing of an older term is applied after this. The format is
+        still the one that was read, or, where there was none, is ours."""
+        committer.begin((self._format,))
         result = committer.try_once()
         for _ in range(CLAIMS_MAX - 1):
             if result.end is End.IN_FLIGHT:
@@ -303,6 +323,7 @@ class Loop:
         """Whether the tree was written by a version that this one must not lead after; then it only stands by."""
         entry = self.services.store.get(FORMAT_KEY, sync=True, timeout_s=self.services.read_timeout_s)
         self.findings.pop(FORMAT_KEY, None)
+        self._format = Put(FORMAT_KEY, FORMAT, ABSENT) if entry is None else Check(FORMAT_KEY, entry.version)
         if entry is None:
             return False
         try:

@@ -19,6 +19,7 @@ from controller.runtime.services import Services
 from controller.state import Batch, ClusterState, Mark
 
 _TELLS_MEMBERS: Final = (r.StateFound,)
+_TELLS_NOBODY: Final = (r.PartitionStopped,)  # its members hear of it by StopReplica
 _MOVES: Final = (r.TargetSet, r.TargetReplaced, r.StateFound)  # what may bring a deadline
 
 
@@ -149,6 +150,7 @@ class Publisher:
             for partition in record.partitions:
                 self._timers.move(partition)
             self._lookout.configs.topic_hinted(record.topic.name)  # changed perhaps since it was read
+            self._lookout.look_at_deletions()
         elif isinstance(record, r.BadKey) and not self._state.problems:
             self._dispatcher.everything_readable()
         else:
@@ -167,4 +169,6 @@ class Publisher:
 def _concerns_members(record: r.PartitionRecord) -> bool:
     """Whether the replicas have to act: whatever they must obey raises the leader epoch. Growth of R and I that the
     leader itself told are metadata only."""
+    if isinstance(record, _TELLS_NOBODY):
+        return False
     return record.before.leader_epoch != record.after.leader_epoch or isinstance(record, _TELLS_MEMBERS)

@@ -14,7 +14,7 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import TARGETS_SINCE, Broker, DeleteIntent, Partition
+from controller.model.values import LEADER_DURING_DELETE, TARGETS_SINCE, Broker, DeleteIntent, Partition
 from controller.model.view import is_up
 from controller.state import ClusterState
 
@@ -36,7 +36,7 @@ class Builder:
         partitions = []
         for number in numbers:
             partition = state.rows[number]
-            if partition is None or not partition.isr:
+            if partition is None or not partition.isr or partition.leader == LEADER_DURING_DELETE:
                 continue
             move = partition.move
             if broker_id not in partition.replicas and (move is None or broker_id not in move.target):

@@ -14,7 +14,14 @@ from typing import Final
 import attrs
 
 from controller.model.errors import RequestTimedOut
-from controller.model.events import ConfigKeyRead, Event, LegacyKeyRead, StateKeyRead, TopicKeyRead
+from controller.model.events import (
+    ConfigKeyRead,
+    DeletionKeyRead,
+    Event,
+    LegacyKeyRead,
+    StateKeyRead,
+    TopicKeyRead,
+)
 from controller.runtime.batching import Batching
 from controller.runtime.committer import Committer
 from controller.runtime.dispatcher import Dispatcher
@@ -29,7 +36,7 @@ from stores.base import StoreError
 
 LOOK_AGAIN_MS: Final = 100  # after a read that failed
 ACKNOWLEDGED_MAX: Final = 16  # deletions in one Decision
-_READ: Final = (StateKeyRead, TopicKeyRead, LegacyKeyRead, ConfigKeyRead)
+_READ: Final = (StateKeyRead, TopicKeyRead, LegacyKeyRead, ConfigKeyRead, DeletionKeyRead)
 
 
 @attrs.frozen
@@ -67,7 +74,7 @@ class Term:
             services,
             self.state,
             committer=committer,
-            writer=Writer(self.state, seq_offset),
+            writer=Writer(self.state, seq_offset, parents_stay=services.store.capabilities.parents_stay),
             publisher=Publisher(services, self.state, self.dispatcher, self.lookout, self._timers),
             lookout=self.lookout,
             work=self.work,
@@ -83,7 +90,9 @@ class Term:
         state = self.state
         problems = {t if p is None else f"{t}-{p}": why for (t, p), why in state.problems.items()}
         brokers = tuple(sorted(state.brokers))
-        return Counts(brokers, len(state.topics), len(state.rows), len(state.moves), len(state.intents), problems)
+        return Counts(
+            brokers, len(state.topics), state.partition_total(), len(state.moves), len(state.intents), problems
+        )
 
     def _begin(self, events: Sequence[Event]) -> None:
         self.work.expanded.extend(Job(event, cause="takeover") for event in events)

@@ -1,9 +1,10 @@
 """A batch: what was decided since the last commit, so that it can be undone, and which keys that makes dirty.
 
 A mark names a dirty key by what it holds, not by its path: `("state", number)`, `("topic", name)`, `("config", name)`,
-`("admitted", broker)`, `("intents", broker)` (its new intents), `("intents done", (broker, seq))`, `("consumed", key)`
-(a key of others that was worked off and goes), `LEGACY`. Each is encoded once, from the state, however many records set
-it.
+`("admitted", broker)`, `("forgotten", broker)`, `("intents", broker)` (its new intents), `("intents done", (broker,
+seq))`, `("deletion", topic)`, `("parent", (topic, partition or None))` (a node without data, where the store needs
+such), `("consumed", key)` (a key of others that was worked off and goes), `LEGACY`. Each is encoded once, from the
+state, however many records set it.
 """
 
 from __future__ import annotations

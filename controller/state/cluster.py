@@ -8,13 +8,32 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import Broker, DeleteIntent, Partition, Replicas, Settings, Topic, TopicPartition
+from controller.model.values import (
+    LEADER_DURING_DELETE,
+    Broker,
+    DeleteIntent,
+    Partition,
+    Replicas,
+    Settings,
+    Topic,
+    TopicPartition,
+)
 from controller.state.batch import Batch
 from controller.state.intents import Intents
 from controller.state.legacy import Legacy
-from controller.state.rows import ABSENT, Admitted, BrokerIndex, TopicRow, brokers_of
+from controller.state.rows import ABSENT, Admitted, BrokerIndex, Deletion, TopicRow, brokers_of
+
+
+class Deleted(NamedTuple):
+    """What was taken out of the state with a topic. `twin`: under whose name names that collide with it are known."""
+
+    row: TopicRow
+    partitions: list[tuple[int, Partition | None]]
+    disks: set[tuple[int, int]]
+    twin: str | None
 
 
 class ClusterState:
@@ -38,7 +57,10 @@ class ClusterState:
         self.intents = Intents()
         self.legacy = Legacy()
         self.problems: dict[tuple[str, int | None], str] = {}
+        self.deletions: dict[str, Deletion] = {}
+        self.refused: dict[str, int] = {}  # keys under /admin/delete_topics that this batch removes, by their version
         self.batch = Batch()
+        self._deleted_rows = 0
         self._gone: set[tuple[int, int]] = set()
         self._index: dict[int, BrokerIndex] = {}
         self._names: dict[str, str] = {}  # names with '.' or '_', by what they are in names of metrics
@@ -91,6 +113,11 @@ class ClusterState:
         """Every partition, by number."""
         return (p for p in self.rows if p is not None)
 
+    def partition_total(self) -> int:
+        """How many partitions there are. Numbers of deleted ones are not used again: sends that are under way may
+        name them."""
+        return len(self.rows) - self._deleted_rows
+
     def numbers_on(self, broker: int) -> list[int]:
         """The numbers of every partition that has `broker` in R, I or T."""
         index = self._index.get(broker)
@@ -130,6 +157,29 @@ class ClusterState:
 
     def unreadable(self, topic: str, partition: int | None = None) -> str | None:
         return self.problems.get((topic, partition)) if self.problems else None
+
+    def is_new(self, topic: str) -> bool:
+        row = self.topics.get(topic)
+        return row is not None and row.is_new
+
+    def is_deleting(self, topic: str) -> bool:
+        return topic in self.deletions
+
+    def deletion_version(self, topic: str) -> int:
+        return self.deletions[topic].version
+
+    def left_to_stop(self, topic: str) -> int:
+        return self.deletions[topic].left_to_stop
+
+    def state_keys_left(self, topic: str) -> int:
+        left = self.deletions[topic].keys_left
+        row = self.topics.get(topic)
+        if left or row is None:
+            return left
+        return sum(("state", number) in self.batch.marks for number in row.numbers)
+
+    def open_intents_of(self, topic_id: str) -> int:
+        return self.intents.count_of(topic_id)
 
     def disk_gone(self, partition: Partition, broker: int) -> bool:
         if not self._gone:
@@ -208,6 +258,9 @@ class ClusterState:
     def put_row(self, number: int, before: Partition, after: Partition) -> None:
         """`after` stands where `before` stood; indexes follow."""
         self.rows[number] = after
+        if LEADER_DURING_DELETE in (after.leader, before.leader) and after.topic in self.deletions:
+            stopped = (after.leader == LEADER_DURING_DELETE) - (before.leader == LEADER_DURING_DELETE)
+            self.deletions[after.topic].left_to_stop -= stopped
         if before.replicas is not after.replicas or before.move is not after.move or before.isr is not after.isr:
             old, new = brokers_of(before), brokers_of(after)
             for broker in sorted(new - old):
@@ -250,6 +303,58 @@ class ClusterState:
             self.problems.pop((topic, partition), None)
         else:
             self.problems[topic, partition] = problem
+
+    # --- topics that are deleted
+
+    def start_deletion(self, name: str, version: int) -> None:
+        """A topic is being deleted; `version`: where its key under /admin/delete_topics stands, 0: not written yet."""
+        numbers = self.topics[name].numbers
+        rows = (self.rows[number] for number in numbers)
+        left = sum(row is not None and row.leader != LEADER_DURING_DELETE for row in rows)
+        self.deletions[name] = Deletion(version, left, sum(self.versions[number] != 0 for number in numbers))
+
+    def state_key_stands(self, topic: str, number: int, at: KeyVersion) -> None:
+        """The state key with this number stands at `at`."""
+        before, self.versions[number], self.generations[number] = self.versions[number], at.version, at.generation
+        if topic in self.deletions:
+            self.deletions[topic].keys_left += (at.version != 0) - (before != 0)
+
+    def delete_topic(self, name: str) -> Deleted:
+        """The topic and its partitions are gone, all but where its keys stand; what `undelete_topic` needs."""
+        row = self.topics[name]
+        deletion = self.deletions[name]
+        deletion.topic_version, deletion.config_version = row.version, row.config_version
+        numbers = frozenset(row.numbers)
+        disks = {(number, broker) for number, broker in self._gone if number in numbers} if self._gone else set()
+        partitions = [(number, self.rows[number]) for number in row.numbers]
+        for number, partition in partitions:
+            self.rows[number] = None
+            self._unlist(number)
+            for broker in () if partition is None else brokers_of(partition):
+                self.index(broker).leave(broker, self.rows)
+        self._gone -= disks
+        self._deleted_rows += len(partitions)
+        metric = name.replace(".", "_")
+        twin = self._names.get(metric)
+        self.remove_topic(name)
+        if twin == name:  # two names that collide may have been found in the store
+            other = next((t for t in self.topics if t.replace(".", "_") == metric and t != metric), None)
+            if other is not None:
+                self._names[metric] = other
+        return Deleted(row, partitions, disks, twin)
+
+    def undelete_topic(self, deleted: Deleted) -> None:
+        """Undo `delete_topic`."""
+        name = deleted.row.topic.name
+        self.topics[name] = deleted.row
+        if deleted.twin is not None:
+            self._names[name.replace(".", "_")] = deleted.twin
+        for number, partition in deleted.partitions:
+            self.rows[number] = partition
+            for broker in () if partition is None else brokers_of(partition):
+                self.index(broker).add(number)  # compacted meanwhile, perhaps; entries that repeat do no harm
+        self._gone |= deleted.disks
+        self._deleted_rows -= len(deleted.partitions)
 
     def assignments(self, topic: str) -> tuple[Replicas, ...]:
         """R of every partition of a topic, by id."""

@@ -33,6 +33,7 @@ class Intents:
         self.keys: dict[KeyId, IntentKey] = {}
         self._open: dict[int, dict[_Slot, tuple[DeleteIntent, int | None]]] = {}
         self._undurable: dict[int, dict[_Slot, DeleteIntent]] = {}
+        self._of_topic: dict[str, int] = {}  # topic_id -> how many are open
 
     def __len__(self) -> int:
         return sum(map(len, self._open.values()))
@@ -47,6 +48,10 @@ class Intents:
         found = self._open.get(broker, {}).get((topic_id, partition))
         return None if found is None else found[0]
 
+    def count_of(self, topic_id: str) -> int:
+        """How many of a topic are open."""
+        return self._of_topic.get(topic_id, 0)
+
     def load(self, broker: int, seq: int, version: int, intents: Iterable[DeleteIntent]) -> None:
         """Take in a key as it stands in the store. Of two intents for one replica the newer one (higher epoch)
         stands."""
@@ -59,6 +64,8 @@ class Intents:
                 continue
             if held is not None and held[1] is not None:
                 self.keys[broker, held[1]].open_count -= 1
+            if held is None:
+                self._count(intent.topic_id, 1)
             slots[slot] = (intent, seq)
             key.open_count += 1
 
@@ -104,12 +111,21 @@ class Intents:
     def _put(self, intent: DeleteIntent, seq: int | None) -> None:
         slot = (intent.topic_id, intent.partition)
         self._open.setdefault(intent.broker, {})[slot] = (intent, seq)
+        self._count(intent.topic_id, 1)
         if seq is None:
             self._undurable.setdefault(intent.broker, {})[slot] = intent
 
     def _take(self, intent: DeleteIntent) -> int | None:
         slot = (intent.topic_id, intent.partition)
         _, seq = self._open[intent.broker].pop(slot)
+        self._count(intent.topic_id, -1)
         if seq is None:
             del self._undurable[intent.broker][slot]
         return seq
+
+    def _count(self, topic_id: str, by: int) -> None:
+        count = self._of_topic.get(topic_id, 0) + by
+        if count:
+            self._of_topic[topic_id] = count
+        else:
+            del self._of_topic[topic_id]

@@ -12,6 +12,8 @@ from array import array
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+import attrs
+
 from controller.model.records import KeyVersion
 from controller.model.values import Partition, Topic
 
@@ -28,10 +30,23 @@ class Admitted(NamedTuple):
     epoch: int
 
 
+@attrs.define
+class Deletion:
+    """A topic that is being deleted. `version`: where its key under /admin/delete_topics stands, 0 before it is
+    written. `left_to_stop`: partitions that may still be led; `keys_left`: state keys, as committed. Once the topic is
+    out of the state, until the commit: where its other keys stand."""
+
+    version: int
+    left_to_stop: int
+    keys_left: int
+    topic_version: int = 0
+    config_version: int = 0
+
+
 class TopicRow:
     """A topic: the numbers of its partitions, where its keys stand, its settings."""
 
-    __slots__ = ("config_version", "configs", "generation", "numbers", "topic", "version")
+    __slots__ = ("config_version", "configs", "generation", "is_new", "numbers", "topic", "version")
 
     def __init__(self, topic: Topic, configs: Mapping[str, str]) -> None:
         self.topic = topic
@@ -40,6 +55,7 @@ class TopicRow:
         self.version = ABSENT.version
         self.generation = ABSENT.generation
         self.config_version = ABSENT.version
+        self.is_new = False  # made in this term: what stands under it is of a former topic of its name
 
 
 class BrokerIndex:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from controller.model import records as r
 from controller.model.values import Partition, without_state
 from controller.state.batch import LEGACY, Batch, Mark
-from controller.state.cluster import ClusterState
+from controller.state.cluster import ClusterState, Deleted
 
 Apply = Callable[[ClusterState, Any], object]
 Undo = Callable[[ClusterState, Any, object], None]
@@ -35,13 +35,13 @@ def _no_keys(state: ClusterState, record: r.Record, token: object) -> list[Mark]
 # --- partitions
 
 
-def _put(state: ClusterState, record: r.PartitionRecord) -> int:
+def _put(state: ClusterState, record: r.PartitionRecord | r.StateKeyRemoved) -> int:
     number = _number(state, record.after)
     state.put_row(number, record.before, record.after)
     return number
 
 
-def _put_back(state: ClusterState, record: r.PartitionRecord, number: object) -> None:
+def _put_back(state: ClusterState, record: r.PartitionRecord | r.StateKeyRemoved, number: object) -> None:
     assert isinstance(number, int)
     state.put_row(number, record.after, record.before)
 
@@ -94,6 +94,7 @@ def _late_topic_key(state: ClusterState, record: r.PartitionRecord, token: objec
 
 def _create_topic(state: ClusterState, record: r.TopicCreated) -> None:
     row = state.add_topic(record.topic, dict(record.configs))
+    row.is_new = True
     for partition, replicas in enumerate(record.assignments):
         state.add_partition(row, without_state(record.topic.name, partition, replicas))
 
@@ -135,6 +136,75 @@ def _unchange_topic(state: ClusterState, record: r.TopicChanged, token: object) 
 
 def _topic_key(state: ClusterState, record: r.PartitionsAdded, token: object) -> list[Mark]:
     return [("topic", record.topic.name)]
+
+
+# --- topics that are deleted
+
+
+def _start_deletion(state: ClusterState, record: r.TopicDeletionStarted) -> None:
+    state.start_deletion(record.topic.name, record.version)
+
+
+def _unstart_deletion(state: ClusterState, record: r.TopicDeletionStarted, token: object) -> None:
+    del state.deletions[record.topic.name]
+
+
+def _started_key(state: ClusterState, record: r.TopicDeletionStarted, token: object) -> list[Mark]:
+    return [] if record.version else [("deletion", record.topic.name)]
+
+
+def _stopped_keys(state: ClusterState, record: r.PartitionStopped, token: object) -> list[Mark]:
+    """One without a state key is held to have none; the empty parent that it may have left goes."""
+    marks = _state_key(state, record, token)
+    return marks if record.after.has_state else [*marks, _parent(record.after)]
+
+
+def _removed_keys(state: ClusterState, record: r.StateKeyRemoved, token: object) -> list[Mark]:
+    return [("state", token), _parent(record.after)]
+
+
+def _parent(partition: Partition) -> Mark:
+    return ("parent", (partition.topic, partition.partition))
+
+
+def _delete_topic(state: ClusterState, record: r.TopicDeleted) -> object:
+    return state.delete_topic(record.topic.name)
+
+
+def _undelete_topic(state: ClusterState, record: r.TopicDeleted, token: object) -> None:
+    assert isinstance(token, Deleted)
+    state.undelete_topic(token)
+
+
+def _deleted_keys(state: ClusterState, record: r.TopicDeleted, token: object) -> list[Mark]:
+    """In the order in which they go."""
+    name = record.topic.name
+    return [("parent", (name, None)), ("topic", name), ("config", name), ("deletion", name)]
+
+
+def _find_deletion(state: ClusterState, record: r.DeletionKeyFound) -> None:
+    state.deletions[record.topic].version = record.found
+
+
+def _unfind_deletion(state: ClusterState, record: r.DeletionKeyFound, token: object) -> None:
+    state.deletions[record.topic].version = record.before
+
+
+def _found_key(state: ClusterState, record: r.DeletionKeyFound, token: object) -> list[Mark]:
+    return [] if record.found else [("deletion", record.topic)]
+
+
+def _refuse_deletion(state: ClusterState, record: r.DeletionRefused) -> object:
+    before = state.refused.get(record.topic)
+    state.refused[record.topic] = record.version
+    return before
+
+
+def _unrefuse_deletion(state: ClusterState, record: r.DeletionRefused, token: object) -> None:
+    if isinstance(token, int):
+        state.refused[record.topic] = token
+    else:
+        del state.refused[record.topic]
 
 
 # --- brokers
@@ -259,11 +329,12 @@ def _move_version(state: ClusterState, record: r.KeyVersionFound, at: r.KeyVersi
     if record.partition is None:
         row.version, row.generation = at.version, at.generation
     else:
-        number = row.numbers[record.partition]
-        state.versions[number], state.generations[number] = at.version, at.generation
+        state.state_key_stands(record.topic, row.numbers[record.partition], at)
 
 
 def _foreign_key(state: ClusterState, record: r.ForeignChange, token: object) -> list[Mark]:
+    if not record.is_rewritten:
+        return []
     if record.partition is None:
         return [("topic", record.topic)]
     number = state.number(record.topic, record.partition)
@@ -363,6 +434,13 @@ TABLE: Final[dict[type[r.Record], tuple[Apply, Undo, Dirty]]] = {
     r.PartitionsAdded: (_add_partitions, _drop_partitions, _topic_key),
     r.TopicFound: (_find_topic, _drop_topic, _no_keys),
     r.TopicChanged: (_change_topic, _unchange_topic, lambda _, record, __: [("topic", record.after.name)]),
+    r.TopicDeletionStarted: (_start_deletion, _unstart_deletion, _started_key),
+    r.PartitionStopped: (*_PARTITION, _stopped_keys),
+    r.StateKeyRemoved: (*_PARTITION, _removed_keys),
+    r.TopicDeleted: (_delete_topic, _undelete_topic, _deleted_keys),
+    r.DeletionKeyFound: (_find_deletion, _unfind_deletion, _found_key),
+    r.DeletionRefused: (_refuse_deletion, _unrefuse_deletion, lambda _, record, __: [("deletion", record.topic)]),
+    r.BrokerForgotten: (_nothing, _undo_nothing, lambda _, record, __: [("forgotten", record.broker_id)]),
     r.KeysRewritten: (_nothing, _undo_nothing, lambda _, record, __: [("topic", record.topic)]),
     r.BrokerRegistered: (_register, _unregister, _admitted_key),
     r.BrokerLeft: (_leave, _unleave, _no_keys),

@@ -75,13 +75,14 @@ def test_a_rig_refuses_to_end_with_something_left_behind() -> None:
     rig.create_topic("orders", replicas=[[1, 2]])
     rig.until_converged()
     rig.check_end()
-    with pytest.raises(AssertionError, match=r"invariant 11: .*orphan-config"):
+    with pytest.raises(AssertionError, match=r"invariant 11: .*throttle-removal-due"):
         _end_with_an_orphan(rig)
 
 
 def _end_with_an_orphan(rig: Rig) -> None:
     from stores import ABSENT, MemoryStore, Put  # noqa: PLC0415
 
-    MemoryStore(rig.server).commit([Put("/config/topics/gone", b'{"version":1,"config":{}}', ABSENT)], timeout_s=1)
+    mark = Put("/admin/throttled_rates_removal", b'{"version":1,"brokers":[1],"previous":{}}', ABSENT)
+    MemoryStore(rig.server).commit([mark], timeout_s=1)
     rig.until_converged()
     rig.check_end()

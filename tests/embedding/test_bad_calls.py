@@ -113,6 +113,14 @@ calls: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]] 
             st.one_of(st.just(1000), anything),
         ),
     ),
+    "delete": (
+        lambda c, n, ms: c.admin.delete_topics(n, timeout_ms=ms),
+        (st.one_of(st.lists(st.sampled_from(["no", "", "a/b", ".."])), anything), st.one_of(st.just(1000), anything)),
+    ),
+    "forget": (
+        lambda c, b, ms: c.admin.forget_broker(b, timeout_ms=ms),
+        (st.one_of(st.integers(-3, 8), anything), st.one_of(st.just(1000), anything)),
+    ),
     "elect": (
         lambda c, k, p, ms: c.admin.elect_leaders(k, p, timeout_ms=ms),
         (st.one_of(st.sampled_from(ElectionType), anything), st.one_of(st.lists(partitions), anything), anything),

@@ -117,7 +117,7 @@ def test_all_is_done_when_all_are_with_every_value_or_the_first_error() -> None:
 
 @pytest.mark.checklist(90, 91)
 def test_a_principal_needs_what_kafka_asks_for() -> None:
-    """ALTER or DESCRIBE or CREATE on CLUSTER; 31 otherwise and nothing happens; the host itself may do everything."""
+    """ALTER, DESCRIBE, CREATE or DELETE on CLUSTER; 31 otherwise, and nothing happens; the host itself may do all."""
     asked: list[tuple[str, str, str]] = []
 
     def allow(principal: str, operation: str, resource: str) -> bool:
@@ -133,14 +133,17 @@ def test_a_principal_needs_what_kafka_asks_for() -> None:
         nobody.cancel_partition_reassignments(),
         nobody.list_partition_reassignments(),
         nobody.create_topics({"x": NewTopic(1, 1)}).values["x"],
+        nobody.delete_topics(["t"]).values["t"],
+        nobody.forget_broker(9),
     ]
-    assert [getattr(f.exception(0), "code", None) for f in refused] == [31] * 5
+    assert [getattr(f.exception(0), "code", None) for f in refused] == [31] * 7
     cluster.run()
     assert cluster.keys() == before
     assert {(op, what) for _, op, what in asked} == {
         ("ALTER", "CLUSTER"),
         ("DESCRIBE", "CLUSTER"),
         ("CREATE", "CLUSTER"),
+        ("DELETE", "CLUSTER"),
     }
     root = cluster.controller.admin_for("root")
     assert cluster.done(root.alter_partition_reassignments({T0: [4, 5, 6]}).values[T0])

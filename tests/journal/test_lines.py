@@ -91,6 +91,19 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
         r.TopicChanged(Topic("old", ""), Topic("old", "", extra={"f": 1}), "fields"),
         {"event": "ForeignChange", "topic": "old", **BY, "cause": "fields"},
     ),
+    (
+        r.TopicDeletionStarted(TOPIC, 0),
+        {"event": "TopicDeletionStarted", "topic": "orders", "topic_id": "id-of-orders", **BY},
+    ),
+    (r.TopicDeleted(Topic("gone", "x")), {"event": "TopicDeleted", "topic": "gone", "topic_id": "x", **BY}),
+    (
+        r.DeletionRefused("no\n", 3, "there is no such topic"),
+        {
+            "event": "ForeignChange", "topic": "no\n", **BY,
+            "detail": {"what": "/admin/delete_topics: there is no such topic; removed"},
+        },
+    ),
+    (r.BrokerForgotten(4), {"event": "BrokerForgotten", "broker": 4, **BY}),
     (r.KeysRewritten("orders"), {"event": "KeysRewritten", "topic": "orders", "topic_id": "id-of-orders", **BY}),
     (
         r.BrokerRegistered(Broker(BrokerRegistration(4, "h", 9, rack="a"), 12)),
@@ -230,6 +243,7 @@ def test_a_takeover_tells_counts_and_everything_in_flight() -> None:
     told = Told()
     told.world.plant_move("moving", (1, 2), (1, 2, 3), (3, 4))
     told.world.state.intents.load(5, 3, 1, [attrs.evolve(INTENT, broker=5)])
+    told.world.state.start_deletion("orders", 1)
     told.take_over()
     (row,) = told.rows
     assert row == {
@@ -243,7 +257,7 @@ def test_a_takeover_tells_counts_and_everything_in_flight() -> None:
                     "status": 0, "origin": [1, 2], "started_ms": 500,
                 }
             ],
-            "intents": [{**WHERE, "leader_epoch": 6, "broker": 5}],
+            "intents": [{**WHERE, "leader_epoch": 6, "broker": 5}], "deleting": ["orders"],
         },
     }  # fmt: skip
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from controller.model import records as r
-from controller.model.values import NO_EPOCH, NO_LEADER, Partition
+from controller.model.values import EPOCH_DURING_DELETE, LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, Partition
 from controller.state import ClusterState
 from tests.state.snapshot import members_by_hand
 
@@ -53,14 +53,16 @@ def _check_replicas(record: r.PartitionRecord) -> None:
 
 def check_state(state: ClusterState) -> None:
     """Between two Decisions: every row is legal, indexes agree with the rows, no member is told to delete."""
-    for row in state.rows:
-        assert row is not None
-        _check_row(row)
-        for broker in row.members if not row.is_offline else ():
+    for row in state.partitions():
+        _check_row(row, is_deleting=state.is_deleting(row.topic))
+        for broker in row.members if not row.is_offline and not state.is_deleting(row.topic) else ():
             topic = state.topic(row.topic)
             assert topic is not None
             intent = state.open_intent(broker, topic.topic_id, row.partition)
             assert intent is None, f"{broker} is a member and told to delete: {intent}"
+    for name in state.deletions:
+        if state.topic(name) is not None:
+            _check_deletion(state, name)
     moving = {number: row for number, row in enumerate(state.rows) if row is not None and row.move is not None}
     assert {number: state.rows[number] for number in state.moves} == moving
     assert state.listing == {row.tp: row for row in moving.values()}
@@ -70,8 +72,20 @@ def check_state(state: ClusterState) -> None:
         assert sorted(numbers) == sorted(by_hand.get(broker, set()))
 
 
-def _check_row(row: Partition) -> None:
-    assert len(set(row.replicas)) == len(row.replicas) >= 1, row
+def _check_deletion(state: ClusterState, name: str) -> None:
+    rows = list(state.partitions_of(name))
+    assert state.left_to_stop(name) == sum(row.leader != LEADER_DURING_DELETE for row in rows)
+    assert state.deletions[name].keys_left == sum(bool(state.key_version(name, row.partition).version) for row in rows)
+
+
+def _check_row(row: Partition, *, is_deleting: bool) -> None:
+    assert len(set(row.replicas)) == len(row.replicas), row
+    if row.leader == LEADER_DURING_DELETE:
+        assert is_deleting, f"stopped, and its topic stays: {row}"
+        assert row.leader_epoch >= EPOCH_DURING_DELETE, row
+        assert row.move is None, row
+        return
+    assert row.replicas, row
     if not row.isr:
         assert (row.leader, row.leader_epoch, row.move) == (NO_LEADER, NO_EPOCH, None), row
         return

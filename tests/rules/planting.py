@@ -93,6 +93,9 @@ class Planting:
         topic, number = name_of(line.words[0]) if "-" in line.words[0] else (line.words[0], None)
         self.world.state.set_problem(topic, number, "the key is broken")
 
+    def do_deleting(self, line: Line) -> None:
+        self.world.state.start_deletion(line.words[0], 1)
+
     def do_setting(self, line: Line) -> None:
         typed: dict[str, Any] = {name: int(value) for name, value in line.options.items()}
         typed = {name: bool(value) if name.endswith("_enable") else value for name, value in typed.items()}

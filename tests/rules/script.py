@@ -103,6 +103,21 @@ class Script(Planting):
             self.world.now_ms, line.words[0], int(line.words[1]), assignments, "only" in line.words
         )
 
+    def do_delete(self, line: Line) -> e.Event:
+        return e.DeleteTopic(self.world.now_ms, line.words[0])
+
+    def do_deletionkey(self, line: Line) -> e.Event:
+        return e.DeletionKeyRead(self.world.now_ms, line.words[0], int(line.options.get("version", 77)))
+
+    def do_deletion(self, line: Line) -> e.Event:
+        return e.TopicDeletionDue(self.world.now_ms, line.words[0])
+
+    def do_gone(self, line: Line) -> e.Event:
+        return e.TopicGoneDue(self.world.now_ms, line.words[0])
+
+    def do_forget(self, line: Line) -> e.Event:
+        return e.ForgetBroker(self.world.now_ms, int(line.words[0]))
+
     # --- brokers
 
     def do_die(self, line: Line) -> e.Event:

@@ -14,7 +14,7 @@ from controller.model.values import DeleteIntent, Partition, Topic
 from controller.state import ClusterState
 from tests.rules.world import Ran
 
-_LEFT_OUT = ("before", "configs", "versions", "found")
+_LEFT_OUT = ("before", "configs", "versions", "found", "is_rewritten")
 
 
 def lines(state: ClusterState, ran: Ran) -> Iterator[str]:
@@ -67,6 +67,8 @@ def _record(record: r.Record) -> str:
         return f"{name} version {record.after.version} {record.after.problem or _plan(record.after)}{detail}"
     if isinstance(record, r.KeyVersionFound):
         return f"{name} {record.topic} {record.partition} version {record.found.version}"
+    if isinstance(record, r.StateKeyRemoved):
+        return f"{name} {record.after.tp}"
     values = attrs.asdict(record, recurse=False)
     return " ".join([name, *(_value(value) for field, value in values.items() if field not in _LEFT_OUT)])
 

@@ -22,6 +22,8 @@ DOCUMENTED = {
     e.ElectLeader: {3, 56, 80, 83, 84},
     e.CreateTopic: {17, 36, 37, 38, 39, 40, 42, 44, 56},
     e.CreatePartitions: {3, 37, 38, 39, 56, 60},
+    e.DeleteTopic: {3, 56, 73},
+    e.ForgetBroker: {42},
 }
 
 
@@ -46,6 +48,8 @@ def requests(draw: st.DrawFn) -> e.Event:
         e.ElectLeader(5, topic, number, draw(st.booleans())),
         e.CreateTopic(5, topic, draw(NUMBERS), draw(NUMBERS), lists, configs, draw(st.booleans()), "id", 0, 0),
         e.CreatePartitions(5, topic, draw(NUMBERS), lists),
+        e.DeleteTopic(5, topic),
+        e.ForgetBroker(5, draw(NUMBERS)),
     ]
     return draw(st.sampled_from(kinds))
 

@@ -7,7 +7,8 @@ again, so that every test that uses a World tests `undo_to` as well.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import attrs
 
@@ -16,9 +17,18 @@ from controller.codec.text import parse
 from controller.machine import decide, step
 from controller.model.events import LATER, BrokerCame, BrokerGone, Decision, Event
 from controller.model.records import KeyVersion, Record
-from controller.model.values import Broker, BrokerRegistration, Move, Partition, Replicas, Settings, Topic
+from controller.model.values import (
+    LEADER_DURING_DELETE,
+    Broker,
+    BrokerRegistration,
+    Move,
+    Partition,
+    Replicas,
+    Settings,
+    Topic,
+)
 from controller.state import Batch, ClusterState, start_batch, undo_to
-from controller.state.rows import Admitted
+from controller.state.rows import ABSENT, Admitted
 from tests.rules.invariants import check_records, check_state
 from tests.state.snapshot import snapshot
 
@@ -111,26 +121,55 @@ class World:
     def commit(self) -> Batch:
         """The batch is in the store: keys have new versions, intents have a key."""
         self._seq += 1
-        state, done = self.state, start_batch(self.state)
+        done = start_batch(self.state)
+        stands: dict[str, Callable[[Any], object]] = {
+            "state": self._state_key,
+            "topic": self._topic_key,
+            "deletion": self._deletion_key,
+            "admitted": self._admitted_key,
+            "forgotten": self.state.admitted.pop,
+            "intents": lambda broker: self.state.intents.durable(broker, self._seq, 1),
+            "intents done": self.state.intents.keys.pop,
+            "legacy": lambda _: self._legacy_key(),
+            "consumed": self.state.consumed.pop,
+            "config": lambda _: None,
+            "parent": lambda _: None,
+        }
         for kind, of in done.marks:
-            if kind == "state" and isinstance(of, int):
-                at = KeyVersion(state.versions[of], state.generations[of])
-                state.versions[of], state.generations[of] = at.version + 1, at.generation + 1
-            elif kind == "topic" and isinstance(of, str):
-                state.topics[of].version += 1
-                state.topics[of].generation += 1
-                self._stored[of] = state.assignments(of)
-            elif kind == "admitted" and isinstance(of, int) and of in state.brokers:
-                state.admitted[of] = Admitted(self._seq, state.brokers[of].epoch)
-            elif kind == "intents" and isinstance(of, int):
-                state.intents.durable(of, self._seq, 1)
-            elif kind == "legacy":
-                state.legacy.stands(state.legacy.key.version + 1 if state.legacy.entries else 0)
-            elif kind == "intents done" and isinstance(of, tuple):
-                state.intents.keys.pop((of[0], of[1]))
-            elif kind == "consumed" and isinstance(of, str):
-                state.consumed.pop(of)
+            stands[kind](of)
         return done
+
+    def _state_key(self, number: int) -> None:
+        state = self.state
+        row = state.rows[number]
+        assert row is not None
+        at = KeyVersion(state.versions[number] + 1, state.generations[number] + 1)
+        is_gone = row.leader == LEADER_DURING_DELETE and not row.has_state
+        state.state_key_stands(row.topic, number, ABSENT if is_gone else at)
+
+    def _topic_key(self, name: str) -> None:
+        row = self.state.topics.get(name)
+        if row is not None:
+            row.version += 1
+            row.generation += 1
+            self._stored[name] = self.state.assignments(name)
+
+    def _admitted_key(self, broker: int) -> None:
+        if broker in self.state.brokers:
+            self.state.admitted[broker] = Admitted(self._seq, self.state.brokers[broker].epoch)
+
+    def _legacy_key(self) -> None:
+        legacy = self.state.legacy
+        legacy.stands(legacy.key.version + 1 if legacy.entries else 0)
+
+    def _deletion_key(self, name: str) -> None:
+        """It was written, or it went with its topic, or as nobody's."""
+        if name in self.state.topics and name in self.state.deletions:
+            self.state.deletions[name].version = self._seq
+        else:
+            self.state.deletions.pop(name, None)
+            self._stored.pop(name, None)
+        self.state.refused.pop(name, None)
 
     def _check_stored(self) -> None:
         """A takeover now would load what the state holds, though topic keys may be behind."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from controller.codec.orders import FORMAT_KEY
-from stores.faults import DeliverLater, LoseReply, LoseRequest, Rule
+from stores import MemoryStore
+from stores.faults import Call, DeliverLater, FaultStore, LoseReply, LoseRequest, Rule
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
 from tests.runtime.world import Cluster, actives, cluster_of_three
 
@@ -93,3 +94,38 @@ def test_a_tree_of_a_later_version_is_not_led(value: object) -> None:
     cluster.wait(1000)
     assert cluster.controller.is_active
     assert cluster.findings() == {}
+
+
+def test_the_first_claim_of_a_tree_writes_the_format_and_later_ones_leave_it() -> None:
+    """Also over the tree of a Kafka cluster, which has none."""
+    cluster = Cluster()
+    cluster.run()
+    assert cluster.get(FORMAT_KEY) == {"version": 1, "min_controller": 1}
+    entry = cluster.other.get(FORMAT_KEY, timeout_s=1)
+    cluster.controllers.pop().close()
+    assert cluster.another(2).poll_once()
+    cluster.run()
+    assert cluster.controller.is_active
+    assert cluster.other.get(FORMAT_KEY, timeout_s=1) == entry
+
+
+def test_a_format_that_is_raised_between_an_election_and_its_claim_is_heeded() -> None:
+    """A newer controller led for a moment: the older one gives up what it won, and says why it stands by."""
+    cluster = Cluster()
+    cluster.run()
+    cluster.controllers.pop().close()
+    store = FaultStore(MemoryStore(cluster.server))
+    older = cluster.another(2, store)
+
+    def raise_it(call: Call, _: object) -> tuple[()]:
+        if call.name == "commit" and TOKEN_KEY in call.keys and not raised:
+            raised.append(1)
+            cluster.put(FORMAT_KEY, {"version": 2, "min_controller": 2})
+        return ()
+
+    raised: list[int] = []
+    store.play(raise_it)
+    cluster.wait(1000)
+    assert not older.is_active
+    assert "version 2 is asked for" in cluster.findings()[FORMAT_KEY]
+    assert not cluster.has(LEADER_KEY)

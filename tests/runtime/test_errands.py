@@ -292,3 +292,19 @@ def test_a_key_below_a_notification_is_left_alone() -> None:
     cluster.run()
     assert cluster.has(f"{keys.ISR_CHANGES}/x/y")
     assert cluster.findings() == {}
+
+
+def test_what_was_read_of_a_key_before_we_wrote_it_is_not_news() -> None:
+    """Two notifications name one partition: its key is read for each, and written back after the first."""
+    cluster = cluster_of_three(settings=Settings(commit_decisions_max=1))
+    state = "/brokers/topics/t/partitions/0/state"
+    cluster.put(state, {**cluster.state(), "isr": [1, 2]})
+    for number in (1, 2):
+        named = {"version": 1, "partitions": [{"topic": "t", "partition": 0}]}
+        cluster.put(f"{keys.ISR_CHANGES}/isr_change_000000000{number}", named)
+    cluster.run()
+    entry = cluster.other.get(state, timeout_s=1)
+    assert entry is not None
+    assert cluster.partition().isr == (1, 2)
+    assert cluster.done(cluster.controller.query(lambda v: v.partition_epoch(v.partition("t", 0)))) == entry.generation
+    assert cluster.store.errors["Conflict"] == 0

@@ -16,12 +16,13 @@ from controller.model.values import TopicPartition
 from controller.rig import InvariantBroken, NotInTime, Rig
 from controller.rig.explore import run_seed
 from controller.rig.legacy import submit_by_key
-from controller.rules import isr, leader_election, legacy, progress, reassignment
+from controller.rules import deletion, isr, leader_election, legacy, progress, reassignment
 from controller.runtime import requests
 from controller.runtime.batching import Batching
 from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.loader import Loader
 from controller.runtime.term import Term
+from controller.runtime.written import ConfigKeys
 from stores.base import ABSENT, PRESENT, Check, Put
 from stores.memory import MemoryStore
 from stores.recipes import EPOCH_KEY, TOKEN_KEY, Fence, Token
@@ -78,6 +79,25 @@ def sends_before_the_commit(patch: Patch) -> None:
 def forgets_intents(patch: Patch) -> None:
     """Removed replicas are told to nobody."""
     _everywhere(patch, "intend_deletion", lambda *_: [])
+
+
+def deletes_keys_before_logs(patch: Patch) -> None:
+    """A topic's keys go though a broker has not deleted its log."""
+
+    def are_gone(view: Any, name: str) -> bool:
+        return bool(view.topic(name)) and view.left_to_stop(name) == 0
+
+    patch.setattr(deletion, "_are_logs_gone", are_gone)
+
+
+def leaves_settings_behind(patch: Patch) -> None:
+    """The settings of a deleted topic stay for the next of its name."""
+    right = ConfigKeys.op
+
+    def op(self: ConfigKeys, of: str, key: str) -> Any:
+        return right(self, of, key) if of in self.state.topics else None
+
+    patch.setattr(ConfigKeys, "op", op)
 
 
 def loads_no_intents(patch: Patch) -> None:
@@ -253,6 +273,15 @@ def _key_put(rig: Rig) -> None:
     other.commit([Put("/admin/preferred_replica_election", value, ABSENT)], timeout_s=1)
     other.close()
     rig.until_converged(deadline_ms=5_000)
+
+
+def _deleted_with_a_broker_down(rig: Rig) -> None:
+    rig.kill_broker(3)
+    rig.run(100)
+    rig.delete_topic("orders", wait=False)
+    rig.run(300)
+    rig.heal()
+    rig.until(lambda: "orders" not in rig.committed.topics, deadline_ms=20_000, what="orders is gone")
     settle(rig)
 
 
@@ -279,6 +308,8 @@ MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Rig], None], str], ...] 
     (forgets_what_failed, _unreachable, "not within"),
     (keeps_the_legacy_key, _by_key, "not within"),
     (invents_moves, _by_key, "invariant 3"),
+    (deletes_keys_before_logs, _deleted_with_a_broker_down, "invariant 7"),
+    (leaves_settings_behind, _deleted_with_a_broker_down, "invariant 8|is left of a topic"),
     (believes_every_isr, _some_seed, "invariant"),
     (leaves_errands, _key_put, "not worked off"),
 )

@@ -10,8 +10,13 @@ FAST = range(1, 7)
 FOUND = (
     217,  # a broker that bounced before it was admitted stayed known under its former epoch
     282,  # the same, with commits of few keys
+    69,  # a key read twice and written back in between: its partition epoch went back
+    143,  # an isr that a leader wrote into the key of a topic that is being deleted was overwritten
+    265,  # the same, in a larger cluster
 )
-BLOCKS = [range(first, first + 25) for first in range(7, 132, 25)]
+"""Seeds that failed once. What a seed does changes with the tables of work and trouble: each has a test of its own
+beside it, by the same words."""
+BLOCKS = [range(first, first + 25) for first in range(7, 207, 25)]
 FOUND_LONG = (4_019,)  # more deletions acknowledged at once than a commit takes: never forgotten
 LONG = [range(first, first + 10) for first in range(5_001, 5_021, 10)]
 

@@ -5,10 +5,14 @@ Orders that nobody may rely on (of intents, of moves, of a broker's partitions) 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+
+import attrs
 
 from controller.model.values import Partition
 from controller.state import ClusterState
+from controller.state.intents import Intents
 
 
 def snapshot(state: ClusterState) -> dict[str, object]:
@@ -26,6 +30,9 @@ def snapshot(state: ClusterState) -> dict[str, object]:
         "consumed": dict(state.consumed),
         "admitted": dict(state.admitted),
         "problems": dict(state.problems),
+        "deletions": {name: attrs.astuple(deletion)[:3] for name, deletion in state.deletions.items()},
+        "refused": dict(state.refused),
+        "total": state.partition_total(),
         "disks": state.gone_copy(),
         "intents": _intents(state),
         "legacy": (state.legacy.key, dict(state.legacy.entries), state.legacy.is_there),
@@ -51,7 +58,13 @@ def _intents(state: ClusterState) -> dict[str, object]:
         "keys": {key: (held.version, held.open_count) for key, held in intents.keys.items()},
         "undurable": {broker: frozenset(found) for broker in brokers if (found := intents.undurable(broker))},
         "count": len(intents),
+        "of topics": Counter(intent.topic_id for broker in brokers for intent in intents.of(broker))
+        == Counter({topic_id: intents.count_of(topic_id) for topic_id in _topic_ids(intents)}),
     }
+
+
+def _topic_ids(intents: Intents) -> set[str]:
+    return {intent.topic_id for broker in intents.brokers() for intent in intents.of(broker)}
 
 
 def _ids(state: ClusterState) -> Iterator[int]:

@@ -12,6 +12,7 @@ from controller.model import records as r
 from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
 from controller.model.values import Broker, BrokerRegistration, Partition, Replicas
 from controller.state import ClusterState, apply, start_batch, undo_to
+from controller.state.rows import ABSENT
 from tests.rules.world import World
 from tests.state.snapshot import members_by_hand, snapshot
 
@@ -49,6 +50,14 @@ def events(draw: st.DrawFn) -> e.Event:
         e.KafkaMoveFound(1000, *name, draw(LISTS), draw(LISTS), draw(LISTS)),
         e.StrayIsrFound(1000, *name),
         e.StateKeyRead(1000, *name, Partition(*name, (1, 2), draw(LISTS), 1, 3), None, r.KeyVersion(9, 9)),
+        e.DeleteTopic(1000, name[0]),
+        e.DeletionKeyRead(1000, name[0], draw(st.integers(0, 2))),
+        e.TopicDeletionDue(1000, name[0]),
+        e.PartitionDeletionDue(1000, *name),
+        e.TopicLogsDue(1000, name[0]),
+        e.StateKeyDue(1000, *name),
+        e.TopicGoneDue(1000, name[0]),
+        e.ForgetBroker(1000, broker),
         e.CreateTopic(1000, "made", 2, 1, None, {}, False, "id-of-made", 0, 0),
         e.CreatePartitions(1000, name[0], draw(st.integers(1, 4)), None),
         e.LegacyKeyRead(1000, draw(PLANS)),
@@ -67,6 +76,17 @@ def planted() -> World:
     world.plant(Partition("a", 1, (2, 3), (2,), 2, 3))
     world.plant_move("b", (1, 2), (1, 2, 4), (4, 5))
     return world
+
+
+def forget_all(state: ClusterState) -> list[e.Event]:
+    """What a deletion waits for, none of it, and what it does then."""
+    intents = [intent for broker in state.intents.brokers() for intent in state.open_intents(broker)]
+    left = [p for name in state.deletions for p in state.partitions_of(name)]
+    return [
+        e.DeletionAcknowledged(1000, tuple(intents)),
+        *(e.PartitionDeletionDue(1000, p.topic, p.partition) for p in left),
+        *(e.StateKeyDue(1000, p.topic, p.partition) for p in left),
+    ]
 
 
 def acknowledged(state: ClusterState) -> e.Event:
@@ -124,6 +144,35 @@ def test_a_number_of_a_topic_that_was_taken_back_is_used_again() -> None:
     step(state, e.CreateTopic(1000, "other", -1, -1, ((2,),), {}, False, "id-of-other", 0, 0))
     assert state.partition("other", 0) not in state.partitions_on(3)
     assert state.partition("other", 0) in state.partitions_on(2)
+
+
+@given(st.lists(events(), max_size=10), st.lists(events(), max_size=10))
+def test_a_deleted_topic_is_taken_back_with_all_that_was_known_of_it(
+    before: list[e.Event], after: list[e.Event]
+) -> None:
+    """Rows, indexes, moves, disks, names: as they were; also when a topic of the same name was made since."""
+    state = planted().state
+    for event in [*before, e.DiskReported(1000, "a", 0, 2, gone=True), e.DeleteTopic(1000, "a")]:
+        step(state, event)
+    for _ in range(3):  # stopped, acknowledged, without state keys
+        for event in forget_all(state):
+            step(state, event)
+    for number in state.topics["a"].numbers:  # the commit
+        state.state_key_stands("a", number, ABSENT)
+    start_batch(state)
+    for broker in state.intents.brokers():
+        state.intents.durable(broker, 1, 1)
+    for event in forget_all(state):  # of what another topic's moves left
+        step(state, event)
+    stood = snapshot(state)
+    length = len(state.batch)
+    step(state, e.TopicGoneDue(1000, "a"))
+    assert state.topic("a") is None
+    assert state.is_deleting("a")
+    for event in [e.CreateTopic(1000, "made", 2, 1, None, {}, False, "id-of-made", 0, 0), *after]:
+        step(state, event)
+    undo_to(state, length)
+    assert snapshot(state) == stood
 
 
 def test_an_index_that_nobody_reads_does_not_grow_for_ever() -> None:

@@ -109,6 +109,15 @@ def _changed(event: str, record: r.TopicChanged, decided: Decided, commit: Commi
     return _topic_row(event, topic(record.after.name, record.after.topic_id), attrs.evolve(decided, cause=record.cause))
 
 
+def _deletion(event: str, record: r.TopicDeletionStarted | r.TopicDeleted, decided: Decided, commit: Commit) -> str:
+    return _topic_row(event, topic(record.topic.name, record.topic.topic_id), decided)
+
+
+def _refused(event: str, record: r.DeletionRefused, decided: Decided, commit: Commit) -> str:
+    detail = f'"what":{dump(f"/admin/delete_topics: {record.detail}; removed")}'
+    return _topic_row(event, topic(record.topic, None), decided, detail)
+
+
 def _rewritten(event: str, record: r.KeysRewritten, decided: Decided, commit: Commit) -> str:
     return _topic_row(event, topic(record.topic, commit.topic_id(record.topic)), decided)
 
@@ -137,6 +146,10 @@ def _registered(event: str, record: r.BrokerRegistered, decided: Decided, commit
     facts = {"broker_epoch": record.broker.epoch, "host": said.host, "port": said.port}
     detail = dump(facts if said.rack is None else {**facts, "rack": said.rack})
     return f'"event":"{event}","broker":{said.broker_id}{why(decided.cause, decided.request)},"detail":{detail}'
+
+
+def _forgotten(event: str, record: r.BrokerForgotten, decided: Decided, commit: Commit) -> str:
+    return f'"event":"{event}","broker":{record.broker_id}{why(decided.cause, decided.request)}'
 
 
 def _left(event: str, record: r.BrokerLeft, decided: Decided, commit: Commit) -> str:
@@ -215,6 +228,10 @@ TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
     r.StateFound: ("ForeignChange", _partition),
     r.TopicCreated: ("TopicCreated", _created),
     r.PartitionsAdded: ("PartitionsAdded", _added),
+    r.TopicDeletionStarted: ("TopicDeletionStarted", _deletion),
+    r.TopicDeleted: ("TopicDeleted", _deletion),
+    r.DeletionRefused: ("ForeignChange", _refused),
+    r.BrokerForgotten: ("BrokerForgotten", _forgotten),
     r.TopicFound: ("ForeignChange", _found),
     r.TopicChanged: ("ForeignChange", _changed),
     r.KeysRewritten: ("KeysRewritten", _rewritten),
@@ -240,12 +257,15 @@ EVENTS: Final = frozenset({name for name, _ in TABLE.values()} | {"Takeover", "R
 NOT_JOURNALLED: Final = frozenset(
     {
         r.DeathWorkedOff,
+        r.DeletionKeyFound,
         r.DiskGone,
         r.IntentsKeyEmptied,
         r.KeyVersionFound,
         r.LegacyKeyRewritten,
         r.BrokerShutsDown,
         r.BrokerAskedAgain,
+        r.PartitionStopped,
+        r.StateKeyRemoved,
     }
 )
 """Bookkeeping of the loop. DiskGone and BrokerShutsDown are a broker's word and kept in memory only: what follows from

@@ -17,7 +17,8 @@ def takeover(state: ClusterState) -> str:
         f'"partitions":{len(state.rows)},"unreadable_keys":{len(state.problems)}'
     )
     plan = f',"legacy_entries":{len(state.legacy.entries)}' if state.legacy.is_there else ""
-    return f'"event":"Takeover","detail":{{{counts},"moves":{in_flight},"intents":[{intents}]{plan}}}'
+    deleting = "" if not state.deletions else f',"deleting":{dump(sorted(state.deletions))}'
+    return f'"event":"Takeover","detail":{{{counts},"moves":{in_flight},"intents":[{intents}]{plan}{deleting}}}'
 
 
 def topic_id(state: ClusterState, name: str) -> str | None:

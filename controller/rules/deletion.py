@@ -1,0 +1,236 @@
+"""Topics are deleted: many Decisions under the key /admin/delete_topics/<t>, which is written first and removed last.
+
+1. The key is there, by `delete_topics` or by another tool. From then on nothing of the topic is elected, moved or
+   expanded, and no leader's word is taken.
+2. Partition by partition: its move is cancelled, it has no leader any more (-2, durably), and whoever may hold a log of
+   it has an intent to delete that. Its leader epoch goes above all that a broker was ever told.
+3. When no partition is left to stop and no intent of the topic is open, state keys go, partition by partition.
+4. When none is left, the topic's key, its settings and the key of 1 go in one commit.
+
+A takeover begins with 2 for the partitions whose state key does not say that they were stopped. One without a state
+key was never told to anybody, or is behind step 3 already: of its replicas only brokers that were admitted and not
+forgotten are told (again).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from controller.model.errors import StorageError, TopicDeletionDisabled, UnknownTopicOrPartition
+from controller.model.events import (
+    Decision,
+    DeleteTopic,
+    DeletionKeyRead,
+    Event,
+    PartitionDeletionDue,
+    StateKeyDue,
+    StateKeyRead,
+    TopicDeletionDue,
+    TopicGoneDue,
+    TopicKeyRead,
+    TopicLogsDue,
+    refuse,
+)
+from controller.model.records import (
+    BadKey,
+    DeletionKeyFound,
+    DeletionRefused,
+    ForeignChange,
+    KeyVersionFound,
+    PartitionStopped,
+    Record,
+    StateFound,
+    StateKeyRemoved,
+    TargetCleared,
+    TopicDeleted,
+    TopicDeletionStarted,
+)
+from controller.model.values import (
+    EPOCH_DURING_DELETE,
+    LEADER_DURING_DELETE,
+    DeleteIntent,
+    Partition,
+    Replicas,
+    without_state,
+)
+from controller.model.view import ClusterView
+from controller.rules.isr import told_by_key
+from controller.rules.progress import intend_deletion
+
+UNKNOWN = "there is no such topic"
+DISABLED = "delete_topic_enable is off"
+
+
+def delete_topic(view: ClusterView, event: DeleteTopic) -> Decision:
+    """Reply None = the deletion is written down; also when it was before. Or the error."""
+    name = event.topic
+    if not view.settings.delete_topic_enable:
+        return refuse(TopicDeletionDisabled(f"topic {name!r:.300} may not be deleted: {DISABLED}"))
+    if view.is_deleting(name):
+        return Decision()
+    if problem := view.unreadable(name):
+        return refuse(StorageError(problem))
+    topic = view.topic(name)
+    if topic is None:
+        return refuse(UnknownTopicOrPartition(f"there is no topic {name!r:.300}"))
+    return Decision((TopicDeletionStarted(topic, 0),), expand=(TopicDeletionDue(event.now_ms, name),))
+
+
+def deletion_key_read(view: ClusterView, event: DeletionKeyRead) -> Decision:
+    """Another tool asks for a deletion, or wrote or removed a key of ours."""
+    name = event.topic
+    if view.is_deleting(name):
+        return _known_key(view, event)
+    if not event.version:
+        return Decision()
+    if not view.settings.delete_topic_enable:
+        return Decision((DeletionRefused(name, event.version, DISABLED),))
+    if view.unreadable(name):
+        return Decision()  # it waits: whose replicas would be told?
+    topic = view.topic(name)
+    if topic is None:
+        return Decision((DeletionRefused(name, event.version, UNKNOWN),))
+    started = TopicDeletionStarted(topic, event.version)
+    return Decision((started,), expand=(TopicDeletionDue(event.now_ms, name),))
+
+
+def _known_key(view: ClusterView, event: DeletionKeyRead) -> Decision:
+    known = view.deletion_version(event.topic)
+    if known == event.version or view.topic(event.topic) is None:
+        return Decision()
+    found = DeletionKeyFound(event.topic, event.version, known)
+    if event.version:
+        return Decision((found,))
+    detail = "/admin/delete_topics: removed by somebody else; written again, the deletion goes on"
+    return Decision((found, ForeignChange(event.topic, None, detail, is_rewritten=False)))
+
+
+# --- partition by partition
+
+
+def topic_deletion_due(view: ClusterView, event: TopicDeletionDue) -> Decision:
+    """An event for every partition that was not stopped. A topic of an older Kafka waits for its id: intents are known
+    by it."""
+    topic = view.topic(event.topic)
+    if topic is None or not view.is_deleting(event.topic) or not topic.topic_id:
+        return Decision()
+    due: list[Event] = [
+        PartitionDeletionDue(event.now_ms, p.topic, p.partition)
+        for p in view.partitions_of(event.topic)
+        if p.leader != LEADER_DURING_DELETE
+    ]
+    return Decision(expand=(*due, TopicLogsDue(event.now_ms, event.topic)))
+
+
+def partition_deletion_due(view: ClusterView, event: PartitionDeletionDue) -> Decision:
+    """The move is cancelled, whatever remains in sync; then everyone who may hold a log has to delete it."""
+    partition = view.partition(event.topic, event.partition)
+    if partition is None or partition.leader == LEADER_DURING_DELETE or not view.is_deleting(event.topic):
+        return Decision()
+    records: list[Record] = []
+    problem = view.unreadable(event.topic, event.partition)
+    if problem:
+        records.append(BadKey(event.topic, event.partition, None, problem))
+    holders = _holders(view, partition, is_known=not problem)
+    if partition.move is not None:
+        cleared = partition.but(move=None, leader_epoch=partition.leader_epoch + 1)
+        records.append(TargetCleared(partition, cleared, "topic deleted"))
+        partition = cleared
+    stopped = partition.but(
+        isr=partition.replicas if problem else partition.isr,
+        leader=LEADER_DURING_DELETE,
+        leader_epoch=max(partition.leader_epoch + 1, EPOCH_DURING_DELETE),
+    )
+    records += [PartitionStopped(partition, stopped), *intend_deletion(view, stopped, holders)]
+    is_last = view.left_to_stop(event.topic) == 1
+    return Decision(tuple(records), expand=(TopicLogsDue(event.now_ms, event.topic),) if is_last else ())
+
+
+def _holders(view: ClusterView, partition: Partition, *, is_known: bool) -> Replicas:
+    """Who may hold a log. What cannot be read may have named anybody as a target, so whoever lives is asked as well."""
+    members = tuple(dict.fromkeys((*partition.members, *partition.isr)))
+    if not is_known:
+        return tuple(dict.fromkeys((*members, *sorted(view.brokers))))
+    if partition.has_state:
+        return members
+    return tuple(b for b in members if view.admitted_epoch(b) is not None)
+
+
+def logs_due(view: ClusterView, closed: Sequence[DeleteIntent], now_ms: int) -> tuple[Event, ...]:
+    """What follows when these open intents are closed: where they were the last of a topic that is being deleted, its
+    keys may go."""
+    counts = Counter((intent.topic, intent.topic_id) for intent in closed if view.is_deleting(intent.topic))
+    return tuple(
+        TopicLogsDue(now_ms, name)
+        for (name, topic_id), count in counts.items()
+        if (topic := view.topic(name)) is not None
+        and topic.topic_id == topic_id
+        and view.open_intents_of(topic_id) <= count
+    )
+
+
+# --- what is left of it
+
+
+def topic_logs_due(view: ClusterView, event: TopicLogsDue) -> Decision:
+    """Once every log is gone: an event for every state key."""
+    if not _are_logs_gone(view, event.topic):
+        return Decision()
+    due: list[Event] = [
+        StateKeyDue(event.now_ms, p.topic, p.partition)
+        for p in view.partitions_of(event.topic)
+        if view.key_version(p.topic, p.partition).version
+    ]
+    return Decision(expand=(*due, TopicGoneDue(event.now_ms, event.topic)))
+
+
+def _are_logs_gone(view: ClusterView, name: str) -> bool:
+    topic = view.topic(name)
+    if topic is None or not topic.topic_id or not view.is_deleting(name):
+        return False
+    return view.left_to_stop(name) == 0 and view.open_intents_of(topic.topic_id) == 0
+
+
+def state_key_due(view: ClusterView, event: StateKeyDue) -> Decision:
+    partition = view.partition(event.topic, event.partition)
+    if partition is None or not partition.has_state or not _are_logs_gone(view, event.topic):
+        return Decision()
+    gone = without_state(event.topic, event.partition, partition.replicas).but(
+        leader=LEADER_DURING_DELETE, leader_epoch=partition.leader_epoch
+    )
+    return Decision((StateKeyRemoved(partition, gone),), expand=(TopicGoneDue(event.now_ms, event.topic),))
+
+
+def topic_gone_due(view: ClusterView, event: TopicGoneDue) -> Decision:
+    """Once every state key is gone, the rest goes."""
+    topic = view.topic(event.topic)
+    if topic is None or not _are_logs_gone(view, event.topic) or view.state_keys_left(event.topic):
+        return Decision()
+    return Decision((TopicDeleted(topic),))
+
+
+# --- keys of such a topic that somebody else writes
+
+
+def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
+    """It goes at the version that it has. What its leader says of its isr is taken over until the partition is
+    stopped: if somebody takes the order back, it is led again by who is in it."""
+    known, partition = view.key_version(event.topic, event.partition), view.partition(event.topic, event.partition)
+    if known == event.at or partition is None:
+        return Decision()
+    moved = KeyVersionFound(event.topic, event.partition, event.at, known)
+    if event.found is None or not partition.has_state or partition.leader == LEADER_DURING_DELETE:
+        return Decision((moved,))
+    after = told_by_key(partition, event.found)
+    if after is partition:
+        return Decision((moved,))
+    return Decision((moved, StateFound(partition, after, f"isr {list(after.isr)} taken over")))
+
+
+def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
+    """As `state_key_read`."""
+    known, at = view.key_version(event.name, None), event.versions.topic
+    if view.topic(event.name) is None or known == at:
+        return Decision()
+    return Decision((KeyVersionFound(event.name, None, at, known),))

@@ -1,0 +1,339 @@
+"""Topics are deleted, whatever befalls them meanwhile: nothing of them is left, and their names are free again."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.codec import keys
+from controller.model.errors import (
+    InvalidRequest,
+    InvalidTopic,
+    TopicAlreadyExists,
+    TopicDeletionDisabled,
+    UnknownTopicOrPartition,
+)
+from controller.model.host import StopReplicaRequest, UpdateMetadataRequest
+from controller.model.requests import ElectionType, NewPartitions, NewTopic
+from controller.model.values import LEADER_DURING_DELETE, Settings, TopicPartition
+from controller.rig import Rig
+from stores.base import ABSENT, Delete, Put
+from stores.faults import at_commit
+from stores.memory import MemoryStore
+from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, leading, orders, running, settle
+from tests.simulation.test_unknown_outcomes import CRASHES, LOSSES, Scenario
+from tests.simulation.test_unknown_outcomes import _ask as ask_for_move
+from tests.simulation.test_unknown_outcomes import _commits as commits
+from tests.simulation.test_unknown_outcomes import _crash_at as crash_at
+
+
+def ask_for_deletion(rig: Rig, name: str = "orders") -> None:
+    """Somebody else writes the key."""
+    other = MemoryStore(rig.server)
+    other.commit([Put(keys.delete_topic(name), b"", ABSENT)], timeout_s=1)
+    other.close()
+
+
+def until_gone(rig: Rig, name: str = "orders") -> None:
+    rig.until(lambda: name not in rig.committed.topics, what=f"{name} is gone")
+
+
+def left(rig: Rig, name: str = "orders") -> list[str]:
+    return [key for key in rig.server.table.rows if name in key.split("/")]
+
+
+def test_a_deleted_topic_leaves_nothing_and_its_name_is_free_again_with_a_new_id() -> None:
+    """No key, no log, no metadata; the next topic of its name begins at offset 0."""
+    rig = orders(records=500)
+    first = rig.committed.topics["orders"].topic.topic_id
+    rig.delete_topic("orders")
+    rig.until_converged()
+    assert left(rig) == []
+    assert all(broker.log(ORDERS) is None and ORDERS not in broker.metadata for broker in rig.brokers.values())
+    assert running(leading(rig)).describe().partitions == 0
+    rig.create_topic("orders", replicas=[[2, 3, 4]], records=10)
+    settle(rig)
+    assert rig.committed.topics["orders"].topic.topic_id != first
+    assert rig.producers.acknowledged(ORDERS) == 10
+    assert rig.partition(ORDERS).leader_epoch == 0
+
+
+def test_metadata_says_that_nobody_leads_before_any_log_is_deleted() -> None:
+    """Clients turn away first: leader -2 reaches every broker, and each that deletes before it is told to."""
+    rig = orders()
+    rig.delete_topic("orders")
+    leaderless = {
+        sent.broker_id: at
+        for at, sent in enumerate(rig.requests())
+        if isinstance(sent.request, UpdateMetadataRequest)
+        and any(p.leader == LEADER_DURING_DELETE for p in sent.request.partitions)
+    }
+    deleting = {s.broker_id: at for at, s in enumerate(rig.requests()) if isinstance(s.request, StopReplicaRequest)}
+    assert set(leaderless) == set(rig.brokers)
+    assert set(deleting) == set(BEFORE)
+    assert all(leaderless[broker] < deleting[broker] for broker in deleting)
+
+
+@pytest.mark.checklist(122)
+def test_a_move_is_cancelled_before_any_of_its_replicas_is_deleted() -> None:
+    """In the journal, and in what brokers are told; the listing shows nothing of it once it is cancelled."""
+    told = Told()
+    rig = told.rig
+    rig.create_topic("orders", replicas=[list(BEFORE)], records=100)
+    rig.pause_broker(6)
+    rig.reassign({ORDERS: AFTER})
+    rig.until(lambda: 4 in rig.partition(ORDERS).isr, what="4 is in sync")
+    rig.delete_topic("orders", wait=False)
+    rig.until(lambda: rig.partition(ORDERS).leader == LEADER_DURING_DELETE, what="it is stopped")
+    assert rig.wait(rig.admin.list_partition_reassignments()) == {}
+    rig.resume_broker(6)
+    until_gone(rig)
+    settle(rig)
+    rows = told.rows("TopicDeletionStarted", "TargetCleared", "DeleteIntended", "ReplicaDeleted", "TopicDeleted")
+    events = [row["event"] for row in rows]
+    assert events[:2] == ["TopicDeletionStarted", "TargetCleared"]
+    assert rows[1]["cause"] == "topic deleted"
+    assert sorted(row["broker"] for row in rows if row["event"] == "ReplicaDeleted") == [1, 2, 3, 4, 5, 6]
+    assert events[-1] == "TopicDeleted"
+
+
+@pytest.mark.checklist(94)
+def test_what_is_asked_of_a_topic_that_is_being_deleted_is_refused_and_holds_up_nothing() -> None:
+    """Each request has its documented error; asking for the deletion again is no error."""
+    rig = orders()
+    rig.kill_broker(3)
+    rig.delete_topic("orders", wait=False)
+    rig.until(lambda: rig.partition(ORDERS).leader == LEADER_DURING_DELETE, what="it is stopped")
+    with pytest.raises(UnknownTopicOrPartition, match="being deleted"):
+        rig.reassign({ORDERS: AFTER})
+    with pytest.raises(UnknownTopicOrPartition, match="being deleted"):
+        rig.reassign({ORDERS: None})
+    with pytest.raises(UnknownTopicOrPartition, match="being deleted"):
+        rig.wait(rig.admin.create_partitions({"orders": NewPartitions(4)}).all())
+    with pytest.raises(TopicAlreadyExists, match="being deleted"):
+        rig.wait(rig.admin.create_topics({"orders": NewTopic(1, 1)}).all())
+    answers = rig.wait(rig.admin.elect_leaders(ElectionType.PREFERRED, [ORDERS]))
+    assert isinstance(answers[ORDERS], InvalidTopic)
+    assert rig.wait(rig.admin.elect_leaders(ElectionType.PREFERRED, None)) == {}
+    assert rig.wait(rig.admin.delete_topics(["orders"]).all()) == {"orders": None}
+    rig.restart_broker(3)
+    until_gone(rig)
+    settle(rig)
+
+
+def test_a_broker_that_is_down_is_waited_for() -> None:
+    """Also by the next controller."""
+    rig = orders()
+    rig.kill_broker(3)
+    rig.delete_topic("orders", wait=False)
+    rig.run(500)
+    rig.kill_controller(leading(rig).node_id)
+    rig.run(3_000)
+    assert "orders" in rig.committed.topics
+    assert rig.brokers[3].log(ORDERS) is not None
+    rig.restart_broker(3)
+    until_gone(rig)
+    rig.heal()
+    settle(rig)
+
+
+def test_forgetting_a_broker_ends_the_wait_for_it() -> None:
+    """It is refused while the broker lives, or is a replica of anything that stays."""
+    rig = orders()
+    rig.create_topic("kept", replicas=[[3, 4]])
+    with pytest.raises(InvalidRequest, match="3 is alive"):
+        rig.wait(rig.admin.forget_broker(3))
+    rig.kill_broker(3)
+    rig.run(200)
+    rig.delete_topic("orders", wait=False)
+    rig.run(500)
+    with pytest.raises(InvalidRequest, match="kept-0"):
+        rig.wait(rig.admin.forget_broker(3))
+    rig.reassign({TopicPartition("kept", 0): [4]})
+    rig.until_replicas({TopicPartition("kept", 0): [4]})
+    rig.forget_broker(3)
+    until_gone(rig)
+    rig.until_quiet()
+    assert left(rig) == []
+    assert "/kedge/brokers/3" not in rig.server.table.rows
+    assert not any(key.startswith("/admin/replica_deletions/3/") for key in rig.server.table.rows)
+
+
+def test_a_broker_whose_disk_is_gone_is_waited_for() -> None:
+    """Nobody knows what is on it; once it was replaced and the broker restarted, the deletion goes on."""
+    rig = orders()
+    rig.lose_disk(3, ORDERS)
+    rig.run(200)
+    rig.delete_topic("orders", wait=False)
+    rig.run(3_000)
+    assert "orders" in rig.committed.topics
+    rig.restart_broker(3)
+    until_gone(rig)
+    settle(rig)
+
+
+@pytest.mark.parametrize("is_led", [True, False])
+def test_a_key_that_another_tool_wrote_is_the_same_request(is_led: bool) -> None:
+    """Seen while we lead, and found by a takeover."""
+    rig = orders()
+    if not is_led:
+        for node in rig.nodes:
+            rig.kill_controller(node)
+    ask_for_deletion(rig)
+    if not is_led:
+        rig.restart_controller(101)
+    until_gone(rig)
+    rig.heal()
+    settle(rig)
+    assert left(rig) == []
+
+
+@pytest.mark.parametrize("is_led", [True, False])
+def test_a_key_for_a_topic_that_there_is_not_is_removed(is_led: bool) -> None:
+    """And the journal says so."""
+    told = Told()
+    rig = told.rig
+    leading(rig)
+    if not is_led:
+        for node in rig.nodes:
+            rig.kill_controller(node)
+    ask_for_deletion(rig, "nowhere")
+    if not is_led:
+        rig.restart_controller(101)
+    rig.until(lambda: not left(rig, "nowhere"), what="the key is gone")
+    assert [row["topic"] for row in told.rows("ForeignChange")] == ["nowhere"]
+
+
+@pytest.mark.parametrize("is_led", [True, False])
+def test_with_deletion_disabled_a_request_is_refused_and_the_key_of_others_removed(is_led: bool) -> None:
+    told = Told(settings=Settings(delete_topic_enable=False))
+    rig = told.rig
+    rig.create_topic("orders", replicas=[list(BEFORE)])
+    with pytest.raises(TopicDeletionDisabled):
+        rig.wait(rig.admin.delete_topics(["orders", "nowhere"]).all())
+    if not is_led:
+        for node in rig.nodes:
+            rig.kill_controller(node)
+    ask_for_deletion(rig)
+    if not is_led:
+        rig.restart_controller(101)
+    rig.until(lambda: not any("delete_topics" in key for key in rig.server.table.rows), what="the key is gone")
+    rig.run(500)
+    assert "delete_topic_enable is off" in told.rows("ForeignChange")[0]["detail"]["what"]
+    rig.heal()
+    settle(rig)
+    assert rig.partition(ORDERS).leader in BEFORE
+
+
+def test_a_key_that_somebody_removes_meanwhile_is_written_again() -> None:
+    """What was begun cannot be undone: half of the logs may be gone."""
+    rig = orders()
+    rig.kill_broker(3)
+    rig.delete_topic("orders", wait=False)
+    rig.run(300)
+    other = MemoryStore(rig.server)
+    entry = other.get(keys.delete_topic("orders"), timeout_s=1)
+    assert entry is not None
+    other.commit([Delete(entry.key, entry.version)], timeout_s=1)
+    rig.until(lambda: keys.delete_topic("orders") in rig.server.table.rows, what="the key is back")
+    rig.restart_broker(3)
+    until_gone(rig)
+    settle(rig)
+
+
+def test_two_requests_at_once_and_a_tool_beside_them_are_one_deletion() -> None:
+    """The key is written once; whoever comes second finds it."""
+    rig = orders()
+    admin = rig.admin
+    futures = [admin.delete_topics(["orders"]).all() for _ in range(2)]
+    ask_for_deletion(rig)
+    for future in futures:
+        assert rig.wait(future) == {"orders": None}
+    until_gone(rig)
+    settle(rig)
+
+
+def test_many_partitions_go_in_chunks_that_fit_the_store() -> None:
+    """A commit of ten keys is all that the store takes."""
+    rig = Rig(brokers=dict.fromkeys(range(1, 5)), session_timeout_ms=1_000, store={"commit_ops_max": 10})
+    rig.create_topic("wide", partitions=40, replication_factor=3)
+    rig.delete_topic("wide")
+    settle(rig)
+    assert left(rig, "wide") == []
+
+
+# --- crashes
+
+
+def _ask(rig: Rig) -> None:
+    """Ask until it is written down: whoever is asked may die before the answer."""
+
+    def is_so() -> bool:
+        return "orders" not in rig.committed.topics or "orders" in rig.committed.deleting
+
+    while not is_so():
+        future = running(leading(rig)).admin.delete_topics(["orders"]).all()
+        for _ in range(500):
+            if future.done() or is_so():
+                break
+            rig.step()
+
+
+def deletion(rig: Rig) -> None:
+    _ask(rig)
+
+
+def deletion_during_a_move(rig: Rig) -> None:
+    rig.pause_broker(6)
+    ask_for_move(rig, AFTER)
+    rig.run(100)
+    _ask(rig)
+    rig.resume_broker(6)
+
+
+def deletion_with_one_broker_down(rig: Rig) -> None:
+    rig.kill_broker(3)
+    _ask(rig)
+    rig.run(300)
+    rig.restart_broker(3)
+
+
+SCENARIOS: tuple[Scenario, ...] = (deletion, deletion_during_a_move, deletion_with_one_broker_down)
+
+
+def _ends(rig: Rig) -> None:
+    rig.heal()
+    until_gone(rig)
+    settle(rig)
+    assert left(rig) == []
+
+
+def _count(scenario: Scenario) -> int:
+    """How many commits it takes."""
+    rig = orders(records=50)
+    before = commits(rig)
+    scenario(rig)
+    _ends(rig)
+    return commits(rig) - before
+
+
+@pytest.mark.checklist(122)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_no_lost_commit_leaves_a_topic_half_deleted(scenario: Scenario, loss: str) -> None:
+    for nth in range(1, _count(scenario) + 1):
+        rig = orders(records=50)
+        rig.plan_store_faults(leading(rig).node_id, at_commit(nth, *LOSSES[loss]))
+        scenario(rig)
+        _ends(rig)
+
+
+@pytest.mark.checklist(122)
+@pytest.mark.slow
+@pytest.mark.parametrize("crash", CRASHES)
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_no_crash_leaves_a_topic_half_deleted(scenario: Scenario, crash: str) -> None:
+    for nth in range(1, _count(scenario) + 1):
+        rig = orders(records=50)
+        crash_at(rig, leading(rig), nth, crash)
+        scenario(rig)
+        _ends(rig)
