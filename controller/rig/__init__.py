@@ -67,8 +67,8 @@ nothing for the others.
 
 Every commit and every callback is held against `controller.rig.invariants`; what breaks one raises `InvariantBroken`
 in the step in which it happened. `rig.check_end()` adds what must hold once all is quiet: nothing acknowledged is lost.
-`python -m controller.rig explore --seeds 1..100` runs seeded mishaps.
-`controller.rig.host_suite` checks a host of your own.
+`python -m controller.rig explore --seeds 1..100` runs seeded mishaps, `python -m controller.rig exhaust` meets every
+state of a small world. `controller.rig.host_suite` checks a host of your own.
 """
 
 from controller.rig.broker import Broker, Life

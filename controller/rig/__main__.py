@@ -1,6 +1,7 @@
 """`python -m controller.rig explore --seeds 1..100`: seeded runs, one line each where something is wrong.
 
 A failing seed prints what broke and the command that replays it; with `--timeline`, all that happened.
+`python -m controller.rig exhaust`: every reachable state of a small world (`controller.rig.exhaustion`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from controller.rig.exhaustion import command as exhaust
 from controller.rig.explore import STEPS, Run, run_seed
 
 
@@ -23,8 +25,8 @@ def seeds(text: str) -> range:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; its exit status: 0 if every seed held, 1 if one did not."""
-    parser = argparse.ArgumentParser(prog="python -m controller.rig", description=__doc__)
+    """Run the command; its exit status: 0 if all held, 1 if something did not, 2 for an option that is wrong."""
+    parser = exhaust.OneLine(prog="python -m controller.rig", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     explore = commands.add_parser("explore", help="run seeds with faults and hold the invariants against them")
     explore.add_argument("--seeds", type=seeds, default=range(1, 101), help="a seed or a range, e.g. 1..100")
@@ -33,7 +35,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     explore.add_argument("--timeline", action="store_true", help="print what happened, line by line")
     explore.add_argument("--traces", action="store_true", help="print the trace hash of every seed")
+    exhaust.add_to(commands)
     options = parser.parse_args(arguments)
+    if options.command == "exhaust":
+        return exhaust.run(options)
     started_s = time.perf_counter()
     failed = 0
     for seed in options.seeds:

@@ -34,6 +34,15 @@ class Copying:
         self.copied_bytes += copied
         return copied
 
+    def fetch(self, broker: Broker) -> None:
+        """The followers on `broker` fetch once, whatever the rate is."""
+        for replica in list(broker.serving(Role.FOLLOWER)):
+            leader = self._leader_of(replica)
+            if leader is not None:
+                self._meet(replica, leader)
+                if _fetch(replica, leader, None):
+                    self._meet(replica, leader)
+
     def fill(self, broker: Broker, tp: TopicPartition) -> None:
         """The follower on `broker` has all that its leader has, whatever the rate is."""
         replica = broker.replica(tp)

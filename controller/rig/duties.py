@@ -158,6 +158,16 @@ class Duties:
 
     # --- isr
 
+    @property
+    def has_work(self) -> bool:
+        """Whether there is anything that `watch` or `step` may do: a session lost, an answer waited for, an isr to ask
+        for."""
+        connection = self._connection
+        if self._asking or connection is None or self._registrar is None or self._registrar.has_lost_sessions:
+            return True
+        now_ms = self.broker.clock.now_ms()
+        return any(r.wanted_isr(now_ms, self.lag_max_ms) is not None for r in self.broker.serving(Role.LEADER))
+
     def step(self) -> bool:
         """Take what was answered, ask what is to be asked; whether anything was done."""
         now_ms = self.clock.now_ms()

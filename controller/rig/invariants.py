@@ -31,7 +31,7 @@ from controller.model.host import LeaderAndIsrPartition, PartitionMetadata, Stop
 from controller.model.values import LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, Partition, Replicas, TopicPartition
 from controller.rig.committed import Change, CommittedTree
 from controller.rig.gone import check_deletes, left_over
-from controller.rig.network import Sent
+from controller.rig.network import Request, Sent
 from controller.rig.parts import Parts
 from controller.rig.replica import IsrAsked
 from controller.rig.server import FOREIGN, Committed
@@ -260,6 +260,14 @@ class Invariants:
             self._sent(sent)
         except InvariantBroken as broken:
             self._broken = broken
+
+    def allows(self, request: Request, revision: int) -> bool:
+        """Whether a callback whose round went out at `revision` might arrive just now without breaking anything."""
+        try:
+            self._sent(Sent(0, request.controller_id, request.broker_id, request, revision, ""))
+        except InvariantBroken:
+            return False
+        return True
 
     def _sent(self, sent: Sent) -> None:
         request = sent.request

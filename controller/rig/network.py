@@ -13,7 +13,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
@@ -23,6 +23,9 @@ from controller.rig.timeline import Timeline
 from controller.runtime.executors import Call
 
 Request: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+Fate: TypeAlias = Literal["arrives", "lost", "late", "unheard", "doubled"]
+"""What becomes of a callback: late = not now, but perhaps once; unheard = it arrives, its answer does not; doubled = it
+arrives, and perhaps once more."""
 REQUESTS_MAX: Final = 100_000
 
 
@@ -82,6 +85,7 @@ class Network:
         self._cuts: set[tuple[int, int]] = set()
         self._slow: dict[int, int] = {}  # broker -> until which step its rounds wait
         self._newest_controller_epoch = 0
+        self.fates: deque[Fate] = deque()  # of the next callbacks, one each; where there is none left, chance decides
         self.now = 0
         self.revision_sent = 0  # of the round that runs just now
 
@@ -136,6 +140,41 @@ class Network:
             moved = True
         return moved
 
+    # --- one by one, by whoever decides on the order himself
+
+    @property
+    def under_way(self) -> list[tuple[int, int]]:
+        """Controller and broker of every round that is on its way."""
+        return [(one.controller_id, one.broker) for one in self._rounds]
+
+    @property
+    def late(self) -> int:
+        """How many requests may still arrive that count as lost, or arrived before."""
+        return len(self._late)
+
+    def let_in(self, controller_id: int, broker: int, *fates: Fate) -> bool:
+        """The oldest round of the two arrives now; `fates`: of its callbacks, the first ones. Whether each of them was
+        met."""
+        one = next(o for o in self._rounds if (o.controller_id, o.broker) == (controller_id, broker))
+        self._rounds.remove(one)
+        self.fates.extend(fates)
+        self.revision_sent = one.revision
+        one.call()
+        met = not self.fates
+        self.fates.clear()
+        return met
+
+    def let_in_late(self, place: int) -> None:
+        """One of those that are late arrives now, unless it may not any more (see the head)."""
+        _, request, revision = self._late.pop(place)
+        broker = self._brokers.get(request.broker_id)
+        if broker is not None and broker.is_up and self._may_be_late(request):
+            self._obey(broker, request, revision, "late")
+
+    def forget(self, is_running: Callable[[object], bool | None]) -> None:
+        """Rounds of processes that are gone are never sent."""
+        self._rounds = [one for one in self._rounds if is_running(one.controller) is not None]
+
     def _holds(self, broker: int) -> bool:
         found = self._brokers.get(broker)
         return self._slow.get(broker, 0) > self.now or (found is not None and found.life is Life.PAUSED)
@@ -163,6 +202,8 @@ class Network:
         if broker is None or broker.life is Life.DOWN or self.is_cut(controller_id, request.broker_id):
             self._note(request, self.revision_sent, "unreachable")
             raise CutOffError(f"broker {request.broker_id} cannot be reached")
+        if self.fates:
+            return self._befalls(self.fates.popleft(), broker, request)
         if self._happens(self.faults.lose):
             if self._chance.random() < 0.5:
                 self._send_late(request)
@@ -172,6 +213,17 @@ class Network:
         if self._happens(self.faults.duplicate):
             self._send_late(request)
         if self._happens(self.faults.lose_reply):
+            raise CutOffError("injected: the answer was lost")
+        return response
+
+    def _befalls(self, fate: Fate, broker: Broker, request: Request) -> HostResponse:
+        if fate in {"late", "doubled"}:
+            self._late.append((self.now + 1, request, self.revision_sent))
+        if fate in {"late", "lost"}:
+            self._note(request, self.revision_sent, "lost")
+            raise CutOffError("injected: the request was lost")
+        response = self._obey(broker, request, self.revision_sent, None)
+        if fate == "unheard":
             raise CutOffError("injected: the answer was lost")
         return response
 

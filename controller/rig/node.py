@@ -211,6 +211,12 @@ class Node:
         self.process.store.is_deaf = deaf_ms > 0
         self.deaf_until_ms = now_ms + deaf_ms
 
+    def hear(self) -> None:
+        """It is told from now on what its session goes through, and what it went through."""
+        self.deaf_until_ms = None
+        if self.process is not None:
+            self.process.store.is_deaf = False
+
     def tick(self, now_ms: int, deaf_ms: int) -> None:
         """What time brings to a node that stands still or is deaf."""
         process = self.process
@@ -222,8 +228,7 @@ class Node:
         if self.resume_at_ms is not None and now_ms >= self.resume_at_ms:
             self.resume(now_ms, deaf_ms)
         if self.deaf_until_ms is not None and now_ms >= self.deaf_until_ms:
-            process.store.is_deaf = False
-            self.deaf_until_ms = None
+            self.hear()
 
     def poll(self) -> bool:
         """One pass of its loop; whether anything was done."""

@@ -115,7 +115,7 @@ class Rig(Waits, Mishaps):
             node.tick(now_ms, deaf_ms)
             moved |= node.poll()
         moved |= self.invariants.step()
-        moved |= self.network.step(self._is_running)
+        moved |= self.network.step(self.is_running)
         for duties in self.duties.values():
             if duties.broker.is_up:
                 moved |= duties.watch()
@@ -140,7 +140,8 @@ class Rig(Waits, Mishaps):
             self.chance.shuffle(nodes)
         return nodes
 
-    def _is_running(self, marker: object) -> bool | None:
+    def is_running(self, marker: object) -> bool | None:
+        """Whether the process that `marker` stands for runs: False while it stands still, None once it is gone."""
         for node in self.nodes.values():
             if node.owns(marker):
                 return node.state is State.UP

@@ -18,9 +18,12 @@ class Timeline:
         self._clock = clock
         self._lines: deque[tuple[int, str, str]] = deque(maxlen=LINES_MAX)
         self._hash = hashlib.sha256()
+        self.is_mute = False  # nothing is written down
 
     def say(self, who: str, what: str) -> None:
         """One more thing happened just now."""
+        if self.is_mute:
+            return
         at_ms = self._clock.elapsed_ms
         self._lines.append((at_ms, who, what))
         self._hash.update(f"{at_ms} {who} {what}\n".encode())

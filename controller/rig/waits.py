@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from controller.codec import keys
+from controller.codec.small import encode_admitted
 from controller.model.values import NO_LEADER, DeleteIntent, TopicPartition
 from controller.rig.gone import left_over
 from controller.rig.legacy import is_key_there
@@ -63,6 +65,7 @@ def disagreements(rig: Parts) -> list[str]:
         return ["no controller is active"]
     live = {broker.broker_id for broker in rig.brokers.values() if broker.is_up}
     found += [f"not worked off: {key}" for key in sorted(rig.server.table.rows) if _is_errand(key)]
+    found += _not_admitted(rig)
     found += [f"to be deleted: {i.topic}-{i.partition} on {i.broker}" for i in _open_intents(rig, live)]
     if is_key_there(rig):
         found.append("the legacy key is there")
@@ -78,6 +81,16 @@ def disagreements(rig: Parts) -> list[str]:
     for broker in rig.brokers.values():
         if broker.is_up:
             found += _differs(rig, broker.broker_id, live)
+    return found
+
+
+def _not_admitted(rig: Parts) -> list[str]:
+    """Brokers that are registered, and whose last admission is of a former registration: nobody looked yet."""
+    rows, found = rig.server.table.rows, []
+    for broker_id in rig.brokers:
+        registered, admitted = rows.get(keys.broker(broker_id)), rows.get(keys.admitted(broker_id))
+        if registered is not None and (admitted is None or admitted[0] != encode_admitted(registered[3])):
+            found.append(f"broker {broker_id} is registered, and not admitted")
     return found
 
 

@@ -111,9 +111,14 @@ class Registrar:
         own = self._own.get(broker_id)
         return None if own is None else own.epoch
 
+    @property
+    def has_lost_sessions(self) -> bool:
+        """Whether there is something to register again."""
+        return any(own.store.session.session_id != own.session_id for own in list(self._own.values()))
+
     def watch(self) -> None:
         """Register those again whose session was lost. Never raises: what fails is tried with the next call."""
-        if not any(own.store.session.session_id != own.session_id for own in list(self._own.values())):
+        if not self.has_lost_sessions:
             return
         with self._lock:
             for own in self._own.values():

@@ -127,6 +127,10 @@ class FaultStore(MetadataStore):
         """What was called, oldest first; at most `calls_max`."""
         return tuple(self._script.calls)
 
+    def forget_calls(self) -> None:
+        """The record of calls is empty; they are numbered on."""
+        self._script.calls.clear()
+
     @property
     def commits(self) -> int:
         """How many commits were called, whatever became of them, over all sessions of this FaultStore."""

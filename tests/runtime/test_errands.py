@@ -305,6 +305,7 @@ def test_what_was_read_of_a_key_before_we_wrote_it_is_not_news() -> None:
     cluster.run()
     entry = cluster.other.get(state, timeout_s=1)
     assert entry is not None
-    assert cluster.partition().isr == (1, 2)
-    assert cluster.done(cluster.controller.query(lambda v: v.partition_epoch(v.partition("t", 0)))) == entry.generation
+    partition = cluster.partition()
+    assert partition.isr == (1, 2)
+    assert cluster.done(cluster.controller.query(lambda view: view.partition_epoch(partition))) == entry.generation
     assert cluster.store.errors["Conflict"] == 0

@@ -383,3 +383,11 @@ def test_it_is_transparent_without_a_plan() -> None:
     assert version is not None
     store.commit([Put("/a", b"2", version)], timeout_s=1)
     store.commit([Put("/a", b"3", PRESENT)], timeout_s=1)
+
+
+def test_a_record_of_calls_that_was_emptied_goes_on_with_the_next_number() -> None:
+    store = FaultStore(MemoryStore())
+    store.get("/a", timeout_s=1)
+    store.forget_calls()
+    store.get("/b", timeout_s=1)
+    assert [(call.keys, call.number) for call in store.calls] == [(("/b",), 2)]
