@@ -31,7 +31,8 @@ class LivePeer:
 class LeaderAndIsrPartition:
     """What one replica has to know. `target_replicas` None: not moving, or the broker declared a LeaderAndIsr version
     below 3. `is_new`: the broker may make an empty log (it is not in I, so nobody relies on what it holds, or the
-    partition still has the leader epoch it was created with); otherwise a broker without one answers
+    partition still has the leader epoch it was created with, or it has not answered yet for a partition that was
+    created in this term); otherwise a broker without one answers
     KAFKA_STORAGE_ERROR."""
 
     topic: str

@@ -26,10 +26,11 @@ from controller.model.errors import (
     UnknownTopicOrPartition,
 )
 from controller.model.events import AlterReassignment, Decision, MoveDeadline, refuse
-from controller.model.records import Record, TargetCleared, TargetReplaced, TargetSet
+from controller.model.records import LeaderElected, Record, TargetCleared, TargetReplaced, TargetSet
 from controller.model.requests import BROKER_ID_MAX, PartitionReassignment, ReassignmentAnswer, WaitingOn
 from controller.model.values import Move, Partition, Replicas
 from controller.model.view import ClusterView, is_alive, is_up
+from controller.rules.leader_election import elect_first
 from controller.rules.progress import drop_intents, intend_deletion, settle
 
 _REASONS_MAX: Final = 20  # in a message: a list of a million wrong ids is answered as one of twenty
@@ -54,6 +55,8 @@ def alter_reassignment(view: ClusterView, event: AlterReassignment) -> Decision:
         return _cancel(view, partition, "cancelled", force=event.force)
     if error := _check_target(view, partition, target, event):
         return refuse(error)
+    if not partition.has_state and target != partition.replicas:
+        return _accept_new(view, partition, target, event)
     if move is None:
         return _accept(view, partition, target, event)
     if move.target == target:
@@ -73,8 +76,6 @@ def _check_target(
     size = len(partition.move.origin if partition.move else partition.replicas)
     if not event.allow_replication_factor_change and len(target) != size:
         return InvalidReplicationFactor(f"{name}: the target has {len(target)} replicas, the partition {size}")
-    if not partition.has_state and target != partition.replicas:
-        return LeaderNotAvailable(f"{name} has no state yet: none of {list(partition.replicas)} was ever alive")
     return None
 
 
@@ -105,6 +106,17 @@ def _deadline(event: AlterReassignment) -> int | None:
 
 def _answer(after: Partition, origin: Replicas) -> ReassignmentAnswer:
     return ReassignmentAnswer(after.replicas, after.target_replicas, origin)
+
+
+def _accept_new(view: ClusterView, partition: Partition, target: Replicas, event: AlterReassignment) -> Decision:
+    """A partition that was just created gets its first leader, which is due anyhow, and the target."""
+    first = elect_first(view, partition)
+    if first is None:
+        name = f"{event.topic}-{event.partition}"
+        why = f"{name} has no state yet: none of {list(partition.replicas)} was ever alive"
+        return refuse(LeaderNotAvailable(why))
+    accepted = _accept(view, first, target, event)
+    return attrs.evolve(accepted, records=(LeaderElected(partition, first, "created"), *accepted.records))
 
 
 def _accept(view: ClusterView, partition: Partition, target: Replicas, event: AlterReassignment) -> Decision:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from array import array
+from collections.abc import Iterable
 from functools import partial
 
 import attrs
@@ -78,6 +79,7 @@ class Dispatcher:
         self._clock = clock
         self._lanes: dict[int, _Lane] = {}
         self._busy: dict[int, Round] = {}  # calls that have not returned yet, also of brokers that left since
+        self._unheard: dict[int, set[int]] = {}  # who has not answered yet for a partition created in this term
         self._log = array("Q")  # numbers whose metadata changed, in order
         self._log_from = 0  # position of its first entry
         self.findings: dict[str, str] = {}
@@ -97,6 +99,8 @@ class Dispatcher:
     def left(self, broker_id: int) -> None:
         """A broker died: nothing is sent to it any more, the others are told."""
         self._lanes.pop(broker_id, None)
+        for number in list(self._unheard):  # it may have made a log before it died: it is not told to make it anew
+            self._heard(number, broker_id)
         self.findings.pop(_finding(broker_id), None)
         self._peers_changed()
 
@@ -113,6 +117,18 @@ class Dispatcher:
                 lane = self._lanes.get(broker)
                 if lane is not None:
                     lane.dirty[number] = None
+
+    def created(self, number: int, members: Iterable[int]) -> None:
+        """A partition got its first leader: whoever has not heard of it may make its log, also if its leader epoch has
+        risen by then."""
+        self._unheard[number] = set(members)
+
+    def _heard(self, number: int, broker_id: int) -> None:
+        waiting = self._unheard.get(number)
+        if waiting is not None:
+            waiting.discard(broker_id)
+            if not waiting:
+                del self._unheard[number]
 
     def intended(self, intent: DeleteIntent) -> None:
         """There is something new for a broker to delete."""
@@ -141,7 +157,7 @@ class Dispatcher:
             for broker_id in sorted(self._lanes)
             if broker_id not in self._busy and self._due_ms(self._lanes[broker_id]) <= now_ms
         ]
-        builder = requests.Builder(self._state) if due else None
+        builder = requests.Builder(self._state, self._unheard) if due else None
         for broker_id in due:
             assert builder is not None
             sending = self._build(builder, self._lanes[broker_id], now_ms)
@@ -272,6 +288,11 @@ class Dispatcher:
                 if gone != (tp in lane.disks_gone):
                     (lane.disks_gone.add if gone else lane.disks_gone.discard)(tp)
                     events.append(DiskReported(now_ms, tp.topic, tp.partition, broker_id, gone))
+        if self._unheard and sending.leader_and_isr is not None:
+            for number in sending.numbers:
+                row = self._state.rows[number]
+                if row is None or row.tp not in sending.errors:
+                    self._heard(number, broker_id)
         deleted = sending.intents
         if sending.undeleted:
             deleted = tuple([i for i in deleted if _tp(i) not in sending.undeleted])

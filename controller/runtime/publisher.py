@@ -119,6 +119,8 @@ class Publisher:
                 number = self._state.number(record.after.topic, record.after.partition)
                 if number is not None:
                     touched[number] = touched.get(number, False) or _concerns_members(record)
+                    if not record.before.has_state and isinstance(record, r.LeaderElected):
+                        self._dispatcher.created(number, record.after.isr)
                 if isinstance(record, _MOVES):
                     self._timers.move(record.after)
             elif isinstance(record, r.ReplicaDeleted):

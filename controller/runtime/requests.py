@@ -3,7 +3,7 @@ dirty."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 
 from controller.model.host import (
     LeaderAndIsrPartition,
@@ -21,10 +21,12 @@ from controller.state import ClusterState
 
 class Builder:
     """Builds the requests of one moment. What several brokers are told alike is made once: metadata is the same for
-    all, and of LeaderAndIsr only `is_new` and the targets differ. Thrown away when the state moves on."""
+    all, and of LeaderAndIsr only `is_new` and the targets differ. Thrown away when the state moves on. `unheard`: who
+    has heard nothing yet of a partition that was created in this term."""
 
-    def __init__(self, state: ClusterState) -> None:
+    def __init__(self, state: ClusterState, unheard: Mapping[int, Container[int]]) -> None:
         self._state = state
+        self._unheard = unheard
         self._peers = tuple(_peer(state.brokers[broker_id]) for broker_id in sorted(state.brokers))
         self._metadata: dict[int, PartitionMetadata] = {}
         self._members: dict[tuple[int, bool, bool], LeaderAndIsrPartition] = {}
@@ -41,11 +43,11 @@ class Builder:
             move = partition.move
             if broker_id not in partition.replicas and (move is None or broker_id not in move.target):
                 continue
-            outside = broker_id not in partition.isr
-            key = (number, outside, knows_targets)
+            is_new = broker_id not in partition.isr or broker_id in self._unheard.get(number, ())
+            key = (number, is_new, knows_targets)
             told = self._members.get(key)
             if told is None:
-                told = self._members[key] = self._member(number, partition, outside=outside, targets=knows_targets)
+                told = self._members[key] = self._member(number, partition, is_new=is_new, targets=knows_targets)
             partitions.append(told)
         return LeaderAndIsrRequest(
             broker_id,
@@ -57,7 +59,7 @@ class Builder:
             self._peers,
         )
 
-    def _member(self, number: int, partition: Partition, *, outside: bool, targets: bool) -> LeaderAndIsrPartition:
+    def _member(self, number: int, partition: Partition, *, is_new: bool, targets: bool) -> LeaderAndIsrPartition:
         topic = self._state.topics[partition.topic].topic
         return LeaderAndIsrPartition(
             partition.topic,
@@ -69,7 +71,7 @@ class Builder:
             self._state.generations[number],
             partition.replicas,
             partition.target_replicas if targets else None,
-            outside or partition.leader_epoch == topic.created_epoch(partition.partition),
+            is_new or partition.leader_epoch == topic.created_epoch(partition.partition),
             partition.status_code,
             partition.leader_recovery_state,
         )

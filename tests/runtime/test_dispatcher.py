@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from controller import HostResponse, TopicPartition
+from controller import HostResponse, NewTopic, TopicPartition
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from tests.runtime.world import Brokers, Cluster, cluster_of_three, failing
 
@@ -226,3 +226,22 @@ def test_a_host_of_its_own_for_each_controller() -> None:
     cluster.controllers.pop(0).close()
     cluster.run()
     assert {r.controller_id for r in mine.told} == {2}
+
+
+def test_who_has_not_heard_of_a_new_partition_may_make_its_log_under_a_later_leader_epoch_too() -> None:
+    """A request that follows the creation raises the epoch before anybody was told; who has answered knows its log."""
+    cluster = Cluster()
+    cluster.join(1, 2, 3, 4)
+    new = {"n": NewTopic(replica_assignments=[(1, 2)])}
+    cluster.controller.admin.create_topics(new)
+    moved = cluster.controller.admin.alter_partition_reassignments({TopicPartition("n", 0): [1, 2, 3]})
+    assert cluster.done(moved.all())
+    told = {b: cluster.host.to(b, LeaderAndIsrRequest)[-1].partitions[-1] for b in (1, 2, 3)}
+    assert {b: (said.leader_epoch, said.is_new) for b, said in told.items()} == dict.fromkeys(told, (1, True))
+    cluster.done(cluster.controller.admin.alter_partition_reassignments({TopicPartition("n", 0): [2, 1, 3]}).all())
+    told = {b: cluster.host.to(b, LeaderAndIsrRequest)[-1].partitions[-1] for b in (1, 2, 3)}
+    assert {b: (said.leader_epoch, said.is_new) for b, said in told.items()} == {
+        1: (2, False),
+        2: (2, False),
+        3: (2, True),
+    }

@@ -17,13 +17,9 @@ from controller.model.requests import ElectionType, NewPartitions, NewTopic
 from controller.model.values import LEADER_DURING_DELETE, Settings, TopicPartition
 from controller.rig import Rig
 from stores.base import ABSENT, Delete, Put
-from stores.faults import at_commit
 from stores.memory import MemoryStore
-from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, leading, orders, running, settle
-from tests.simulation.test_unknown_outcomes import CRASHES, LOSSES, Scenario
-from tests.simulation.test_unknown_outcomes import _ask as ask_for_move
-from tests.simulation.test_unknown_outcomes import _commits as commits
-from tests.simulation.test_unknown_outcomes import _crash_at as crash_at
+from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, asked, leading, orders, running, settle
+from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named, until_so
 
 
 def ask_for_deletion(rig: Rig, name: str = "orders") -> None:
@@ -284,7 +280,7 @@ def deletion(rig: Rig) -> None:
 
 def deletion_during_a_move(rig: Rig) -> None:
     rig.pause_broker(6)
-    ask_for_move(rig, AFTER)
+    until_so(rig, lambda: rig.partition(ORDERS).target_replicas == AFTER, lambda: asked(leading(rig), AFTER))
     rig.run(100)
     _ask(rig)
     rig.resume_broker(6)
@@ -307,33 +303,20 @@ def _ends(rig: Rig) -> None:
     assert left(rig) == []
 
 
-def _count(scenario: Scenario) -> int:
-    """How many commits it takes."""
-    rig = orders(records=50)
-    before = commits(rig)
-    scenario(rig)
-    _ends(rig)
-    return commits(rig) - before
+def _rig() -> Rig:
+    return orders(records=50)
 
 
 @pytest.mark.checklist(122)
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
 def test_no_lost_commit_leaves_a_topic_half_deleted(scenario: Scenario, loss: str) -> None:
-    for nth in range(1, _count(scenario) + 1):
-        rig = orders(records=50)
-        rig.plan_store_faults(leading(rig).node_id, at_commit(nth, *LOSSES[loss]))
-        scenario(rig)
-        _ends(rig)
+    lost(_rig, scenario, _ends, loss)
 
 
 @pytest.mark.checklist(122)
 @pytest.mark.slow
 @pytest.mark.parametrize("crash", CRASHES)
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
 def test_no_crash_leaves_a_topic_half_deleted(scenario: Scenario, crash: str) -> None:
-    for nth in range(1, _count(scenario) + 1):
-        rig = orders(records=50)
-        crash_at(rig, leading(rig), nth, crash)
-        scenario(rig)
-        _ends(rig)
+    crashed(_rig, scenario, _ends, crash)

@@ -4,7 +4,7 @@ crashes and lost commits in the middle of each."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 
@@ -13,10 +13,9 @@ from controller.model.requests import ElectionType
 from controller.model.values import Settings, TopicPartition
 from controller.rig import Life, Rig
 from stores.base import ABSENT, Put, Version
-from stores.faults import at_commit
 from stores.memory import MemoryStore
 from tests.simulation.clusters import ORDERS, Told, leading, orders, running, settle
-from tests.simulation.test_unknown_outcomes import CRASHES, LOSSES, _commits, _crash_at
+from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named
 
 ISR_CHANGE = f"{keys.ISR_CHANGES}/isr_change_0000000001"
 LOG_DIR_EVENT = f"{keys.LOG_DIR_EVENTS}/log_dir_event_0000000001"
@@ -258,7 +257,6 @@ def isr_is_known(rig: Rig) -> None:
 
 
 EPOCH = 1  # of what `led_by_another` gives
-Scenario = Callable[[Rig], None]
 SCENARIOS: tuple[tuple[Scenario, Scenario], ...] = (
     (by_request, elected_once),
     (by_key, elected_once),
@@ -268,46 +266,29 @@ SCENARIOS: tuple[tuple[Scenario, Scenario], ...] = (
 )
 
 
-def _count(scenario: Scenario) -> tuple[int, int]:
-    """The numbers of its first and its last commit."""
-    rig = led_by_another()
-    assert rig.partition(ORDERS).leader_epoch == EPOCH
-    first = _commits(rig) + 1
-    scenario(rig)
-    return first, _commits(rig)
+def _end(ended: Scenario) -> Scenario:
+    def end(rig: Rig) -> None:
+        rig.run(300)
+        ended(rig)
+        rig.heal()
+        settle(rig)
 
-
-def _check(rig: Rig, ended: Scenario) -> None:
-    rig.run(300)
-    ended(rig)
-    rig.heal()
-    settle(rig)
+    return end
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("scenario,ended", SCENARIOS, ids=lambda given: getattr(given, "__name__", ""))
+@pytest.mark.parametrize("scenario,ended", SCENARIOS, ids=named)
 def test_no_lost_commit_changes_who_leads(scenario: Scenario, ended: Scenario, loss: str) -> None:
     """Each is elected once, and what others put is cleared."""
-    first, last = _count(scenario)
-    assert last >= first
-    for number in range(first, last + 1):
-        rig = led_by_another()
-        rig.plan_store_faults(leading(rig).node_id, at_commit(number - first + 1, *LOSSES[loss]))
-        scenario(rig)
-        _check(rig, ended)
+    lost(led_by_another, scenario, _end(ended), loss)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("crash", CRASHES)
-@pytest.mark.parametrize("scenario,ended", SCENARIOS, ids=lambda given: getattr(given, "__name__", ""))
+@pytest.mark.parametrize("scenario,ended", SCENARIOS, ids=named)
 def test_no_crash_changes_who_leads(scenario: Scenario, ended: Scenario, crash: str) -> None:
     """The next controller goes on: the broker asks again, the key is read again."""
-    first, last = _count(scenario)
-    for number in range(first, last + 1):
-        rig = led_by_another()
-        _crash_at(rig, leading(rig), number - first + 1, crash)
-        scenario(rig)
-        _check(rig, ended)
+    crashed(led_by_another, scenario, _end(ended), crash)
 
 
 def test_a_partition_that_nobody_prefers_differently_is_left_alone() -> None:

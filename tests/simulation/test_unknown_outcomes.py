@@ -3,17 +3,14 @@ kind of trouble, and ends the same each time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from controller.model.values import TopicPartition
-from controller.rig import Node, Rig
+from controller.rig import Rig
 from controller.rig.legacy import submit_by_key
-from stores.faults import DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, at_commit
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, asked, leading, orders, settle
+from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named, until_so
 
-Scenario = Callable[[Rig], None]
 CLICKS = TopicPartition("clicks", 0)
 
 
@@ -30,12 +27,7 @@ def _ask(rig: Rig, target: tuple[int, ...] | None) -> None:
         partition = rig.partition(ORDERS)
         return target in {partition.target_replicas, partition.replicas if partition.move is None else ()}
 
-    while not is_so():
-        future = asked(leading(rig), target)
-        for _ in range(500):
-            if future.done() or is_so():
-                break
-            rig.step()
+    until_so(rig, is_so, lambda: asked(leading(rig), target))
 
 
 def move(rig: Rig) -> None:
@@ -121,12 +113,7 @@ def legacy_cancelled(rig: Rig) -> None:
 
 def _cancel(rig: Rig) -> None:
     """Ask until nothing moves any more."""
-    while rig.partition(ORDERS).move is not None:
-        future = asked(leading(rig), None)
-        for _ in range(500):
-            if future.done() or rig.partition(ORDERS).move is None:
-                break
-            rig.step()
+    until_so(rig, lambda: rig.partition(ORDERS).move is None, lambda: asked(leading(rig), None))
 
 
 CANCELLED = frozenset({(*BEFORE, 4, 5), (*BEFORE, 5, 4), (*BEFORE, 4), (*BEFORE, 5), BEFORE})
@@ -146,86 +133,26 @@ SCENARIOS: tuple[tuple[Scenario, frozenset[tuple[int, ...]]], ...] = (
 )
 
 
-def _commits(rig: Rig) -> int:
-    node = leading(rig)
-    assert node.process is not None
-    return node.process.store.commits
+def _end(ends: frozenset[tuple[int, ...]]) -> Scenario:
+    def end(rig: Rig) -> None:
+        rig.heal()
+        settle(rig)
+        assert rig.partition(ORDERS).replicas in ends
+        assert rig.partition(CLICKS).replicas in {(1, 2), (4, 5)}
 
-
-def _count(scenario: Scenario) -> tuple[int, int]:
-    """The numbers of its first and its last commit."""
-    rig = _rig()
-    first = _commits(rig) + 1
-    scenario(rig)
-    settle(rig)
-    return first, _commits(rig)
-
-
-def _check(rig: Rig, ends: frozenset[tuple[int, ...]]) -> None:
-    rig.heal()
-    settle(rig)
-    assert rig.partition(ORDERS).replicas in ends
-    assert rig.partition(CLICKS).replicas in {(1, 2), (4, 5)}
-
-
-LOSSES: dict[str, tuple[Fault, ...]] = {
-    "not sent": (FailBefore(),),
-    "applied, reply lost": (LoseReply(),),
-    "request lost": (LoseRequest(),),
-    "arrives after the next": (DeliverLater(1),),
-    "arrives at the end": (DeliverLater(),),
-}
+    return end
 
 
 @pytest.mark.checklist(113)
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("scenario,ends", SCENARIOS, ids=lambda given: getattr(given, "__name__", ""))
+@pytest.mark.parametrize("scenario,ends", SCENARIOS, ids=named)
 def test_no_lost_commit_changes_where_it_ends(scenario: Scenario, ends: frozenset[tuple[int, ...]], loss: str) -> None:
-    first, last = _count(scenario)
-    for number in range(first, last + 1):
-        rig = _rig()
-        rig.plan_store_faults(leading(rig).node_id, at_commit(number - first + 1, *LOSSES[loss]))
-        scenario(rig)
-        _check(rig, ends)
-
-
-CRASHES = ("before it is sent", "applied, reply lost", "acknowledged, nothing sent", "half of the sends")
+    lost(_rig, scenario, _end(ends), loss)
 
 
 @pytest.mark.checklist(112, 113)
 @pytest.mark.slow
 @pytest.mark.parametrize("crash", CRASHES)
-@pytest.mark.parametrize("scenario,ends", SCENARIOS, ids=lambda given: getattr(given, "__name__", ""))
+@pytest.mark.parametrize("scenario,ends", SCENARIOS, ids=named)
 def test_no_crash_changes_where_it_ends(scenario: Scenario, ends: frozenset[tuple[int, ...]], crash: str) -> None:
-    first, last = _count(scenario)
-    for number in range(first, last + 1):
-        rig = _rig()
-        node = leading(rig)
-        _crash_at(rig, node, number - first + 1, crash)
-        scenario(rig)
-        _check(rig, ends)
-
-
-def _crash_at(rig: Rig, node: Node, nth: int, crash: str) -> None:
-    """The node dies at its `nth` commit from now."""
-    fault: dict[str, Fault] = {"before it is sent": FailBefore(), "applied, reply lost": LoseReply()}
-    if crash in fault:
-        rig.plan_store_faults(node.node_id, at_commit(nth, fault[crash]))
-    if crash == "half of the sends":
-        for broker in (1, 3, 5):
-            rig.cut_off(node.node_id, from_=broker)
-    assert node.process is not None
-    process, dies_at = node.process, node.process.store.commits + nth
-    step, steps_left = rig.step, 1 if crash == "half of the sends" else 0
-
-    def step_and_crash() -> bool:
-        nonlocal steps_left
-        moved = step()
-        if node.process is process and process.store.commits >= dies_at:
-            if steps_left == 0:
-                rig.kill_controller(node.node_id)
-                rig.network.mend(node.node_id)
-            steps_left -= 1
-        return moved
-
-    rig.step = step_and_crash  # type: ignore[method-assign]
+    crashed(_rig, scenario, _end(ends), crash)

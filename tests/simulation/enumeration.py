@@ -1,0 +1,100 @@
+"""Every commit of a scenario x every kind of trouble: it is run once to count its commits, then once for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from controller.rig import Node, Rig
+from stores.faults import DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, at_commit
+from tests.simulation.clusters import leading
+
+Scenario: TypeAlias = Callable[[Rig], None]
+Make: TypeAlias = Callable[[], Rig]
+
+LOSSES: Final[dict[str, tuple[Fault, ...]]] = {
+    "not sent": (FailBefore(),),
+    "applied, reply lost": (LoseReply(),),
+    "request lost": (LoseRequest(),),
+    "arrives after the next": (DeliverLater(1),),
+    "arrives at the end": (DeliverLater(),),
+}
+CRASHES: Final = ("before it is sent", "applied, reply lost", "acknowledged, nothing sent", "half of the sends")
+
+
+def commits(rig: Rig) -> int:
+    """How many commits the process that leads has made."""
+    node = leading(rig)
+    assert node.process is not None
+    return node.process.store.commits
+
+
+def points(make: Make, scenario: Scenario, end: Scenario) -> range:
+    """The commits from the beginning of the scenario to its end, counted from 1."""
+    rig = make()
+    before = commits(rig)
+    scenario(rig)
+    end(rig)
+    assert commits(rig) > before, "a scenario without a commit shows nothing"
+    return range(1, commits(rig) - before + 1)
+
+
+def lost(make: Make, scenario: Scenario, end: Scenario, loss: str) -> None:
+    """What becomes of each commit in turn is not heard: the scenario ends all the same."""
+    for nth in points(make, scenario, end):
+        rig = make()
+        rig.plan_store_faults(leading(rig).node_id, at_commit(nth, *LOSSES[loss]))
+        scenario(rig)
+        end(rig)
+
+
+def crashed(make: Make, scenario: Scenario, end: Scenario, crash: str) -> None:
+    """The controller dies at each commit in turn: another one ends the scenario."""
+    for nth in points(make, scenario, end):
+        rig = make()
+        crash_at(rig, leading(rig), nth, crash)
+        scenario(rig)
+        end(rig)
+
+
+def crash_at(rig: Rig, node: Node, nth: int, crash: str) -> None:
+    """The node dies at its `nth` commit from now."""
+    fault: dict[str, Fault] = {"before it is sent": FailBefore(), "applied, reply lost": LoseReply()}
+    if crash in fault:
+        rig.plan_store_faults(node.node_id, at_commit(nth, fault[crash]))
+    if crash == "half of the sends":
+        for broker in (1, 3, 5):
+            rig.cut_off(node.node_id, from_=broker)
+    assert node.process is not None
+    process, dies_at = node.process, node.process.store.commits + nth
+    step, steps_left = rig.step, 1 if crash == "half of the sends" else 0
+
+    def step_and_crash() -> bool:
+        nonlocal steps_left
+        moved = step()
+        if node.process is process and process.store.commits >= dies_at:
+            if steps_left == 0:
+                rig.kill_controller(node.node_id)
+                rig.network.mend(node.node_id)
+            steps_left -= 1
+        return moved
+
+    rig.step = step_and_crash  # type: ignore[method-assign]
+
+
+def until_so(rig: Rig, is_so: Callable[[], bool], ask: Callable[[], object]) -> None:
+    """Ask, and ask again, until it is so: whoever is asked may die before the answer."""
+    for _ in range(40):
+        if is_so():
+            return
+        ask()
+        for _ in range(500):
+            if is_so():
+                break
+            rig.step()
+    raise AssertionError("asked forty times, and it is not so")
+
+
+def named(given: object) -> str:
+    """The id of a parameter that is a function."""
+    return getattr(given, "__name__", "")
