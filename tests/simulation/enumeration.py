@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from controller.model.values import Settings
 from controller.rig import Node, Rig
 from stores.faults import DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, at_commit
 from tests.simulation.clusters import leading
 
 Scenario: TypeAlias = Callable[[Rig], None]
-Make: TypeAlias = Callable[[], Rig]
+Make: TypeAlias = Callable[[Settings], Rig]
 
 LOSSES: Final[dict[str, tuple[Fault, ...]]] = {
     "not sent": (FailBefore(),),
@@ -19,6 +20,8 @@ LOSSES: Final[dict[str, tuple[Fault, ...]]] = {
     "arrives after the next": (DeliverLater(1),),
     "arrives at the end": (DeliverLater(),),
 }
+BATCHES: Final = (Settings(), Settings(commit_decisions_max=1))
+"""Decisions in one commit as they come, and each in a commit of its own: there are more points to crash at then."""
 CRASHES: Final = ("before it is sent", "applied, reply lost", "acknowledged, nothing sent", "half of the sends")
 
 
@@ -29,9 +32,9 @@ def commits(rig: Rig) -> int:
     return node.process.store.commits
 
 
-def points(make: Make, scenario: Scenario, end: Scenario) -> range:
+def points(make: Make, scenario: Scenario, end: Scenario, settings: Settings) -> range:
     """The commits from the beginning of the scenario to its end, counted from 1."""
-    rig = make()
+    rig = make(settings)
     before = commits(rig)
     scenario(rig)
     end(rig)
@@ -41,8 +44,9 @@ def points(make: Make, scenario: Scenario, end: Scenario) -> range:
 
 def lost(make: Make, scenario: Scenario, end: Scenario, loss: str) -> None:
     """What becomes of each commit in turn is not heard: the scenario ends all the same."""
-    for nth in points(make, scenario, end):
-        rig = make()
+    settings = BATCHES[0]
+    for nth in points(make, scenario, end, settings):
+        rig = make(settings)
         rig.plan_store_faults(leading(rig).node_id, at_commit(nth, *LOSSES[loss]))
         scenario(rig)
         end(rig)
@@ -50,11 +54,12 @@ def lost(make: Make, scenario: Scenario, end: Scenario, loss: str) -> None:
 
 def crashed(make: Make, scenario: Scenario, end: Scenario, crash: str) -> None:
     """The controller dies at each commit in turn: another one ends the scenario."""
-    for nth in points(make, scenario, end):
-        rig = make()
-        crash_at(rig, leading(rig), nth, crash)
-        scenario(rig)
-        end(rig)
+    for settings in BATCHES:
+        for nth in points(make, scenario, end, settings):
+            rig = make(settings)
+            crash_at(rig, leading(rig), nth, crash)
+            scenario(rig)
+            end(rig)
 
 
 def crash_at(rig: Rig, node: Node, nth: int, crash: str) -> None:

@@ -303,8 +303,8 @@ def _ends(rig: Rig) -> None:
     assert left(rig) == []
 
 
-def _rig() -> Rig:
-    return orders(records=50)
+def _rig(settings: Settings) -> Rig:
+    return orders(records=50, settings=settings)
 
 
 @pytest.mark.checklist(122)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from controller.model.requests import NewPartitions, NewTopic
-from controller.model.values import TopicPartition
+from controller.model.values import Settings, TopicPartition
 from controller.rig import Rig
 from tests.simulation.clusters import BEFORE, ORDERS, leading, orders, running, settle
 from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named, until_so
@@ -75,8 +75,8 @@ SCENARIOS: tuple[tuple[Scenario, Scenario], ...] = (
 )
 
 
-def _rig() -> Rig:
-    return orders(records=50)
+def _rig(settings: Settings) -> Rig:
+    return orders(records=50, settings=settings)
 
 
 def _end(ended: Scenario) -> Scenario:

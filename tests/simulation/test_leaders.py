@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -30,9 +31,9 @@ def put(rig: Rig, key: str, value: object) -> None:
     other.close()
 
 
-def led_by_another() -> Rig:
+def led_by_another(**options: Any) -> Rig:
     """`orders-0` on 1, 2, 3 is led by 2, and all three are in sync."""
-    rig = orders(records=50)
+    rig = orders(records=50, **options)
     rig.bounce_broker(1)
     rig.until(lambda: rig.partition(ORDERS).leader == 2 and 1 in rig.partition(ORDERS).isr, what="1 is back in sync")
     settle(rig)
@@ -266,6 +267,10 @@ SCENARIOS: tuple[tuple[Scenario, Scenario], ...] = (
 )
 
 
+def _rig(settings: Settings) -> Rig:
+    return led_by_another(settings=settings)
+
+
 def _end(ended: Scenario) -> Scenario:
     def end(rig: Rig) -> None:
         rig.run(300)
@@ -280,7 +285,7 @@ def _end(ended: Scenario) -> Scenario:
 @pytest.mark.parametrize("scenario,ended", SCENARIOS, ids=named)
 def test_no_lost_commit_changes_who_leads(scenario: Scenario, ended: Scenario, loss: str) -> None:
     """Each is elected once, and what others put is cleared."""
-    lost(led_by_another, scenario, _end(ended), loss)
+    lost(_rig, scenario, _end(ended), loss)
 
 
 @pytest.mark.slow
@@ -288,7 +293,7 @@ def test_no_lost_commit_changes_who_leads(scenario: Scenario, ended: Scenario, l
 @pytest.mark.parametrize("scenario,ended", SCENARIOS, ids=named)
 def test_no_crash_changes_who_leads(scenario: Scenario, ended: Scenario, crash: str) -> None:
     """The next controller goes on: the broker asks again, the key is read again."""
-    crashed(led_by_another, scenario, _end(ended), crash)
+    crashed(_rig, scenario, _end(ended), crash)
 
 
 def test_a_partition_that_nobody_prefers_differently_is_left_alone() -> None:

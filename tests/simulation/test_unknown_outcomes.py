@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller.model.values import TopicPartition
+from controller.model.values import Settings, TopicPartition
 from controller.rig import Rig
 from controller.rig.legacy import submit_by_key
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, asked, leading, orders, settle
@@ -14,8 +14,8 @@ from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, los
 CLICKS = TopicPartition("clicks", 0)
 
 
-def _rig() -> Rig:
-    rig = orders(records=50)
+def _rig(settings: Settings) -> Rig:
+    rig = orders(records=50, settings=settings)
     rig.create_topic("clicks", replicas=[[1, 2]])
     return rig
 
