@@ -1,0 +1,50 @@
+"""The root of all events, and what a rule answers."""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+import attrs
+
+from controller.model.errors import ApiError
+from controller.model.records import Record
+
+
+@attrs.frozen(weakref_slot=False)
+class Event:
+    """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock."""
+
+    now_ms: int
+
+
+@attrs.frozen(weakref_slot=False)
+class Decision:
+    """What a rule answers: the records, in order; the reply (a value, or an ApiError); the events that follow, which
+    are decided later, each in a Decision of its own."""
+
+    records: tuple[Record, ...] = ()
+    reply: object = None
+    expand: tuple[Event, ...] = ()
+
+
+class _Later(enum.Enum):
+    LATER = "later"
+
+
+LATER: Final = _Later.LATER
+"""As the reply of a Decision: whoever asked is answered by the last event that follows from it."""
+
+
+@attrs.frozen(weakref_slot=False)
+class LastOf(Event):
+    """What ends a large event: decided after all that follows from it, also what has to wait for a key."""
+
+    def waits_for(self, other: Event) -> bool:
+        """Whether `other`, which is not decided yet, belongs to the same large event."""
+        raise NotImplementedError
+
+
+def refuse(error: ApiError) -> Decision:
+    """Nothing changes, the caller gets `error`."""
+    return Decision(reply=error)

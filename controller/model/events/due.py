@@ -1,0 +1,79 @@
+"""The machine's own: time has come, or something follows from what was decided."""
+
+from __future__ import annotations
+
+import attrs
+
+from controller.model.events.base import Event
+
+
+@attrs.frozen(weakref_slot=False)
+class PartitionDue(Event):
+    """Look at this partition again: a first leader, a leader for a leaderless one, a move to go on with."""
+
+    topic: str
+    partition: int
+
+
+@attrs.frozen(weakref_slot=False)
+class MoveDeadline(Event):
+    topic: str
+    partition: int
+
+
+@attrs.frozen(weakref_slot=False)
+class TopicKeyDue(Event):
+    """The topic's key is behind the R of its partitions for long enough."""
+
+    topic: str
+
+
+@attrs.frozen(weakref_slot=False)
+class RebalanceDue(Event):
+    """Look how many of its preferred partitions each broker leads."""
+
+
+@attrs.frozen(weakref_slot=False)
+class PreferredDue(Event):
+    """Nobody waits for the answer: the preferred leader leads, if it can. `key`: the key that asks for it."""
+
+    topic: str
+    partition: int
+    key: str | None = None
+
+
+@attrs.frozen(weakref_slot=False)
+class TopicDeletionDue(Event):
+    """Begin, or after a takeover go on, to delete a topic whose deletion is written down."""
+
+    topic: str
+
+
+@attrs.frozen(weakref_slot=False)
+class PartitionDeletionDue(Event):
+    """Stop a partition of a topic that is being deleted, and write down who has to delete it."""
+
+    topic: str
+    partition: int
+
+
+@attrs.frozen(weakref_slot=False)
+class TopicLogsDue(Event):
+    """Look whether every log of a topic that is being deleted is gone."""
+
+    topic: str
+
+
+@attrs.frozen(weakref_slot=False)
+class StateKeyDue(Event):
+    """Every log of the topic is gone: remove the state key of this partition."""
+
+    topic: str
+    partition: int
+
+
+@attrs.frozen(weakref_slot=False)
+class TopicGoneDue(Event):
+    """Look whether every state key of a topic that is being deleted is gone."""
+
+    topic: str

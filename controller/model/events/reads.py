@@ -1,0 +1,170 @@
+"""What was found in the store: keys that somebody else wrote, orders of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from controller.model.events.base import Event, LastOf
+from controller.model.events.due import PreferredDue
+from controller.model.legacy import LegacyKey
+from controller.model.records import KeyVersion, KeyVersions
+from controller.model.values import DeleteIntent, Partition, Replicas, Topic, TopicPartition
+
+
+@attrs.frozen(weakref_slot=False)
+class DeletionKeyRead(Event):
+    """A key under /admin/delete_topics was read; it stands at `version` (0: it is absent)."""
+
+    topic: str
+    version: int
+
+
+@attrs.frozen(weakref_slot=False)
+class KafkaMoveFound(Event):
+    """Kafka's own adding_replicas and removing_replicas of one partition; `replicas`: what the key lists for it."""
+
+    topic: str
+    partition: int
+    replicas: Replicas
+    adding: Replicas
+    removing: Replicas
+
+
+@attrs.frozen(weakref_slot=False)
+class StrayIsrFound(Event):
+    """I has members outside R and T."""
+
+    topic: str
+    partition: int
+
+
+@attrs.frozen(weakref_slot=False)
+class TopicIdMissing(Event):
+    """A topic of an older Kafka has no id: it gets this one."""
+
+    topic: str
+    topic_id: str
+
+
+@attrs.frozen(weakref_slot=False)
+class IntentsDue(Event):
+    """Look at the open intents of a broker and at their keys: some may be void, some empty."""
+
+    broker: int
+
+
+@attrs.frozen(weakref_slot=False)
+class IntentDue(Event):
+    """Look at one open intent: it may be void."""
+
+    intent: DeleteIntent
+
+
+@attrs.frozen(weakref_slot=False)
+class IntentsKeyDue(Event):
+    """Look at one key of intents: nothing in it may be open."""
+
+    broker: int
+    seq: int
+
+
+@attrs.frozen(weakref_slot=False)
+class StateKeyRead(Event):
+    """A state key was read again, since somebody else wrote it. `found` None: it is absent (version 0), or `problem`
+    says why it cannot be read."""
+
+    topic: str
+    partition: int
+    found: Partition | None
+    problem: str | None
+    at: KeyVersion
+
+
+@attrs.frozen(weakref_slot=False)
+class TopicKeyRead(Event):
+    """A topic's key was read, since somebody else wrote it. `found` None: it is absent (version 0), or `problem` says
+    why it cannot be read. `partitions` and `versions`: all that the store has of the topic; `state_problems`: why state
+    keys of partitions cannot be read; `id_is_new`: the key has no topic_id, `found` has one that was drawn for it."""
+
+    name: str
+    found: Topic | None
+    partitions: tuple[Partition, ...]
+    configs: Mapping[str, str]
+    versions: KeyVersions
+    kafka_moves: tuple[KafkaMoveFound, ...]
+    problem: str | None
+    state_problems: Mapping[int, str]
+    id_is_new: bool = False
+
+
+# --- the legacy key
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyKeyRead(Event):
+    """The legacy key was read, since it was written or deleted, by us or by somebody else."""
+
+    found: LegacyKey
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyPlanDue(Event):
+    """A takeover found a legacy key, and every broker that is registered is live: go on with its entries."""
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyEntryDue(Event):
+    """Begin the move that an entry of the legacy key asks for."""
+
+    topic: str
+    partition: int
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyKeyDue(Event):
+    """The legacy key is behind its entries for long enough, or cannot be read and nothing runs any more."""
+
+
+@attrs.frozen(weakref_slot=False)
+class ConfigKeyRead(Event):
+    """The config key of a topic was read: `version` 0 = it is absent."""
+
+    topic: str
+    configs: Mapping[str, str]
+    version: int
+
+
+# --- keys that others put for the controller to work off
+
+
+@attrs.frozen(weakref_slot=False)
+class PreferredElectionPut(Event):
+    """`/admin/preferred_replica_election` was read at `version`."""
+
+    key: str
+    version: int
+    partitions: tuple[TopicPartition, ...]
+
+
+@attrs.frozen(weakref_slot=False)
+class LogDirNotified(Event):
+    """A notification was read at `version`: something happened to a disk of `broker`."""
+
+    key: str
+    version: int
+    broker: int
+
+
+@attrs.frozen(weakref_slot=False)
+class KeyWorkedOff(LastOf):
+    """All that a key asked for was decided. `notes`: what of it was passed over. `problem`: it could not be read."""
+
+    key: str
+    version: int
+    notes: tuple[str, ...] = ()
+    problem: str | None = None
+
+    def waits_for(self, other: Event) -> bool:
+        return type(other) is PreferredDue and other.key == self.key

@@ -1,0 +1,91 @@
+"""What callers ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from controller.model.events.base import Event
+from controller.model.values import DeleteIntent, Replicas
+
+
+@attrs.frozen(weakref_slot=False)
+class AlterReassignment(Event):
+    """Set, replace or cancel (target None) the reassignment of one partition. `to_origin`: the target is the origin of
+    the move that runs. `policy_message`: what the host's policy has against it."""
+
+    topic: str
+    partition: int
+    target: Replicas | None
+    move_timeout_ms: int | None = None
+    allow_replication_factor_change: bool = True
+    force: bool = False
+    to_origin: bool = False
+    policy_message: str | None = None
+
+
+@attrs.frozen(weakref_slot=False)
+class ElectLeader(Event):
+    """Elect the preferred leader of a partition, or (`unclean`) one for a partition that has none."""
+
+    topic: str
+    partition: int
+    unclean: bool = False
+
+
+@attrs.frozen(weakref_slot=False)
+class CreateTopic(Event):
+    """`assignments` None: placed by rack from `start` and `shift`, drawn by the runtime, as `topic_id` is."""
+
+    name: str
+    num_partitions: int
+    replication_factor: int
+    assignments: tuple[Replicas, ...] | None
+    configs: Mapping[str, str]
+    validate_only: bool
+    topic_id: str
+    start: int
+    shift: int
+    policy_message: str | None = None
+
+
+@attrs.frozen(weakref_slot=False)
+class CreatePartitions(Event):
+    topic: str
+    total_count: int
+    assignments: tuple[Replicas, ...] | None
+    validate_only: bool = False
+
+
+@attrs.frozen(weakref_slot=False)
+class DeleteTopic(Event):
+    topic: str
+
+
+@attrs.frozen(weakref_slot=False)
+class ForgetBroker(Event):
+    """A broker will never come back. Its open intents were dropped before, one by one (`ForgetIntent`)."""
+
+    broker: int
+
+
+@attrs.frozen(weakref_slot=False)
+class ForgetIntent(Event):
+    """One open intent of a broker that is being forgotten."""
+
+    intent: DeleteIntent
+
+
+@attrs.frozen(weakref_slot=False)
+class AlterIsr(Event):
+    """A leader says who is in sync (KIP-497's shape)."""
+
+    topic: str
+    partition: int
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    new_isr: Replicas
+    broker_epoch: int
+    leader_recovery_state: int = 0

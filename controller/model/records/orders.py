@@ -1,0 +1,68 @@
+"""Keys in which others ask for something: the legacy key, and those that are worked off."""
+
+from __future__ import annotations
+
+import attrs
+
+from controller.model.legacy import LegacyEntry, LegacyKey
+from controller.model.records.base import Record
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacySubmitted(Record):
+    """Somebody wrote a plan to the legacy key, and it was read: from now on the controller owns its content. `before`:
+    the key was absent, or could not be read."""
+
+    before: LegacyKey
+    after: LegacyKey
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyEntryRemoved(Record):
+    """An entry of the legacy key is not in force any more: its move ended, a later request took its place, or it was
+    dropped (`reason`). `at_once`: the key is written in this commit; otherwise soon."""
+
+    entry: LegacyEntry
+    cause: str
+    at_once: bool
+    reason: str | None = None
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyKeyRewritten(Record):
+    """The legacy key is written again with the entries that are in force. Not in the journal."""
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyKeyRemoved(Record):
+    """The legacy key goes: with its last entry, or because it cannot be read."""
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyKeyChanged(Record):
+    """Somebody else wrote or deleted the legacy key, which the controller owns: it is written again, or removed again.
+    In the journal: ForeignChange."""
+
+    before: LegacyKey
+    after: LegacyKey
+    detail: str
+
+
+@attrs.frozen(weakref_slot=False)
+class LegacyKeyBroken(Record):
+    """The legacy key cannot be read, or (`after` is absent) somebody removed one that could not. In the journal:
+    BadKey."""
+
+    before: LegacyKey
+    after: LegacyKey
+
+
+@attrs.frozen(weakref_slot=False)
+class KeyConsumed(Record):
+    """A key that others put for the controller, and that was read at `version`, is worked off: it goes, if it stands
+    there still. `notes`: what of it was passed over, and why. `problem`: why it could not be read at all."""
+
+    key: str
+    version: int
+    notes: tuple[str, ...] = ()
+    problem: str | None = None

@@ -1,0 +1,50 @@
+"""What was found in the store: versions, foreign changes, keys that cannot be read."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from controller.model import records as r
+from controller.state.batch import Mark
+from controller.state.cluster import ClusterState
+from controller.state.tables.kinds import Table, no_keys, nothing, undo_nothing
+
+
+def _set_version(state: ClusterState, record: r.KeyVersionFound) -> None:
+    _move_version(state, record, record.found)
+
+
+def _unset_version(state: ClusterState, record: r.KeyVersionFound, token: object) -> None:
+    _move_version(state, record, record.before)
+
+
+def _move_version(state: ClusterState, record: r.KeyVersionFound, at: r.KeyVersion) -> None:
+    row = state.topics[record.topic]
+    if record.partition is None:
+        row.version, row.generation = at.version, at.generation
+    else:
+        state.state_key_stands(record.topic, row.numbers[record.partition], at)
+
+
+def _foreign_key(state: ClusterState, record: r.ForeignChange, token: object) -> list[Mark]:
+    if not record.is_rewritten:
+        return []
+    if record.partition is None:
+        return [("topic", record.topic)]
+    number = state.number(record.topic, record.partition)
+    return [] if number is None else [("state", number)]
+
+
+def _set_problem(state: ClusterState, record: r.BadKey) -> None:
+    state.set_problem(record.topic, record.partition, record.problem)
+
+
+def _unset_problem(state: ClusterState, record: r.BadKey, token: object) -> None:
+    state.set_problem(record.topic, record.partition, record.before)
+
+
+TABLE: Final[Table] = {
+    r.KeyVersionFound: (_set_version, _unset_version, no_keys),
+    r.ForeignChange: (nothing, undo_nothing, _foreign_key),
+    r.BadKey: (_set_problem, _unset_problem, no_keys),
+}

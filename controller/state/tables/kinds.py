@@ -1,0 +1,27 @@
+"""The words of the tables: what applying, undoing and dirtying are, and those that do nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from controller.model import records as r
+from controller.state.batch import Mark
+from controller.state.cluster import ClusterState
+
+Apply: TypeAlias = Callable[[ClusterState, Any], object]
+Undo: TypeAlias = Callable[[ClusterState, Any, object], None]
+Dirty: TypeAlias = Callable[[ClusterState, Any, object], list[Mark]]
+Table: TypeAlias = dict[type[r.Record], tuple[Apply, Undo, Dirty]]
+
+
+def nothing(state: ClusterState, record: r.Record) -> None:
+    """For the journal only."""
+
+
+def undo_nothing(state: ClusterState, record: r.Record, token: object) -> None:
+    """Nothing was applied."""
+
+
+def no_keys(state: ClusterState, record: r.Record, token: object) -> list[Mark]:
+    return []

@@ -1,0 +1,156 @@
+"""Topics: made, expanded, found, changed, deleted; their settings."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from controller.model import records as r
+from controller.model.values import Partition, without_state
+from controller.state.batch import Mark
+from controller.state.cluster import ClusterState, Deleted
+from controller.state.tables.kinds import Table, no_keys, nothing, undo_nothing
+from controller.state.tables.partitions import PARTITION
+
+
+def _create_topic(state: ClusterState, record: r.TopicCreated) -> None:
+    row = state.add_topic(record.topic, dict(record.configs))
+    row.is_new = True
+    for partition, replicas in enumerate(record.assignments):
+        state.add_partition(row, without_state(record.topic.name, partition, replicas))
+
+
+def _drop_topic(state: ClusterState, record: r.TopicCreated | r.TopicFound, token: object) -> None:
+    row = state.topics[record.topic.name]
+    for _ in range(len(row.numbers)):
+        state.remove_last_partition(row)
+    state.remove_topic(record.topic.name)
+
+
+def _created_keys(state: ClusterState, record: r.TopicCreated, token: object) -> list[Mark]:
+    return [("config", record.topic.name), ("topic", record.topic.name)]
+
+
+def _add_partitions(state: ClusterState, record: r.PartitionsAdded) -> None:
+    row = state.topics[record.topic.name]
+    for i, replicas in enumerate(record.assignments):
+        state.add_partition(row, without_state(record.topic.name, record.first + i, replicas))
+
+
+def _drop_partitions(state: ClusterState, record: r.PartitionsAdded, token: object) -> None:
+    row = state.topics[record.topic.name]
+    for _ in record.assignments:
+        state.remove_last_partition(row)
+
+
+def _find_topic(state: ClusterState, record: r.TopicFound) -> None:
+    state.load_topic(record.topic, record.partitions, record.configs, record.versions)
+
+
+def _change_topic(state: ClusterState, record: r.TopicChanged) -> None:
+    state.topics[record.after.name].topic = record.after
+
+
+def _unchange_topic(state: ClusterState, record: r.TopicChanged, token: object) -> None:
+    state.topics[record.before.name].topic = record.before
+
+
+def _topic_key(state: ClusterState, record: r.PartitionsAdded, token: object) -> list[Mark]:
+    return [("topic", record.topic.name)]
+
+
+# --- topics that are deleted
+
+
+def _start_deletion(state: ClusterState, record: r.TopicDeletionStarted) -> None:
+    state.start_deletion(record.topic.name, record.version)
+
+
+def _unstart_deletion(state: ClusterState, record: r.TopicDeletionStarted, token: object) -> None:
+    del state.deletions[record.topic.name]
+
+
+def _started_key(state: ClusterState, record: r.TopicDeletionStarted, token: object) -> list[Mark]:
+    return [] if record.version else [("deletion", record.topic.name)]
+
+
+def _stopped_keys(state: ClusterState, record: r.PartitionStopped, token: object) -> list[Mark]:
+    """One without a state key is held to have none; the empty parent that it may have left goes."""
+    marks: list[Mark] = [("state", token)]
+    return marks if record.after.has_state else [*marks, _parent(record.after)]
+
+
+def _removed_keys(state: ClusterState, record: r.StateKeyRemoved, token: object) -> list[Mark]:
+    return [("state", token), _parent(record.after)]
+
+
+def _parent(partition: Partition) -> Mark:
+    return ("parent", (partition.topic, partition.partition))
+
+
+def _delete_topic(state: ClusterState, record: r.TopicDeleted) -> object:
+    return state.delete_topic(record.topic.name)
+
+
+def _undelete_topic(state: ClusterState, record: r.TopicDeleted, token: object) -> None:
+    assert isinstance(token, Deleted)
+    state.undelete_topic(token)
+
+
+def _deleted_keys(state: ClusterState, record: r.TopicDeleted, token: object) -> list[Mark]:
+    """In the order in which they go."""
+    name = record.topic.name
+    return [("parent", (name, None)), ("topic", name), ("config", name), ("deletion", name)]
+
+
+def _find_deletion(state: ClusterState, record: r.DeletionKeyFound) -> None:
+    state.deletions[record.topic].version = record.found
+
+
+def _unfind_deletion(state: ClusterState, record: r.DeletionKeyFound, token: object) -> None:
+    state.deletions[record.topic].version = record.before
+
+
+def _found_key(state: ClusterState, record: r.DeletionKeyFound, token: object) -> list[Mark]:
+    return [] if record.found else [("deletion", record.topic)]
+
+
+def _refuse_deletion(state: ClusterState, record: r.DeletionRefused) -> object:
+    before = state.refused.get(record.topic)
+    state.refused[record.topic] = record.version
+    return before
+
+
+def _unrefuse_deletion(state: ClusterState, record: r.DeletionRefused, token: object) -> None:
+    if isinstance(token, int):
+        state.refused[record.topic] = token
+    else:
+        del state.refused[record.topic]
+
+
+# --- settings
+
+
+def _set_config(state: ClusterState, record: r.ConfigChanged) -> None:
+    row = state.topics[record.topic]
+    row.configs, row.config_version = record.after, record.version
+
+
+def _unset_config(state: ClusterState, record: r.ConfigChanged, token: object) -> None:
+    row = state.topics[record.topic]
+    row.configs, row.config_version = record.before, record.version_before
+
+
+TABLE: Final[Table] = {
+    r.TopicCreated: (_create_topic, _drop_topic, _created_keys),
+    r.PartitionsAdded: (_add_partitions, _drop_partitions, _topic_key),
+    r.TopicFound: (_find_topic, _drop_topic, no_keys),
+    r.TopicChanged: (_change_topic, _unchange_topic, lambda _, record, __: [("topic", record.after.name)]),
+    r.TopicDeletionStarted: (_start_deletion, _unstart_deletion, _started_key),
+    r.PartitionStopped: (*PARTITION, _stopped_keys),
+    r.StateKeyRemoved: (*PARTITION, _removed_keys),
+    r.TopicDeleted: (_delete_topic, _undelete_topic, _deleted_keys),
+    r.DeletionKeyFound: (_find_deletion, _unfind_deletion, _found_key),
+    r.DeletionRefused: (_refuse_deletion, _unrefuse_deletion, lambda _, record, __: [("deletion", record.topic)]),
+    r.KeysRewritten: (nothing, undo_nothing, lambda _, record, __: [("topic", record.topic)]),
+    r.ConfigChanged: (_set_config, _unset_config, no_keys),
+}
