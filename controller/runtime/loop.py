@@ -11,41 +11,23 @@ import logging
 import threading
 from typing import Final
 
-from controller.codec import BadValue, keys
-from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
-from controller.codec.small import decode_controller, encode_controller
+from controller.codec import keys
 from controller.model.errors import NotController
 from controller.runtime import errands
-from controller.runtime.committer import Committer, End
+from controller.runtime.candidacy import Another, Candidacy, Won
 from controller.runtime.inbox import Hint, Item
 from controller.runtime.loader import load
 from controller.runtime.registrar import Registrar
 from controller.runtime.services import Deposed, Services
 from controller.runtime.term import Term
-from stores.base import (
-    ABSENT,
-    Changed,
-    Check,
-    Corrupt,
-    Delete,
-    Depth,
-    Op,
-    Put,
-    Resync,
-    SessionChanged,
-    SessionState,
-    StoreError,
-    StoreEvent,
-)
-from stores.recipes import EPOCH_KEY, LEADER_KEY, Fence, decode_epoch, elect
+from stores.base import Changed, Depth, Resync, SessionChanged, SessionState, StoreError, StoreEvent
+from stores.recipes import LEADER_KEY
 
 _log = logging.getLogger(__name__)
 
 ITEMS_MAX: Final = 10_000  # taken in at once
 STORE_RETRY_S: Final = 0.05
 STAND_AGAIN_MS: Final = 100  # after an election that was not won, while nobody is known to lead
-CLAIMS_MAX: Final = 3
-FORMAT: Final = b'{"version":1,"min_controller":1}'  # what the first claim of a tree writes
 
 
 class Loop:
@@ -61,7 +43,7 @@ class Loop:
         self._registrar = registrar
         self._was_driven = self._is_closed = False
         self._stand_at_ms = 0
-        self._format: Op = Put(FORMAT_KEY, FORMAT, ABSENT)  # what the next claim does with it
+        self._candidacy = Candidacy(services, self.findings)
         self._lock = threading.Lock()  # of `term` and `_lost`: sessions are watched from another thread
         self._lost: str | None = None
         self._session_id: int | None = None  # in which the term was won
@@ -167,11 +149,8 @@ class Loop:
         self.subscription.close()
 
     def _give_up_leadership(self) -> None:
-        store = self.services.store
         try:
-            entry = store.get(LEADER_KEY, timeout_s=self.services.read_timeout_s)
-            if entry is not None and entry.owner == store.session.session_id:
-                store.commit([Delete(LEADER_KEY, entry.version)], timeout_s=self.services.read_timeout_s)
+            self._candidacy.give_up()
         except StoreError:
             _log.info(
                 "controller %d: /controller was not given up, its session ends later", self.services.controller_id
@@ -269,76 +248,18 @@ class Loop:
 
     def _stand(self) -> bool:
         """Stand for election; whether it was won and the cluster is loaded."""
-        services, timeout_s = self.services, self.services.read_timeout_s
-        now_ms, session_id = services.clock.now_ms(), services.store.session.session_id
-        entry = services.store.get(LEADER_KEY, sync=True, timeout_s=timeout_s)
-        self.findings.pop(LEADER_KEY, None)
-        if entry is not None and entry.owner != session_id:
-            self.active_id = decode_controller(entry.value)
-            if self.active_id is None:
-                self.findings[LEADER_KEY] = f"somebody holds it and does not say who: {entry.value!r:.100}"
-            self._stand_at_ms = services.elapsed_ms() + int(services.store.session_timeout_s * 1000 / 3)
-            self._tell_controller()
+        outcome = self._candidacy.stand()
+        if isinstance(outcome, Another):
+            self.active_id = outcome.active_id
+            patience_ms = int(self.services.store.session_timeout_s * 1000 / 3)
+            self._stand_at_ms = self.services.elapsed_ms() + patience_ms
+        if not isinstance(outcome, Won):
             return False
-        if self._is_too_old():
-            if entry is not None:  # it was raised between our election and our claim
-                self._give_up_leadership()
-            return False
-        value = encode_controller(services.controller_id, now_ms)
-        won = elect(services.store, value, services.chance.nonce(), timeout_s)
-        if won is None:
-            return False
-        self._session_id = session_id
-        fence = Fence(won)
-        committer = Committer(services.store, fence, services.clock, services.chance)
-        self._claim(committer)
-        self._take_over(committer, won.controller_epoch, now_ms)
+        self._take_over(outcome)
         return True
 
-    def _tell_controller(self) -> None:
-        """The host hears who is active, if it wants to."""
-        services = self.services
-        if self.active_id is None or not services.notices.wants_controller:
-            return
-        entry = services.store.get(EPOCH_KEY, timeout_s=services.read_timeout_s)
-        try:
-            epoch = None if entry is None else decode_epoch(entry.value)
-        except Corrupt:
-            epoch = None  # said by the one who stands for election
-        if epoch is not None:
-            services.notices.controller_changed(self.active_id, epoch)
-
-    def _claim(self, committer: Committer) -> None:
-        """The token is ours before anything is loaded: nothing of an older term is applied after this. The format is
-        still the one that was read, or, where there was none, is ours."""
-        committer.begin((self._format,))
-        result = committer.try_once()
-        for _ in range(CLAIMS_MAX - 1):
-            if result.end is End.IN_FLIGHT:
-                result = committer.try_once()
-        if result.end is not End.APPLIED:
-            raise Deposed(f"the token could not be claimed: {result.why}")
-
-    def _is_too_old(self) -> bool:
-        """Whether the tree was written by a version that this one must not lead after; then it only stands by."""
-        entry = self.services.store.get(FORMAT_KEY, sync=True, timeout_s=self.services.read_timeout_s)
-        self.findings.pop(FORMAT_KEY, None)
-        self._format = Put(FORMAT_KEY, FORMAT, ABSENT) if entry is None else Check(FORMAT_KEY, entry.version)
-        if entry is None:
-            return False
-        try:
-            least = decode_format(entry.value)
-        except BadValue as error:  # a later version may spell it otherwise: standing by is what it would ask for
-            self.findings[FORMAT_KEY] = f"stands by, since this cannot be read: {error}"
-            return True
-        if least > CONTROLLER_VERSION:
-            self.findings[FORMAT_KEY] = (
-                f"stands by: a controller of version {least} is asked for, not {CONTROLLER_VERSION}"
-            )
-        return least > CONTROLLER_VERSION
-
-    def _take_over(self, committer: Committer, epoch: int, now_ms: int) -> None:
-        services = self.services
+    def _take_over(self, won: Won) -> None:
+        services, committer, epoch, now_ms = self.services, won.committer, won.controller_epoch, won.now_ms
         loaded = load(
             services.store,
             services.controller_id,
@@ -348,16 +269,16 @@ class Loop:
             services.chance,
             services.read_timeout_s,
         )
-        if services.store.session.session_id != self._session_id:
+        if services.store.session.session_id != won.session_id:
             raise Deposed("the session was lost during the load")
         seq = committer.next_seq - 1
         offset = loaded.intents_seq_max if loaded.intents_seq_max > seq else 0
         services.journal.takeover(loaded.state, seq, now_ms)
         self._check_leader = False
-        self.findings = {}
+        self.findings.clear()
         term = Term(services, committer, loaded, offset)
         with self._lock:
-            self.term, self._lost = term, None
+            self.term, self._lost, self._session_id = term, None, won.session_id
             self.active_id, self.controller_epoch = services.controller_id, epoch
         services.notices.controller_changed(services.controller_id, epoch)
         _log.info("controller %d: active under epoch %d", services.controller_id, epoch)

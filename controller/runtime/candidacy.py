@@ -1,0 +1,120 @@
+"""Standing for election: who leads, whether this version may lead over the tree, the election, and the claim of the
+token. What is won is led by the loop."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from controller.codec import BadValue
+from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
+from controller.codec.small import decode_controller, encode_controller
+from controller.runtime.committer import Committer, End
+from controller.runtime.services import Deposed, Services
+from stores.base import ABSENT, Check, Corrupt, Delete, Entry, Op, Put
+from stores.recipes import EPOCH_KEY, LEADER_KEY, Fence, decode_epoch, elect
+
+CLAIMS_MAX: Final = 3
+FORMAT: Final = b'{"version":1,"min_controller":1}'  # what the first claim of a tree writes
+
+
+@attrs.frozen
+class Another:
+    """Somebody else leads; `active_id` None: nobody knows who."""
+
+    active_id: int | None
+
+
+@attrs.frozen
+class Won:
+    """An election was won in a session, and the token was claimed."""
+
+    committer: Committer
+    controller_epoch: int
+    session_id: int | None
+    now_ms: int
+
+
+class Candidacy:
+    """Of one controller. `findings`: why it does not stand, among those of the loop."""
+
+    def __init__(self, services: Services, findings: dict[str, str]) -> None:
+        self._services = services
+        self._findings = findings
+
+    def stand(self) -> Another | Won | None:
+        """Stand for election, if nobody leads; None: it was not won, or must not be. Raises Deposed where the token
+        could not be claimed, and what the store raises."""
+        services, timeout_s = self._services, self._services.read_timeout_s
+        now_ms, session_id = services.clock.now_ms(), services.store.session.session_id
+        entry = services.store.get(LEADER_KEY, sync=True, timeout_s=timeout_s)
+        self._findings.pop(LEADER_KEY, None)
+        if entry is not None and entry.owner != session_id:
+            return self._another(entry)
+        tree_format = self._format()
+        if tree_format is None:
+            if entry is not None:  # it was raised between our election and our claim
+                self.give_up()
+            return None
+        value = encode_controller(services.controller_id, now_ms)
+        won = elect(services.store, value, services.chance.nonce(), timeout_s)
+        if won is None:
+            return None
+        committer = Committer(services.store, Fence(won), services.clock, services.chance)
+        _claim(committer, tree_format)
+        return Won(committer, won.controller_epoch, session_id, now_ms)
+
+    def _another(self, entry: Entry) -> Another:
+        active_id = decode_controller(entry.value)
+        if active_id is None:
+            self._findings[LEADER_KEY] = f"somebody holds it and does not say who: {entry.value!r:.100}"
+        elif self._services.notices.wants_controller:
+            self._tell_host(active_id)
+        return Another(active_id)
+
+    def _tell_host(self, active_id: int) -> None:
+        entry = self._services.store.get(EPOCH_KEY, timeout_s=self._services.read_timeout_s)
+        try:
+            epoch = None if entry is None else decode_epoch(entry.value)
+        except Corrupt:
+            epoch = None  # said by the one who stands for election
+        if epoch is not None:
+            self._services.notices.controller_changed(active_id, epoch)
+
+    def _format(self) -> Op | None:
+        """What the claim does with the format of the tree: it is still the one that was read, or, where there is none,
+        is ours. None: the tree was written by a version that this one must not lead after; then it only stands by."""
+        entry = self._services.store.get(FORMAT_KEY, sync=True, timeout_s=self._services.read_timeout_s)
+        self._findings.pop(FORMAT_KEY, None)
+        if entry is None:
+            return Put(FORMAT_KEY, FORMAT, ABSENT)
+        try:
+            least = decode_format(entry.value)
+        except BadValue as error:  # a later version may spell it otherwise: standing by is what it would ask for
+            self._findings[FORMAT_KEY] = f"stands by, since this cannot be read: {error}"
+            return None
+        if least <= CONTROLLER_VERSION:
+            return Check(FORMAT_KEY, entry.version)
+        self._findings[FORMAT_KEY] = (
+            f"stands by: a controller of version {least} is asked for, not {CONTROLLER_VERSION}"
+        )
+        return None
+
+    def give_up(self) -> None:
+        """/controller is nobody's, if it was ours: the next one is elected at once. Raises what the store raises."""
+        store, timeout_s = self._services.store, self._services.read_timeout_s
+        entry = store.get(LEADER_KEY, timeout_s=timeout_s)
+        if entry is not None and entry.owner == store.session.session_id:
+            store.commit([Delete(LEADER_KEY, entry.version)], timeout_s=timeout_s)
+
+
+def _claim(committer: Committer, tree_format: Op) -> None:
+    """The token is ours before anything is loaded: nothing of an older term is applied after this."""
+    committer.begin((tree_format,))
+    result = committer.try_once()
+    for _ in range(CLAIMS_MAX - 1):
+        if result.end is End.IN_FLIGHT:
+            result = committer.try_once()
+    if result.end is not End.APPLIED:
+        raise Deposed(f"the token could not be claimed: {result.why}")
