@@ -13,8 +13,6 @@ from concurrent.futures import Future
 from inspect import iscoroutinefunction
 from typing import Any, Self, TypeVar, cast
 
-import attrs
-
 from controller.admin import Admin, AlterPolicy, Authorizer, CreatePolicy, as_timeout
 from controller.model.errors import ControllerError
 from controller.model.events import AlterIsr, ShutdownAsked
@@ -24,6 +22,7 @@ from controller.model.values import BrokerRegistration, Settings, TopicPartition
 from controller.model.view import ClusterView
 from controller.rules.isr import accepted_isr
 from controller.runtime.clock import Chance, Clock, SystemClock
+from controller.runtime.description import Description, describe
 from controller.runtime.executors import Executor, InlineExecutor, ThreadExecutor
 from controller.runtime.inbox import Inbox
 from controller.runtime.journal import Journal
@@ -44,24 +43,6 @@ T = TypeVar("T")
 
 class WrongMode(ControllerError, RuntimeError):
     """A controller is driven by its threads or by `poll_once`, not by both; and not after it was closed."""
-
-
-@attrs.frozen
-class Description:
-    """What a controller sees just now. `findings`: what is wrong, by key or subject, for people; `problems` of keys
-    that cannot be read among them."""
-
-    controller_id: int
-    is_active: bool
-    active_id: int | None
-    controller_epoch: int | None
-    live_brokers: tuple[int, ...]
-    topics: int
-    partitions: int
-    reassigning_partitions: int
-    replicas_to_delete: int
-    waiting_requests: int
-    findings: Mapping[str, str]
 
 
 class Controller:
@@ -219,29 +200,7 @@ class Controller:
 
     def describe(self) -> Description:
         """What this controller sees, as last committed; also on a stand-by, and from any thread."""
-        term, findings = self._loop.term, {**self._loop.findings, **self._registrar.findings}
-        outstanding = len(self._services.outstanding)
-        if term is None:
-            nothing = (0, 0, 0, 0)  # topics, partitions, moves, deletions
-            lead = (self.is_active, self.active_id, None)
-            return Description(self._services.controller_id, *lead, (), *nothing, outstanding, findings)
-        counts = term.counts
-        findings |= {**term.findings, **term.lookout.findings, **term.dispatcher.findings, **counts.problems}
-        if self._services.journal.stopped:
-            findings["journal"] = self._services.journal.stopped
-        return Description(
-            self._services.controller_id,
-            self.is_active,
-            self.active_id,
-            self.controller_epoch,
-            counts.live_brokers,
-            counts.topics,
-            counts.partitions,
-            counts.moves,
-            counts.intents,
-            outstanding,
-            findings,
-        )
+        return describe(self._loop, self._registrar)
 
     def query(self, ask: Callable[[ClusterView], T], *, timeout_ms: int = 60_000) -> Future[T]:
         """What `ask(view)` makes of the committed state (`controller.model.view.ClusterView`), on the loop between two

@@ -49,6 +49,7 @@ class Counts:
     moves: int
     intents: int
     problems: Mapping[str, str]
+    deleting_topics: tuple[str, ...]
 
 
 class Term:
@@ -91,7 +92,13 @@ class Term:
         problems = {t if p is None else f"{t}-{p}": why for (t, p), why in state.problems.items()}
         brokers = tuple(sorted(state.brokers))
         return Counts(
-            brokers, len(state.topics), state.partition_total(), len(state.moves), len(state.intents), problems
+            brokers,
+            len(state.topics),
+            state.partition_total(),
+            len(state.moves),
+            len(state.intents),
+            problems,
+            tuple(sorted(state.deletions)),
         )
 
     def _begin(self, events: Sequence[Event]) -> None:

@@ -126,6 +126,7 @@ def test_a_broker_that_is_down_is_waited_for() -> None:
     rig.run(3_000)
     assert "orders" in rig.committed.topics
     assert rig.brokers[3].log(ORDERS) is not None
+    assert running(leading(rig)).describe().deleting_topics == ("orders",)
     rig.restart_broker(3)
     until_gone(rig)
     rig.heal()

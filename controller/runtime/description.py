@@ -1,0 +1,59 @@
+"""What a controller says of itself to whoever asks, from any thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from controller.runtime.loop import Loop
+from controller.runtime.registrar import Registrar
+
+
+@attrs.frozen
+class Description:
+    """What a controller sees just now. `findings`: what is wrong, by key or subject, for people; `problems` of keys
+    that cannot be read among them. `deleting_topics`: whose deletion is not over; brokers that are down are waited
+    for."""
+
+    controller_id: int
+    is_active: bool
+    active_id: int | None
+    controller_epoch: int | None
+    live_brokers: tuple[int, ...]
+    topics: int
+    partitions: int
+    reassigning_partitions: int
+    replicas_to_delete: int
+    waiting_requests: int
+    findings: Mapping[str, str]
+    deleting_topics: tuple[str, ...] = ()
+
+
+def describe(loop: Loop, registrar: Registrar) -> Description:
+    """What a controller sees, as last committed; also on a stand-by, and from any thread."""
+    services = loop.services
+    term, findings = loop.term, {**loop.findings, **registrar.findings}
+    outstanding = len(services.outstanding)
+    if term is None:
+        nothing = (0, 0, 0, 0)  # topics, partitions, moves, deletions
+        lead = (loop.is_active, loop.active_id, None)
+        return Description(services.controller_id, *lead, (), *nothing, outstanding, findings)
+    counts = term.counts
+    findings |= {**term.findings, **term.lookout.findings, **term.dispatcher.findings, **counts.problems}
+    if services.journal.stopped:
+        findings["journal"] = services.journal.stopped
+    return Description(
+        services.controller_id,
+        loop.is_active,
+        loop.active_id,
+        loop.controller_epoch,
+        counts.live_brokers,
+        counts.topics,
+        counts.partitions,
+        counts.moves,
+        counts.intents,
+        outstanding,
+        findings,
+        counts.deleting_topics,
+    )
