@@ -31,6 +31,7 @@ from controller.model.host import LeaderAndIsrPartition, PartitionMetadata, Stop
 from controller.model.values import LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, Partition, Replicas, TopicPartition
 from controller.rig.committed import Change, CommittedTree
 from controller.rig.gone import check_deletes, left_over
+from controller.rig.legacy import targets_by_key
 from controller.rig.network import Request, Sent
 from controller.rig.parts import Parts
 from controller.rig.replica import IsrAsked
@@ -103,9 +104,10 @@ class Invariants:
         self._rig.producers.forget(name)
         for tp in [tp for tp in self._named if tp.topic == name]:
             del self._named[tp]
-        for asked in (self._rig.asked_targets, self._rig.unclean_asked):
-            for tp in [tp for tp in asked if tp.topic == name]:
-                (asked.pop if isinstance(asked, dict) else asked.discard)(tp)
+        for tp in [tp for tp in self._rig.unclean_asked if tp.topic == name]:
+            self._rig.unclean_asked.discard(tp)
+        for tp in [tp for tp in self._rig.asked_targets if tp.topic == name]:
+            self._rig.asked_targets[tp] &= targets_by_key(self._rig, tp)  # whoever has that name when it is read
 
     def _require(self, holds: object, number: int, what: str) -> None:
         if not holds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from controller.codec import keys, legacy
+from controller.codec import BadValue, keys, legacy
 from controller.model.legacy import LegacyEntry
 from controller.model.values import TopicPartition
 from controller.rig.parts import Parts
@@ -30,6 +30,18 @@ def write_key(rig: Parts, value: bytes | None) -> None:
     elif entry is not None:
         other.commit([Delete(keys.REASSIGN_PARTITIONS, entry.version)], timeout_s=1)
     other.close()
+
+
+def targets_by_key(rig: Parts, tp: TopicPartition) -> set[tuple[int, ...]]:
+    """What the key, as it stands, asks for the partition."""
+    row = rig.server.table.rows.get(keys.REASSIGN_PARTITIONS)
+    if row is None:
+        return set()
+    try:
+        entries = legacy.decode(row[0], row[1]).entries
+    except BadValue:
+        return set()
+    return {entry.target for entry in entries if entry.name == (tp.topic, tp.partition)}
 
 
 def is_key_there(rig: Parts) -> bool:

@@ -146,8 +146,8 @@ class Mishaps(Parts):
     # --- all
 
     def heal(self) -> None:
-        """Everything that is broken is mended: ways, clocks, plans of faults; whoever is down or paused is up. What is
-        on its way to the store arrives. Logs that are lost stay lost."""
+        """Everything that is broken is mended: ways, clocks, plans of faults; whoever is down or paused is up; disks that
+        failed are replaced by empty ones. What is on its way to the store arrives. Logs that are lost stay lost."""
         self.network.faults = CallbackFaults()
         for node in self.nodes.values():
             node.deliver_late()
@@ -160,6 +160,7 @@ class Mishaps(Parts):
             self.mend(node.node_id)
         for broker in self.brokers.values():
             broker.clock.skew_ms = 0
-            if broker.life is Life.DOWN or self.duties[broker.broker_id].leaving is not None:
-                self.restart_broker(broker.broker_id)  # one that shuts down is given nothing until it registers again
+            # One that shuts down is given nothing until it registers again; one without a disk deletes nothing.
+            if broker.life is Life.DOWN or self.duties[broker.broker_id].leaving is not None or broker.disks_gone:
+                self.restart_broker(broker.broker_id)
             self.resume_broker(broker.broker_id)

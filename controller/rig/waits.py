@@ -55,6 +55,7 @@ class Waits(Parts):
 
     def until_converged(self, *, deadline_ms: int = 120_000) -> None:
         """What every live broker knows and holds is what is committed; nothing is left to delete, to elect, to copy."""
+        self.quiet_steps = 0  # what was just done to the rig has not been noticed by anybody yet
         self.until(lambda: self.quiet_steps >= 5 and not disagreements(self), deadline_ms=deadline_ms, what="all agree")
 
 
@@ -85,11 +86,14 @@ def disagreements(rig: Parts) -> list[str]:
 
 
 def _not_admitted(rig: Parts) -> list[str]:
-    """Brokers that are registered, and whose last admission is of a former registration: nobody looked yet."""
+    """Brokers that are up and not registered, or whose last admission is of a former registration: nobody looked
+    yet."""
     rows, found = rig.server.table.rows, []
-    for broker_id in rig.brokers:
+    for broker_id, broker in rig.brokers.items():
         registered, admitted = rows.get(keys.broker(broker_id)), rows.get(keys.admitted(broker_id))
-        if registered is not None and (admitted is None or admitted[0] != encode_admitted(registered[3])):
+        if registered is None and broker.is_up:
+            found.append(f"broker {broker_id} is up, and not registered")
+        elif registered is not None and (admitted is None or admitted[0] != encode_admitted(registered[3])):
             found.append(f"broker {broker_id} is registered, and not admitted")
     return found
 
