@@ -8,7 +8,8 @@ Rules
   Parts run one after the other, each in a process of its own: a part that hangs, leaks or kills its process
   cannot hide in another, and its seconds are its own.
 * Each part leaves a report (tests/checklist.py writes it); a part without one has failed, whatever its exit code.
-* Rooms with a floor of coverage are held to it over the whole run, by lines and by branches, each on its own.
+* The simulation runs beside the others, on a core of its own, and is not traced: that would make it three times as long.
+* Rooms with a floor of coverage are held to it over all other parts, by lines and by branches, each on its own.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import environment
 import report
@@ -33,6 +36,7 @@ CHECKOUT = environment.CHECKOUT
 # Small things first, what is built of them later, the pages that describe it all last.
 ORDER = ("unit", "house", "stores", "conformance", "simulation")
 LAST = ("docs",)
+BESIDE = "tests/simulation"
 
 TOOLS = {
     "ruff check": ["ruff", "check", "."],
@@ -62,14 +66,23 @@ class Run:
             step.seconds = time.monotonic() - began
             self.steps.append(step)
 
-    def call(self, *arguments: str, variables: Mapping[str, str] | None = None, cwd: Path = CHECKOUT) -> int:
-        """Run a module of the environment with output to the terminal and nothing to read. Returns its exit code."""
+    def call(
+        self,
+        *arguments: str,
+        variables: Mapping[str, str] | None = None,
+        cwd: Path = CHECKOUT,
+        output: IO[str] | None = None,
+    ) -> int:
+        """Run a module of the environment with output to the terminal, or to a file, and nothing to read. Returns its
+        exit code."""
         path = f"{self.python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         return subprocess.run(
             [str(self.python), "-m", *arguments],
             cwd=cwd,
             env={**os.environ, "PATH": path, **(variables or {})},
             stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=None if output is None else subprocess.STDOUT,
             check=False,
         ).returncode
 
@@ -88,18 +101,50 @@ def run_tools(run: Run) -> None:
 
 
 def run_part(run: Run, name: str, *arguments: str, coverage: bool) -> None:
-    file = run.files / f"{name.replace('/', '-')}.json"
     launcher = ["coverage", "run", "--parallel-mode", "-m", "pytest"] if coverage else ["pytest"]
     with run.step(name) as step:
-        variables = {"COVERAGE_FILE": str(run.files / "coverage"), "KEDGE_TEST_REPORT": str(file)}
-        code = run.call(*launcher, name, *arguments, variables=variables)
-        part = report.read_part(file)
-        step.failed = code != 0 or part is None
-        if part is None:
-            step.note = f"no report: pytest ended with exit code {code}"
-        else:
-            step.note = report.counts(part.outcomes)
-            run.parts.append(part)
+        code = run.call(*launcher, name, *arguments, variables=_variables(run, name))
+        take_report(run, name, step, code)
+
+
+def _report_file(run: Run, name: str) -> Path:
+    return run.files / f"{name.replace('/', '-')}.json"
+
+
+def _variables(run: Run, name: str) -> dict[str, str]:
+    return {"COVERAGE_FILE": str(run.files / "coverage"), "KEDGE_TEST_REPORT": str(_report_file(run, name))}
+
+
+def take_report(run: Run, name: str, step: report.Step, code: int) -> None:
+    """What the part says of itself goes into its step."""
+    part = report.read_part(_report_file(run, name))
+    step.failed = code != 0 or part is None
+    if part is None:
+        step.note = f"no report: pytest ended with exit code {code}"
+    else:
+        step.note = report.counts(part.outcomes)
+        run.parts.append(part)
+
+
+@contextmanager
+def beside(run: Run, name: str) -> Iterator[None]:
+    """The part runs while the block does, its output into a file, which is printed at the end."""
+    output, step = run.files / "beside.txt", report.Step(name)
+
+    def work() -> int:
+        began = time.monotonic()
+        with output.open("w") as file:
+            code = run.call("pytest", name, variables=_variables(run, name), output=file)
+        step.seconds = time.monotonic() - began
+        return code
+
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(work)
+        yield
+        print(f"\n--- {name}, which ran beside the others", flush=True)
+        take_report(run, name, step, running.result())
+        print(output.read_text(), flush=True)
+    run.steps.append(step)
 
 
 def run_coverage(run: Run) -> list[report.Room]:
@@ -125,8 +170,10 @@ def run_all(run: Run) -> list[report.Room]:
         step.failed = not names
         step.note = ", ".join(names) if names else "no folder of tests/ holds a test file"
         print(step.note)
-    for name in names:
-        run_part(run, name, coverage=True)
+    with beside(run, BESIDE):
+        for name in names:
+            if name != BESIDE:
+                run_part(run, name, coverage=True)
     return run_coverage(run)
 
 
