@@ -8,7 +8,7 @@ Rules
   Parts run one after the other, each in a process of its own: a part that hangs, leaks or kills its process
   cannot hide in another, and its seconds are its own.
 * Each part leaves a report (tests/checklist.py writes it); a part without one has failed, whatever its exit code.
-* The simulation runs beside the others, on a core of its own, and is not traced: that would make it three times as long.
+* The simulation runs beside the others, on a core of its own, and is not traced: that would treble its time.
 * Rooms with a floor of coverage are held to it over all other parts, by lines and by branches, each on its own.
 """
 

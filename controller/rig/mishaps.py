@@ -146,8 +146,8 @@ class Mishaps(Parts):
     # --- all
 
     def heal(self) -> None:
-        """Everything that is broken is mended: ways, clocks, plans of faults; whoever is down or paused is up; disks that
-        failed are replaced by empty ones. What is on its way to the store arrives. Logs that are lost stay lost."""
+        """Everything that is broken is mended: ways, clocks, plans of faults; whoever is down or paused is up; failed
+        disks are replaced by empty ones. What is on its way to the store arrives. Logs that are lost stay lost."""
         self.network.faults = CallbackFaults()
         for node in self.nodes.values():
             node.deliver_late()
