@@ -8,10 +8,11 @@ Drive it with `start()` (threads of its own) or with `poll_once()` from the host
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from inspect import iscoroutinefunction
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Final, Self, TypeVar, cast
 
 from controller.admin import Admin, AlterPolicy, Authorizer, CreatePolicy, as_timeout
 from controller.model.errors import ControllerError
@@ -48,7 +49,8 @@ class WrongMode(ControllerError, RuntimeError):
 class Controller:
     """An embeddable controller over a metadata store.
 
-    `store`: a client of the store, with a session of its own; closed by whoever made it, after the controller.
+    `store`: a client of the store, with a session of its own (ValueError for one that another controller has); closed
+    by whoever made it, after the controller.
     `node_id`: what the others know this controller by. `host`: the callbacks (`controller.model.host.Host`); they come
     one at a time per broker, outside the loop thread (in `poll_once` mode on the caller's thread).
     `seed` makes nonces, topic ids and placements repeatable; `clock` and `executor` are for simulations.
@@ -82,6 +84,7 @@ class Controller:
             raise TypeError(f"settings must be Settings, not {settings!r:.200}")
         if journal is not None and not isinstance(journal, Journal):
             raise TypeError(f"journal must be a Journal (over a sink), not {journal!r:.200}")
+        _take(store)
         self.settings = settings or Settings()
         self._executor = executor
         late = _Late(self)
@@ -174,6 +177,7 @@ class Controller:
             self._executor.close(timeout_s)
         self._registrar.close()
         self._services.journal.close()
+        _give_back(self._services.store)
 
     def __enter__(self) -> Self:
         return self
@@ -325,6 +329,23 @@ class Controller:
         if self._executor is None:
             self._executor = InlineExecutor()
         return self._executor
+
+
+_taken: Final[weakref.WeakSet[MetadataStore]] = weakref.WeakSet()
+_taking: Final = threading.Lock()
+
+
+def _take(store: MetadataStore) -> None:
+    """ValueError where a controller that is not closed has this client: two over one session would both lead."""
+    with _taking:
+        if store in _taken:
+            raise ValueError("store is another controller's client: give each its own (`store.another_session()`)")
+        _taken.add(store)
+
+
+def _give_back(store: MetadataStore) -> None:
+    with _taking:
+        _taken.discard(store)
 
 
 def _require_host(host: object) -> None:

@@ -69,7 +69,12 @@ class Candidacy:
         active_id = decode_controller(entry.value)
         if active_id is None:
             self._findings[LEADER_KEY] = f"somebody holds it and does not say who: {entry.value!r:.100}"
-        elif self._services.notices.wants_controller:
+        elif active_id == self._services.controller_id:
+            self._findings[LEADER_KEY] = (
+                f"held by another session of controller {active_id}: a former process, whose session ends by "
+                "itself, or another controller with this node_id"
+            )
+        if active_id is not None and self._services.notices.wants_controller:
             self._tell_host(active_id)
         return Another(active_id)
 

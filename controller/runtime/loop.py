@@ -38,7 +38,8 @@ class Loop:
         self.term: Term | None = None
         self.active_id: int | None = None
         self.controller_epoch: int | None = None
-        self.driver: int | None = None
+        self.driver: int | None = None  # the thread that is in a pass
+        self.polled_by: int | None = None  # the one that called `poll_once` last
         self.findings: dict[str, str] = {}
         self._registrar = registrar
         self._was_driven = self._is_closed = False
@@ -75,6 +76,11 @@ class Loop:
         other = None if self.active_id == self.services.controller_id else self.active_id
         known = "none is known" if other is None else f"{other} is"
         return NotController(f"controller {self.services.controller_id} is not the active one, {known}", other)
+
+    def is_driver(self, *, waits: bool) -> bool:
+        """Whether the calling thread is in a pass, or (`waits`: it would stand still) is the one that makes them."""
+        me = threading.get_ident()
+        return me == self.driver or (waits and me == self.polled_by)
 
     # --- sessions: any thread of the runtime
 
@@ -120,8 +126,7 @@ class Loop:
 
     def drain(self) -> None:
         """Take in what the subscription has, without waiting: `poll_once` mode."""
-        self.driver = threading.get_ident()
-        self._was_driven = True
+        self.driver = self.polled_by = threading.get_ident()
         try:
             self._drain()
         finally:
@@ -160,6 +165,7 @@ class Loop:
         """One pass: take in, decide, commit, publish, send. Waits up to `timeout_s` if there is nothing to do; whether
         anything was done."""
         self.driver = threading.get_ident()
+        self._was_driven = True
         try:
             worked = self._step(timeout_s)
             self.services.notices.send()

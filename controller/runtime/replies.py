@@ -11,11 +11,17 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures._base import CANCELLED, CANCELLED_AND_NOTIFIED, FINISHED, PENDING
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from controller.model.errors import ControllerError
 
 T = TypeVar("T")
+
+
+class IsDriver(Protocol):
+    """Whether the calling thread drives the loop, now or (`waits`) at all."""
+
+    def __call__(self, *, waits: bool) -> bool: ...
 
 
 class WouldDeadlock(ControllerError, RuntimeError):
@@ -36,8 +42,9 @@ class _Condition:
 
 
 class ReplyFuture(Future[T]):
-    """A future of this controller. Waiting for it on the thread that drives the loop raises WouldDeadlock: in
-    `poll_once` mode a callback that waits would wait for itself.
+    """A future of this controller. Waiting for it on the thread that drives the loop raises WouldDeadlock: a callback
+    in `poll_once` mode that waits, or whoever calls `poll_once`, would wait for itself. Asking without waiting
+    (timeout 0) is no waiting, but inside a pass.
 
     A request for many partitions makes one for each, and most are completed before anybody looks: a lock, a condition
     and two lists in each would be most of what the collector has to walk over while moves run. So they are made late;
@@ -48,7 +55,7 @@ class ReplyFuture(Future[T]):
     _done_callbacks: list[Callable[[Future[T]], object]] = []  # noqa: RUF012 - of the instance once there is one
     is_watched = False
 
-    def __init__(self, is_driver: Callable[[], bool]) -> None:  # not super(): see above
+    def __init__(self, is_driver: IsDriver) -> None:  # not super(): see above
         self._is_driver = is_driver
         self._state = PENDING
         self._result: T | None = None
@@ -103,18 +110,20 @@ class ReplyFuture(Future[T]):
     def result(self, timeout: float | None = None) -> T:
         if self._state == FINISHED and self._exception is None:
             return cast(T, self._result)
-        self._may_wait()
+        self._may_wait(timeout)
         return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         if self._state == FINISHED:
             return self._exception
-        self._may_wait()
+        self._may_wait(timeout)
         return super().exception(timeout)
 
-    def _may_wait(self) -> None:
-        if not self.done() and self._is_driver():
-            raise WouldDeadlock("this thread drives the controller: let it return, then wait for the future")
+    def _may_wait(self, timeout: float | None) -> None:
+        if not self.done() and self._is_driver(waits=timeout is None or timeout > 0):
+            raise WouldDeadlock(
+                "this thread drives the controller: let the callback return, or call poll_once() until it is done"
+            )
 
 
 _CANCELLED: Final = frozenset({CANCELLED, CANCELLED_AND_NOTIFIED})

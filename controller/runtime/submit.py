@@ -3,7 +3,6 @@ this controller does not lead or its inbox is full."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -28,11 +27,10 @@ class Submitter:
     def __init__(self, loop: Loop) -> None:
         self._loop: Final = loop
         self._services: Final = loop.services
-        self._is_driver = lambda: threading.get_ident() == loop.driver
 
     def future(self) -> ReplyFuture[Any]:
         """A future that this controller completes, whatever happens."""
-        return ReplyFuture(self._is_driver)
+        return ReplyFuture(self._loop.is_driver)
 
     def failed(self, error: Exception) -> ReplyFuture[Any]:
         """A future that has failed."""

@@ -241,3 +241,12 @@ def test_without_the_extra_one_line_says_how_to_get_it() -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr == b"kedge: rich not installed; run: pip install kedge[cli]\n"
+
+
+def test_to_verify_nothing_is_no_success(tmp_path: Path) -> None:
+    """An empty file, or one without a whole commit: exit code 2 and a line."""
+    (tmp_path / "kedge-1-0.jsonl").write_bytes(b"")
+    result = show("--verify", str(tmp_path))
+    assert result.exit_code == 2
+    assert "nothing" not in result.stdout
+    assert "no whole commit" in result.stderr

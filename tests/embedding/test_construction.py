@@ -10,8 +10,10 @@ import pytest
 
 import controller
 from controller import (
+    CallableSink,
     Controller,
     ControllerError,
+    Journal,
     MemorySink,
     RequestTimedOut,
     Settings,
@@ -105,6 +107,25 @@ def test_a_controller_says_at_once_what_it_cannot_be_made_of(wrong: dict[str, An
     arguments: dict[str, Any] = {"store": MemoryStore(), "node_id": 1, "host": Brokers()} | wrong
     with pytest.raises(TypeError, match=next(iter(wrong))):
         Controller(**arguments)
+
+
+def test_two_controllers_over_one_client_are_refused_until_the_first_is_closed() -> None:
+    """Both would lead: the session decides who does."""
+    store = MemoryStore()
+    first = Controller(store, 1, Brokers())
+    with pytest.raises(ValueError, match="another controller's client"):
+        Controller(store, 2, Brokers())
+    first.close()
+    Controller(store, 2, Brokers()).close()
+
+
+@pytest.mark.parametrize("sink", ["folder", 5, print])
+def test_a_journal_says_at_once_what_is_no_sink(sink: Any) -> None:
+    """A folder's name is none: FolderSink makes one of it."""
+    with pytest.raises(TypeError, match="sink"):
+        Journal(sink)
+    with pytest.raises(TypeError, match="take"):
+        CallableSink(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("ask", [None, 5, "view"])

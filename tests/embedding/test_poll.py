@@ -244,3 +244,15 @@ def test_a_controller_is_made_of_the_right_things(node_id: Any, host: Any, error
     """Or not at all."""
     with pytest.raises(error):
         Controller(MemoryStore(), node_id, host)
+
+
+def test_who_polls_is_told_that_waiting_would_never_end() -> None:
+    """Nobody else drives; asking without waiting is allowed, and another thread may wait."""
+    cluster = cluster_of_three()
+    future = cluster.controller.admin.create_topics({"w": NewTopic(1, 1)}).values["w"]
+    with pytest.raises(WouldDeadlock, match="poll_once"):
+        future.result(5)
+    with pytest.raises(TimeoutError):
+        future.result(0)
+    cluster.run()
+    assert future.result(5).name == "w"

@@ -153,3 +153,12 @@ def test_a_wrong_range_of_seeds_is_a_usage_error() -> None:
     )
     assert done.returncode == 2
     assert "a seed, or a range like 1..100" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--seeds", "5..1"], ["--steps", "0"], ["--steps", "-5"], ["--seed", "1"]])
+def test_a_command_that_would_run_nothing_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """In one line, with exit code 2."""
+    with pytest.raises(SystemExit) as ended:
+        main(["explore", *arguments])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -87,12 +87,12 @@ def test_a_future_is_completed_once_whoever_comes_second() -> None:
     """Success after demotion, demotion after success, either after a cancel of the caller's."""
     outstanding = Outstanding()
     for first, second in ((1, 2), (ValueError("a"), 2), (1, ValueError("b"))):
-        future: ReplyFuture[object] = ReplyFuture(lambda: False)
+        future: ReplyFuture[object] = ReplyFuture(_elsewhere)
         outstanding.add([future])
         outstanding.complete(future, first)
         outstanding.complete(future, second)
         assert future.exception() is (first if isinstance(first, ValueError) else None)
-    cancelled: ReplyFuture[object] = ReplyFuture(lambda: False)
+    cancelled: ReplyFuture[object] = ReplyFuture(_elsewhere)
     outstanding.add([cancelled])
     cancelled.cancel()
     assert outstanding.fail_all(lambda: ValueError("c")) == 1
@@ -103,7 +103,7 @@ def test_many_threads_complete_one_future_once() -> None:
     """The one who is first is heard, nobody raises."""
     outstanding = Outstanding()
     for _ in range(50):
-        future: ReplyFuture[object] = ReplyFuture(lambda: False)
+        future: ReplyFuture[object] = ReplyFuture(_elsewhere)
         heard: list[object] = []
         future.add_done_callback(lambda f, heard=heard: heard.append(f.result()))  # type: ignore[misc]
         outstanding.add([future])
@@ -143,7 +143,7 @@ def test_a_request_that_was_failed_by_a_demotion_is_not_decided_by_the_next_term
 
 def test_waiting_on_the_thread_that_drives_is_an_error_not_a_deadlock() -> None:
     """A done future may be read anywhere."""
-    mine: ReplyFuture[int] = ReplyFuture(lambda: True)
+    mine: ReplyFuture[int] = ReplyFuture(_here)
     with pytest.raises(WouldDeadlock):
         mine.result(10)
     with pytest.raises(WouldDeadlock):
@@ -188,6 +188,18 @@ def test_who_asks_while_much_is_decided_waits_for_no_batch() -> None:
     cluster.controller.poll_once()
     assert len(listed.result(0)) == 10
     assert cluster.controller.describe().reassigning_partitions == 20
+
+
+def _elsewhere(*, waits: bool) -> bool:
+    """Another thread drives, whether this one waits or not."""
+    del waits
+    return False
+
+
+def _here(*, waits: bool) -> bool:
+    """The thread that waits drives."""
+    del waits
+    return True
 
 
 @pytest.mark.checklist(85, 86, 87, 121)

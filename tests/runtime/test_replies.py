@@ -12,8 +12,14 @@ import pytest
 from controller.runtime.replies import Outstanding, ReplyFuture
 
 
+def _elsewhere(*, waits: bool) -> bool:
+    """Another thread drives, whether this one waits or not."""
+    del waits
+    return False
+
+
 def _future() -> ReplyFuture[int]:
-    return ReplyFuture(lambda: False)
+    return ReplyFuture(_elsewhere)
 
 
 def test_whoever_waits_before_the_answer_gets_it() -> None:

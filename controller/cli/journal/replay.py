@@ -28,7 +28,7 @@ EPOCHS_SAID_MAX: Final = 20
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--epoch", metavar="N", type=click.IntRange(min=0), help="Only the term with this controller epoch.")
+@click.option("--epoch", "--term", metavar="N", type=click.IntRange(min=0), help="Only this controller epoch.")
 @click.option(
     "--seq", metavar="N", type=click.IntRange(min=0), help="As of this commit, it included; default: the end."
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -101,7 +101,7 @@ COLUMNS: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (
 @click.option("--topic", metavar="T", help="Only rows of this topic.")
 @click.option("--partition", metavar="P", type=click.IntRange(min=0), help="Only rows of this partition of --topic.")
 @click.option("--event", "events", metavar="E", multiple=True, help="Only rows of this event; may be repeated.")
-@click.option("--term", metavar="EPOCH", type=click.IntRange(min=0), help="Only rows of this controller epoch.")
+@click.option("--term", "--epoch", metavar="EPOCH", type=click.IntRange(min=0), help="Only this controller epoch.")
 @click.option("--json", "as_json", is_flag=True, help="JSON lines, as they stand in the journal.")
 @click.option("--plain", is_flag=True, help="Tab-separated columns with one line of headings.")
 @click.option("--verify", is_flag=True, help="Exit with 1 if the chain of hashes does not hold.")
@@ -129,7 +129,8 @@ def show(
     wanted = {name: value for name, value in wanted.items() if value is not None}
     try:
         reading = Reading(paths)
-        rows = (r for r in reading if wanted.items() <= r.items() and (not events or r["event"] in events))
+        read = _Counted(reading)
+        rows = (r for r in read if wanted.items() <= r.items() and (not events or r["event"] in events))
         count = _print(rows, as_json=as_json, plain=plain)
     except JournalError as error:
         fail(str(error))
@@ -138,7 +139,7 @@ def show(
     if not count:
         click.echo("kedge: no rows match", err=True)
     if verify:
-        _verdict(reading)
+        _verdict(reading, read.count)
 
 
 def _check_events(events: tuple[str, ...]) -> None:
@@ -148,7 +149,23 @@ def _check_events(events: tuple[str, ...]) -> None:
         fail(f"there is no event {unknown[0]!r}; events are {', '.join(sorted(known))}")
 
 
-def _verdict(reading: Reading) -> None:
+class _Counted:
+    """Rows, and how many there were."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.count = 0
+        self._rows = rows
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self._rows:
+            self.count += 1
+            yield row
+
+
+def _verdict(reading: Reading, rows: int) -> None:
+    """What could not be checked does not look like success."""
+    if not rows:
+        fail("there is no whole commit to verify")
     if reading.broken_link is not None:
         click.echo("kedge: the chain does not hold", err=True)
         sys.exit(1)

@@ -50,7 +50,9 @@ def at_least(least: int) -> Callable[[str], int]:
 
 def add_to(commands: argparse._SubParsersAction[OneLine]) -> None:
     """The command and its options."""
-    command = commands.add_parser("exhaust", help="meet every state of a small world and hold the invariants in each")
+    command = commands.add_parser(
+        "exhaust", help="meet every state of a small world and hold the invariants in each", allow_abbrev=False
+    )
     command.add_argument("--small", action="store_true", help="a world that is exhausted in less than a minute")
     command.add_argument("--requests", type=some_of(REQUESTS), help="what is asked, each once at most (all)")
     command.add_argument("--faults", type=some_of(FAULTS), help="what goes wrong, each once at most (all)")

@@ -70,7 +70,9 @@ class Illegal:
     def __str__(self) -> str:
         topic = "" if self.topic is None else f" of {self.topic}"
         of = topic if self.partition is None else f"{topic}-{self.partition}"
-        at = f"epoch {self.epoch}, seq {self.seq}, row {self.row}, {self.event}{of}"
+        numbers = (("epoch", self.epoch), ("seq", self.seq), ("row", self.row))  # -1: the line does not say
+        where = "".join(f"{name} {value}, " for name, value in numbers if value >= 0)
+        at = f"{where}{self.event}{of}"
         return f"{at}: {self.rule}: expected {self.expected}, got {self.got} ({RULES[self.rule]})"
 
 

@@ -101,7 +101,8 @@ class FolderSink:
             raise ValueError(f"cluster names files: expected 1-200 of A-Z a-z 0-9 . _ -, got {cluster!r:.220}")
         if file_bytes_max < 1 or files_max < 1:
             raise ValueError(f"file_bytes_max and files_max must be at least 1: {file_bytes_max}, {files_max}")
-        if isinstance(fsync, str) and fsync not in {"off", "commit"}:
+        is_seconds = isinstance(fsync, int | float) and not isinstance(fsync, bool) and fsync >= 0
+        if fsync not in {"off", "commit"} and not is_seconds:
             raise ValueError(f"fsync is 'off', 'commit' or a number of seconds, not {fsync!r:.80}")
         self._folder = Path(folder)
         self._cluster = cluster

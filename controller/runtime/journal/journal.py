@@ -51,6 +51,8 @@ class Journal:
     """
 
     def __init__(self, sink: Sink | None = None) -> None:
+        if sink is not None and not isinstance(sink, Sink):
+            raise TypeError(f"a sink has begin, write and close (FolderSink, CallableSink, ...): {sink!r:.200} has not")
         self.lines_written = 0
         self.commits_lost = 0
         self.rows_lost = 0

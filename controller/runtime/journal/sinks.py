@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 LINES_KEPT_MAX = 1_000_000
 
 
+@runtime_checkable
 class Sink(Protocol):
     """What a journal writes to."""
 
@@ -46,6 +47,8 @@ class CallableSink:
     commit as lost; what `take` kept of it is its own affair."""
 
     def __init__(self, take: Callable[[Sequence[str]], object]) -> None:
+        if not callable(take):
+            raise TypeError(f"take is called with the lines of each commit: {take!r:.200} cannot be")
         self._take = take
 
     def begin(self, controller_epoch: int) -> None:
