@@ -32,8 +32,8 @@ class LeaderAndIsrPartition:
     """What one replica has to know. `target_replicas` None: not moving, or the broker declared a LeaderAndIsr version
     below 3. `is_new`: the broker may make an empty log (it is not in I, so nobody relies on what it holds, or the
     partition still has the leader epoch it was created with, or it has not answered yet for a partition that was
-    created in this term); otherwise a broker without one answers
-    KAFKA_STORAGE_ERROR."""
+    created in this term); otherwise a broker without one answers KAFKA_STORAGE_ERROR. `leader_recovery_state` 1: the
+    leader was elected uncleanly and recovers, alone in its isr, until its `alter_isr` says 0."""
 
     topic: str
     topic_id: str
@@ -64,6 +64,8 @@ class LeaderAndIsrRequest:
 
 @attrs.frozen(weakref_slot=False)
 class StopReplicaPartition:
+    """A replica that stops; `delete`: its log goes, too."""
+
     topic: str
     topic_id: str
     partition: int
@@ -73,6 +75,8 @@ class StopReplicaPartition:
 
 @attrs.frozen(weakref_slot=False)
 class StopReplicaRequest:
+    """Each partition that went well is acknowledged by an answer that does not name it."""
+
     broker_id: int
     broker_epoch: int
     controller_id: int
@@ -82,6 +86,8 @@ class StopReplicaRequest:
 
 @attrs.frozen(weakref_slot=False)
 class PartitionMetadata:
+    """What everybody may know of a partition. `leader` -1: none; -2: its topic is being deleted."""
+
     topic: str
     topic_id: str
     partition: int
