@@ -38,6 +38,7 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.DeleteTopic: deletion.delete_topic,
     e.ForgetBroker: forgetting.forget_broker,
     e.ForgetIntent: forgetting.forget_intent,
+    e.ForgettingDone: forgetting.forgetting_done,
     e.AlterIsr: isr.alter_isr,
     e.BrokerGone: brokers.broker_gone,
     e.DeathDone: brokers.death_done,

@@ -31,9 +31,7 @@ from controller.model.events import (
     CreateTopic,
     DeleteTopic,
     ElectLeader,
-    Event,
     ForgetBroker,
-    ForgetIntent,
 )
 from controller.model.requests import (
     AlterReassignmentsOptions,
@@ -46,7 +44,6 @@ from controller.model.requests import (
 )
 from controller.model.values import Replicas, TopicPartition
 from controller.model.view import ClusterView
-from controller.rules.forgetting import check_forgettable
 from controller.rules.reassignment import expand_cancel
 from controller.runtime.clock import Chance
 from controller.runtime.inbox import Job
@@ -255,36 +252,22 @@ class Admin:
     # --- brokers
 
     def forget_broker(self, broker_id: int, *, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> Future[None]:
-        """A broker that will never come back is waited for no more: what it had to delete is dropped, and what was
-        known of it. Also of one that was never known. If the answer is an error, ask again: what was dropped until then
-        stays dropped.
+        """A broker that will never come back is waited for no more, whoever leads: what it had to delete is dropped,
+        and what was known of it. Also of one that was never known. If the answer is an error, ask again: what was
+        dropped until then stays dropped. It comes when partitions of topics that are being deleted are stopped.
 
-        Errors: 41, 31, 7; 42 while it is alive, or a replica, or a target, of a partition whose topic is not being
-        deleted (the message names some).
+        Errors: 41, 31, 7; 42 while it is alive (registered, seen or not), or a replica, or a target, of a partition
+        whose topic is not being deleted (the message names some).
         """
         broker_id = as_broker(broker_id)
         if error := self._refusal("ALTER"):
             return self._submitter.failed(error())
         now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
 
-        def forget(view: ClusterView) -> dict[object, Job]:
-            intents = () if check_forgettable(view, broker_id) else tuple(view.open_intents(broker_id))
-            events: dict[object, Event] = {intent: ForgetIntent(now_ms, intent) for intent in intents}
-            events["broker"] = ForgetBroker(now_ms, broker_id)
-            return {
-                key: self._submitter.job(event, timeout_ms, "forget_broker", request) for key, event in events.items()
-            }
-
-        whole = self._submitter.future()
-
-        def answer(answers: Future[dict[object, object]]) -> None:
-            failed = answers.exception()
-            found = (failed,) if failed is not None else answers.result().values()
-            errors = [one for one in found if isinstance(one, BaseException)]
-            self._submitter.complete(whole, errors[0] if errors else None)
-
-        self._submitter.expand_all(forget).add_done_callback(answer)
-        return whole
+        job = self._submitter.job(ForgetBroker(now_ms, broker_id), timeout_ms, "forget_broker", request)
+        self._submitter.submit([job])
+        assert job.future is not None
+        return job.future
 
     # --- leaders
 

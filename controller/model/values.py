@@ -22,6 +22,7 @@ NO_LEADER: Final = -1
 TARGETS_SINCE: Final = 3  # the LeaderAndIsr version that carries target_replicas (KIP-455)
 NEW_BROKER_ID: Final = -1  # asks for a generated id, as Kafka's broker.id=-1 does
 NO_EPOCH: Final = -1  # the leader epoch of a partition that has no state key yet
+HOLDERS_LEFT: Final = "holders_left"  # a field of the state key, see Partition.holders_left
 LEADER_DURING_DELETE: Final = -2  # of a partition whose topic is being deleted, once its replicas are told to go
 EPOCH_DURING_DELETE: Final = 2**30  # its leader epoch is no lower: above any that a broker was ever told
 
@@ -100,6 +101,18 @@ class Partition:
         if self.move is None:
             return self.replicas
         return self.replicas + tuple(b for b in self.move.target if b not in self.replicas)
+
+    @property
+    def holders_left(self) -> Replicas:
+        """Of a partition that was stopped since its topic is being deleted: who may hold a log of it, and has no intent
+        to delete that yet. Kept among the fields that most state keys do not have."""
+        found = None if self.extra is None or self.leader != LEADER_DURING_DELETE else self.extra.get(HOLDERS_LEFT)
+        return tuple(b for b in found if type(b) is int) if isinstance(found, list) else ()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nobody leads it for good, and whoever may hold a log of it has an intent to delete that."""
+        return self.leader == LEADER_DURING_DELETE and not self.holders_left
 
     @property
     def tp(self) -> TopicPartition:

@@ -20,7 +20,7 @@ Rules
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import attrs
 
@@ -212,6 +212,10 @@ class Broker:
         for place, old in list(self.replicas.items()):
             old.stop()
             self.replicas[place] = Replica(old.broker, old.topic, old.topic_id, old.partition, old.log)
+
+    def replaced(self, kept: Container[ReplicaId]) -> None:
+        """Another machine under its id, while it is down, with the logs of `kept` alone."""
+        self.replicas = {place: replica for place, replica in self.replicas.items() if place in kept}
 
     def disk_failed(self, tp: TopicPartition | None) -> None:
         """The logs of `tp`, or all of them, are gone, and cannot be written anew."""

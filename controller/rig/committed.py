@@ -100,6 +100,14 @@ class CommittedTree:
         """The partitions of a topic that have a state key."""
         return [(tp.topic, tp.partition) for tp in self._states if tp.topic == name]
 
+    def held_by_right(self, broker: int) -> set[tuple[str, int]]:
+        """Topic id and partition of all that a broker is a member of and that is not being deleted."""
+        return {
+            (self.topics[tp.topic].topic.topic_id, tp.partition)
+            for tp, partition in self.partitions.items()
+            if broker in partition.members and tp.topic not in self.deleting
+        }
+
     def _delete(self, key: str) -> None:
         self.intents.pop(key, None)
         self.configs.pop(key, None)

@@ -4,6 +4,9 @@
    commit.)
 8. State keys go only under the key that asks for the deletion, before the topic's key; that one before the key that
    asked. In the end no key names a topic that there is not, and nobody holds a log of one. (Each commit, the end.)
+
+Who is forgotten was asked for, and is not registered when its key goes; whoever comes under its id holds nothing that
+nobody waits for (7, 8, as of any other).
 """
 
 from __future__ import annotations
@@ -35,6 +38,10 @@ def check_deletes(commit: Committed, committed: CommittedTree, rig: Parts, requi
             topic = key.rpartition("/")[2]
             is_gone = topic not in committed.topics or keys.topic(topic) in gone
             require(is_gone or not rig.settings.delete_topic_enable, 8, f"{key} goes before its topic")
+        elif key.startswith(keys.ADMITTED + "/"):
+            broker = int(key.rpartition("/")[2])
+            require(broker in rig.forgotten, 7, f"broker {broker} is forgotten, and nobody asked for it")
+            require(keys.broker(broker) not in rig.server.table.rows, 7, f"broker {broker} is forgotten while it lives")
 
 
 def _held_by_nobody(committed: CommittedTree, rig: Parts, name: str, require: Require) -> None:

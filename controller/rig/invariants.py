@@ -9,7 +9,8 @@
    topic is being deleted, whose moves are cancelled before. (Each commit, each StopReplica.)
 5. Leader epochs, the controller epoch and the token never go back; one sender per controller epoch; every write of a
    controller carries the fence of the newest one. (Each commit.)
-7. Who leaves R + T leaves a durable intent behind; in the end none is open. (Each commit, the end.)
+7. Who leaves R + T leaves a durable intent behind (or is named in the state key as one who is to get it); in the end
+   none is open. (Each commit, the end.)
 8. Partition ids are 0..n-1; one comes back only with fresh state, under the leader epoch that its id is due. What goes
    with a topic: `gone`. (Each commit, the end.)
 9. Only what is committed is sent; in the end all brokers agree with the store. (Each callback, the end.)
@@ -225,7 +226,7 @@ class Invariants:
             members = set(change.after.members)
             left = set() if change.before is None else set(change.before.members) - members
             for broker in sorted(left):
-                known = (topic_id, change.tp.partition, broker) in opened
+                known = (topic_id, change.tp.partition, broker) in opened or broker in change.after.holders_left
                 self._require(known, 7, f"{change.tp}: {broker} leaves {_words(change.before)} without an intent")
 
     def _fresh_intents(self, commit: Committed) -> None:

@@ -101,13 +101,17 @@ class Mishaps(Parts):
 
     def restart_broker(self, broker_id: int, *, leader_and_isr_version: int | None = None) -> None:
         """The broker is up, by a new process, under a new broker epoch, with the logs it had; of another LeaderAndIsr
-        version, if one is named."""
+        version, if one is named. One that was to be forgotten is another one under its id: it holds nothing but logs
+        of partitions that it is still a member of (then it was not forgotten)."""
         broker = self.brokers[broker_id]
         if broker.life is not Life.DOWN:
             self.kill_broker(broker_id)
         if leader_and_isr_version is not None:
             broker.registration = attrs.evolve(broker.registration, leader_and_isr_version=leader_and_isr_version)
             self.has_old_versions |= not broker.knows_targets
+        if broker_id in self.forgotten:
+            self.forgotten.remove(broker_id)
+            broker.replaced(self.committed.held_by_right(broker_id))
         broker.life = Life.UP
         self.timeline.say("rig", f"starts broker {broker_id}")
         self.duties[broker_id].register()

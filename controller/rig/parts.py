@@ -19,8 +19,9 @@ from controller.rig.timeline import Timeline
 
 class Parts:
     """The parts of a `controller.rig.Rig`, and what stands just now. `asked_targets`: every target that was asked for,
-    `unclean_asked`: where an unclean election was; `forgotten`: brokers that were. `quiet_steps`: for how many steps
-    nothing has happened. `has_old_versions`: some broker or controller knows no targets, or did not for a while."""
+    `unclean_asked`: where an unclean election was; `forgotten`: brokers that are down and were, or were to be.
+    `quiet_steps`: for how many steps nothing has happened. `has_old_versions`: some broker or controller knows no
+    targets, or did not for a while."""
 
     seed: int
     chance: random.Random

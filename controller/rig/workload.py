@@ -15,6 +15,7 @@ from controller.codec import keys
 from controller.model.requests import AlterReassignmentsOptions, ElectionType, NewPartitions, NewTopic
 from controller.model.values import Partition, TopicPartition
 from controller.rig import legacy
+from controller.rig.broker import Life
 from controller.rig.world import World
 from controller.rules.leader_election import UNCLEAN
 from stores.base import ABSENT, Put, Version
@@ -144,6 +145,31 @@ def elect_unclean(world: World) -> str:
     return world.ask(f"elect unclean {tp}", lambda admin: admin.elect_leaders(ElectionType.UNCLEAN, [tp]))
 
 
+def forget_broker(world: World) -> str:
+    """A broker that is down, one that has something to delete above all, will never come back: who comes under its id
+    is another one. It may be refused, and asked for again."""
+    down = [b for b, broker in world.rig.brokers.items() if broker.life is Life.DOWN]
+    if not down:
+        return _lose_broker(world)
+    owing = {intent.broker for intents in world.rig.committed.intents.values() for intent in intents}
+    broker = world.pick([b for b in down if b in owing] or down)
+    world.rig.forgotten.add(broker)
+    return world.ask(f"forget broker {broker}", lambda admin: admin.forget_broker(broker))
+
+
+def _lose_broker(world: World) -> str:
+    """A broker dies for longer than most do."""
+    broker = world.pick(list(world.rig.brokers))
+    world.rig.kill_broker(broker)
+    world.later(world.between(500, 3_000), lambda: _start_if_down(world, broker))
+    return f"broker {broker} dies, perhaps for good"
+
+
+def _start_if_down(world: World, broker: int) -> None:
+    if world.rig.brokers[broker].life is Life.DOWN:
+        world.rig.restart_broker(broker)
+
+
 def list_moves(world: World) -> str:
     """What moves."""
     return world.ask("list", lambda admin: admin.list_partition_reassignments())
@@ -249,6 +275,7 @@ WORKLOAD: Final[tuple[tuple[int, Deed], ...]] = (
     (2, elect_preferred),
     (1, elect_unclean),
     (1, list_moves),
+    (3, forget_broker),
     (2, preferred_key),
     (2, isr_notification),
     (1, log_dir_notification),

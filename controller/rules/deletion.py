@@ -3,19 +3,21 @@
 1. The key is there, by `delete_topics` or by another tool. From then on nothing of the topic is elected, moved or
    expanded, and no leader's word is taken.
 2. Partition by partition: its move is cancelled, it has no leader any more (-2, durably), and whoever may hold a log of
-   it has an intent to delete that. Its leader epoch goes above all that a broker was ever told.
+   it has an intent to delete that. Its leader epoch goes above all that a broker was ever told. Where they are too
+   many for a small commit, the others stand in the state key (`holders_left`), and follow one part after the other.
 3. When no partition is left to stop and no intent of the topic is open, state keys go, partition by partition.
 4. When none is left, the topic's key, its settings and the key of 1 go in one commit.
 
 A takeover begins with 2 for the partitions whose state key does not say that they were stopped. One without a state
 key was never told to anybody, or is behind step 3 already: of its replicas only brokers that were admitted and not
-forgotten are told (again).
+forgotten are told (again). What was begun is finished, also where topics may not be deleted any more.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Final
 
 from controller.model.errors import StorageError, TopicDeletionDisabled, UnknownTopicOrPartition
 from controller.model.events import (
@@ -48,8 +50,10 @@ from controller.model.records import (
 )
 from controller.model.values import (
     EPOCH_DURING_DELETE,
+    HOLDERS_LEFT,
     LEADER_DURING_DELETE,
     DeleteIntent,
+    Extra,
     Partition,
     Replicas,
     without_state,
@@ -58,6 +62,7 @@ from controller.model.view import ClusterView
 from controller.rules.isr import told_by_key
 from controller.rules.progress import intend_deletion
 
+INTENT_KEYS_MAX: Final = 4  # that one Decision writes or removes, beside the state key, the topic's and a parent
 UNKNOWN = "there is no such topic"
 DISABLED = "delete_topic_enable is off"
 
@@ -84,15 +89,27 @@ def deletion_key_read(view: ClusterView, event: DeletionKeyRead) -> Decision:
         return _known_key(view, event)
     if not event.version:
         return Decision()
-    if not view.settings.delete_topic_enable:
-        return Decision((DeletionRefused(name, event.version, DISABLED),))
     if view.unreadable(name):
         return Decision()  # it waits: whose replicas would be told?
+    if not view.settings.delete_topic_enable and not _has_stopped(view, name):
+        return Decision((DeletionRefused(name, event.version, DISABLED),))
     topic = view.topic(name)
     if topic is None:
         return Decision((DeletionRefused(name, event.version, UNKNOWN),))
     started = TopicDeletionStarted(topic, event.version)
     return Decision((started,), expand=(TopicDeletionDue(event.now_ms, name),))
+
+
+def _has_stopped(view: ClusterView, name: str) -> bool:
+    """Whether a partition of the topic was stopped, so that its logs may be gone."""
+    return any(p.leader == LEADER_DURING_DELETE for p in view.partitions_of(name))
+
+
+def is_begun(view: ClusterView, name: str) -> bool:
+    """Whether a deletion that a takeover finds cannot be taken back: a partition was stopped, or no state key is left.
+    A topic none of whose partitions was ever led looks like that, too, and loses nothing."""
+    left = (p.has_state or view.unreadable(name, p.partition) for p in view.partitions_of(name))
+    return _has_stopped(view, name) or not any(left)
 
 
 def _known_key(view: ClusterView, event: DeletionKeyRead) -> Decision:
@@ -118,33 +135,73 @@ def topic_deletion_due(view: ClusterView, event: TopicDeletionDue) -> Decision:
     due: list[Event] = [
         PartitionDeletionDue(event.now_ms, p.topic, p.partition)
         for p in view.partitions_of(event.topic)
-        if p.leader != LEADER_DURING_DELETE
+        if not p.is_stopped
     ]
     return Decision(expand=(*due, TopicLogsDue(event.now_ms, event.topic)))
 
 
 def partition_deletion_due(view: ClusterView, event: PartitionDeletionDue) -> Decision:
-    """The move is cancelled, whatever remains in sync; then everyone who may hold a log has to delete it."""
-    partition = view.partition(event.topic, event.partition)
-    if partition is None or partition.leader == LEADER_DURING_DELETE or not view.is_deleting(event.topic):
+    """The move is cancelled, whatever remains in sync; then everyone who may hold a log has to delete it, the first few
+    at once, the others one part after the other."""
+    partition, topic = view.partition(event.topic, event.partition), view.topic(event.topic)
+    if partition is None or topic is None or not topic.topic_id:
+        return Decision()
+    if partition.is_stopped or not view.is_deleting(event.topic):
         return Decision()
     records: list[Record] = []
-    problem = view.unreadable(event.topic, event.partition)
+    if partition.leader == LEADER_DURING_DELETE:
+        stopped, holders = partition, _still_waited_for(view, partition)
+    else:
+        partition, stopped, holders = _stop(view, partition, records)
+    told, left = _split(view, topic.topic_id, partition, holders)
+    after = stopped.but(extra=_with_holders(stopped, left))
+    records += [PartitionStopped(partition, after), *intend_deletion(view, after, told)]
+    if left:
+        return Decision(tuple(records), expand=(event,))
+    is_last = view.left_to_stop(event.topic) == 1
+    return Decision(tuple(records), expand=(TopicLogsDue(event.now_ms, event.topic),) if is_last else ())
+
+
+def _stop(view: ClusterView, partition: Partition, records: list[Record]) -> tuple[Partition, Partition, Replicas]:
+    """The partition without its move, as it is once it is stopped, and who may hold a log of it."""
+    problem = view.unreadable(partition.topic, partition.partition)
     if problem:
-        records.append(BadKey(event.topic, event.partition, None, problem))
+        records.append(BadKey(partition.topic, partition.partition, None, problem))
     holders = _holders(view, partition, is_known=not problem)
     if partition.move is not None:
         cleared = partition.but(move=None, leader_epoch=partition.leader_epoch + 1)
         records.append(TargetCleared(partition, cleared, "topic deleted"))
         partition = cleared
+        # Who was a target only is a member of nothing now: its intent should not wait.
+        holders = tuple(sorted(holders, key=lambda b: b in cleared.members))
     stopped = partition.but(
         isr=partition.replicas if problem else partition.isr,
         leader=LEADER_DURING_DELETE,
         leader_epoch=max(partition.leader_epoch + 1, EPOCH_DURING_DELETE),
     )
-    records += [PartitionStopped(partition, stopped), *intend_deletion(view, stopped, holders)]
-    is_last = view.left_to_stop(event.topic) == 1
-    return Decision(tuple(records), expand=(TopicLogsDue(event.now_ms, event.topic),) if is_last else ())
+    return partition, stopped, holders
+
+
+def _still_waited_for(view: ClusterView, partition: Partition) -> Replicas:
+    """Of the holders that have no intent yet: not who was asked only since it lived, and was forgotten meanwhile."""
+    known = {*partition.members, *partition.isr}
+    return tuple(b for b in partition.holders_left if b in known or view.admitted_epoch(b) is not None)
+
+
+def _split(view: ClusterView, topic_id: str, partition: Partition, holders: Replicas) -> tuple[Replicas, Replicas]:
+    """Who gets an intent by this Decision, and who by a later one: an intent is a key, and may empty that of an older
+    one."""
+    count = 0
+    for at, broker in enumerate(holders):
+        count += 1 if view.open_intent(broker, topic_id, partition.partition) is None else 2
+        if count > INTENT_KEYS_MAX:
+            return holders[:at], holders[at:]
+    return holders, ()
+
+
+def _with_holders(partition: Partition, left: Replicas) -> Extra | None:
+    kept = {name: value for name, value in (partition.extra or {}).items() if name != HOLDERS_LEFT}
+    return ({**kept, HOLDERS_LEFT: list(left)} if left else kept) or None
 
 
 def _holders(view: ClusterView, partition: Partition, *, is_known: bool) -> Replicas:

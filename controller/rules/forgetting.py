@@ -1,17 +1,32 @@
 """A broker that will never come back is forgotten: nobody waits any more for it to delete what it held.
 
-Its open intents are dropped one by one, each a Decision of its own; its key under /kedge/brokers goes last. What was
-dropped when the controller dies meanwhile stays dropped, so the operator asks again. It is refused while anything but
-an intent, or a topic that is being deleted, knows the broker: forgetting it would hide a replica that is missing.
+1. What waits for it is dropped one by one, each a Decision of its own: its open intents, and those that it gets when
+   the partitions of topics that are being deleted are stopped, which is done first. So a takeover finds nothing that
+   would wait for it.
+2. Its key under /kedge/brokers goes last, and only then the answer is given. What was dropped when the controller dies
+   meanwhile stays dropped, so the operator asks again.
+3. It is refused while anything but an intent, or a topic that is being deleted, knows the broker: forgetting it would
+   hide a replica that is missing. Each of these commits holds that the broker is not registered: one that just
+   came back, and was not seen yet, is alive.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from controller.model.errors import ApiError, InvalidRequest
-from controller.model.events import Decision, ForgetBroker, ForgetIntent, refuse
+from controller.model.errors import ApiError, InvalidRequest, RequestTimedOut
+from controller.model.events import (
+    LATER,
+    Decision,
+    Event,
+    ForgetBroker,
+    ForgetIntent,
+    ForgettingDone,
+    PartitionDeletionDue,
+    refuse,
+)
 from controller.model.records import BrokerForgotten, IntentDropped
+from controller.model.values import DeleteIntent, Partition
 from controller.model.view import ClusterView
 from controller.rules.deletion import logs_due
 
@@ -31,11 +46,38 @@ def check_forgettable(view: ClusterView, broker: int) -> ApiError | None:
 
 def forget_broker(view: ClusterView, event: ForgetBroker) -> Decision:
     """Reply None = forgotten, also where nothing was known of it; or the error."""
-    if error := check_forgettable(view, event.broker):
+    return _go_on(view, event.broker, event.now_ms, None)
+
+
+def forgetting_done(view: ClusterView, event: ForgettingDone) -> Decision:
+    """As `forget_broker`: what came meanwhile is dropped, too. RequestTimedOut where nothing went on."""
+    return _go_on(view, event.broker, event.now_ms, event.left)
+
+
+_Left = tuple[DeleteIntent | Partition, ...]
+
+
+def _go_on(view: ClusterView, broker: int, now_ms: int, before: _Left | None) -> Decision:
+    if error := check_forgettable(view, broker):
         return refuse(error)
-    if left := tuple(view.open_intents(event.broker)):  # one that waited for its key, or is new
-        return Decision(expand=(*(ForgetIntent(event.now_ms, intent) for intent in left), event))
-    return Decision((BrokerForgotten(event.broker),) if view.admitted_epoch(event.broker) is not None else ())
+    left: _Left = (*view.open_intents(broker), *_not_stopped(view, broker))
+    if not left:
+        return Decision((BrokerForgotten(broker),) if view.admitted_epoch(broker) is not None else ())
+    if left == before:
+        return refuse(RequestTimedOut(f"broker {broker}: {len(left)} replicas are not dropped yet, ask again"))
+    due = (_due(one, now_ms) for one in left)
+    return Decision((), LATER, (*due, ForgettingDone(now_ms, broker, left)))
+
+
+def _not_stopped(view: ClusterView, broker: int) -> list[Partition]:
+    """The partitions whose deletion would still ask the broker."""
+    return [p for p in view.partitions_on(broker) if view.is_deleting(p.topic) and not p.is_stopped]
+
+
+def _due(one: DeleteIntent | Partition, now_ms: int) -> Event:
+    if isinstance(one, DeleteIntent):
+        return ForgetIntent(now_ms, one)
+    return PartitionDeletionDue(now_ms, one.topic, one.partition)
 
 
 def forget_intent(view: ClusterView, event: ForgetIntent) -> Decision:
@@ -44,4 +86,5 @@ def forget_intent(view: ClusterView, event: ForgetIntent) -> Decision:
         return Decision()
     if view.open_intent(intent.broker, intent.topic_id, intent.partition) != intent:
         return Decision()
-    return Decision((IntentDropped(intent, "broker forgotten"),), expand=logs_due(view, [intent], event.now_ms))
+    dropped = IntentDropped(intent, "broker forgotten", forgotten=True)
+    return Decision((dropped,), expand=logs_due(view, [intent], event.now_ms))

@@ -231,7 +231,8 @@ class Batching:
         self._marks, self._ops = [], []
         for job, decision in decided:
             if decision.expand:
-                self.work.expanded.extend(Job(event, cause=job.cause) for event in decision.expand)
+                request = job.request if decision.reply is LATER else None
+                self.work.expanded.extend(Job(event, cause=job.cause, request=request) for event in decision.expand)
                 if decision.reply is LATER:  # whoever asked is answered with the last of them
                     last = self.work.expanded[-1]
                     last.future, last.deadline_ms, last.answer = job.future, job.deadline_ms, job.answer
@@ -295,6 +296,8 @@ class Batching:
             return []
         if kind == "deletion":
             return [self.lookout.read_deletion(cast(str, of), now_ms)]
+        if kind == "unregistered":
+            return self.lookout.read_brokers(now_ms)
         key = self._writer.key(mark, self._committer.next_seq)
         entry = self.lookout.read_versions([key])[0]
         self._writer.found[key] = None if entry is None else entry.version

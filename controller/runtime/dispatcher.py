@@ -4,7 +4,8 @@ A round to a broker is up to three requests, LeaderAndIsr, then UpdateMetadata, 
 out from what is committed then. What was in a round that did not arrive is dirty again; what got dirty meanwhile goes
 with the next. A broker that comes, and every broker after a takeover, is dirty as a whole (`full`). Metadata is the
 same for all brokers, so what changed stands in one log, in which each broker has its place; one that falls behind by
-more than the cluster is told everything.
+more than the cluster is told everything. How it is said that a partition goes (leader -2) is kept as long as the log
+names it: a broker that was slow to hear of it is told so when the partition is gone.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from controller.model.errors import ErrorCode
 from controller.model.events import DeletionAcknowledged, DiskReported, Event
 from controller.model.host import (
     Host,
+    PartitionMetadata,
     UpdateMetadataRequest,
 )
 from controller.model.values import LEADER_DURING_DELETE, Broker, DeleteIntent, TopicPartition
@@ -82,6 +84,7 @@ class Dispatcher:
         self._unheard: dict[int, set[int]] = {}  # who has not answered yet for a partition created in this term
         self._log = array("Q")  # numbers whose metadata changed, in order
         self._log_from = 0  # position of its first entry
+        self._stopped: dict[int, PartitionMetadata] = {}  # of those in the log: how it is said that they go
         self.findings: dict[str, str] = {}
 
     # --- what gets dirty
@@ -112,6 +115,8 @@ class Dispatcher:
         """The committed state of a partition is another; `to_members`: its replicas have to act on it."""
         self._log.append(number)
         partition = self._state.rows[number]
+        if partition is not None and partition.isr and partition.leader == LEADER_DURING_DELETE:
+            self._stopped[number] = requests.metadata_of(self._state, number, partition)
         if to_members and partition is not None:
             for broker in partition.members:
                 lane = self._lanes.get(broker)
@@ -157,7 +162,7 @@ class Dispatcher:
             for broker_id in sorted(self._lanes)
             if broker_id not in self._busy and self._due_ms(self._lanes[broker_id]) <= now_ms
         ]
-        builder = requests.Builder(self._state, self._unheard) if due else None
+        builder = requests.Builder(self._state, self._unheard, self._stopped) if due else None
         for broker_id in due:
             assert builder is not None
             sending = self._build(builder, self._lanes[broker_id], now_ms)
@@ -210,16 +215,9 @@ class Dispatcher:
         if lane.metadata_full:
             return builder.update_metadata(lane.broker, range(len(self._state.rows)), full=True)
         changed = dict.fromkeys(self._log[lane.metadata_at - self._log_from :])
-        if any(map(self._is_deleted, changed)):  # too late to say so: what is not named is gone
-            return builder.update_metadata(lane.broker, range(len(self._state.rows)), full=True)
         if not changed and not lane.peers:
             return None
         return builder.update_metadata(lane.broker, changed, full=False)
-
-    def _is_deleted(self, number: int) -> bool:
-        """Whether nothing of a partition is left, but perhaps a row."""
-        partition = self._state.rows[number]
-        return partition is None or (partition.leader == LEADER_DURING_DELETE and not partition.isr)
 
     def _trim(self) -> None:
         """Forget what everyone was told. Who is behind by more than the cluster is told everything instead."""
@@ -235,6 +233,9 @@ class Dispatcher:
         if done > 0:
             self._log = self._log[done:]
             self._log_from += done
+        if self._stopped:
+            logged = set(self._log)
+            self._stopped = {number: told for number, told in self._stopped.items() if number in logged}
 
     # --- what came of it
 

@@ -31,6 +31,7 @@ from controller.model.events import (
 from controller.model.records import KeyVersion, KeyVersions
 from controller.model.values import Broker, Partition, Replicas, Settings, without_state
 from controller.rules.brokers import expand_death
+from controller.rules.deletion import is_begun
 from controller.rules.found import follow_up
 from controller.rules.progress import kafka_moves
 from controller.runtime.clock import Chance
@@ -204,7 +205,7 @@ class Loader:
         """Those of known topics go on before anything else is decided; of the others the rules decide."""
         state = self._state
         for name, entry in self._entries(keys.DELETE_TOPICS):
-            if name in state.topics and state.settings.delete_topic_enable:
+            if name in state.topics and (state.settings.delete_topic_enable or is_begun(state, name)):
                 state.start_deletion(name, entry.version)
                 self._loaded.events.append(TopicDeletionDue(self._now_ms, name))
             else:

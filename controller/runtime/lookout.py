@@ -145,6 +145,13 @@ class Lookout:
                 events.append(BrokerRedescribed(now_ms, registered))
         return events
 
+    def read_brokers(self, now_ms: int) -> list[Event]:
+        """Who came and who went, by what is registered now: at least as the commit saw it that found a broker there."""
+        self._get(TOKEN_KEY)
+        found = read_registrations(self._services.store, self._services.read_timeout_s)
+        self._registered, self._registration_findings = found
+        return self._brokers(now_ms)
+
     def _all_admitted(self) -> bool:
         live = self._state.brokers
         return all(b in live and live[b].epoch == found.epoch for b, found in self._registered.items())

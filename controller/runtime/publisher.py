@@ -20,6 +20,7 @@ from controller.state import Batch, ClusterState, Mark
 
 _TELLS_MEMBERS: Final = (r.StateFound,)
 _TELLS_NOBODY: Final = (r.PartitionStopped,)  # its members hear of it by StopReplica
+_OF_LOGS: Final = (r.ReplicaDeleted, r.IntentDropped, r.StateKeyRemoved)
 _MOVES: Final = (r.TargetSet, r.TargetReplaced, r.StateFound)  # what may bring a deadline
 
 
@@ -123,14 +124,24 @@ class Publisher:
                         self._dispatcher.created(number, record.after.isr)
                 if isinstance(record, _MOVES):
                     self._timers.move(record.after)
-            elif isinstance(record, r.ReplicaDeleted):
-                self._services.progress.forget(record.intent.topic, record.intent.partition, record.intent.broker)
+            elif isinstance(record, _OF_LOGS):
+                self._forget_reports(record)
             elif isinstance(record, SAID):
                 say(record)
             else:
                 self._tell_other(record, touched)
         for number, to_members in touched.items():
             self._dispatcher.partition_changed(number, to_members=to_members)
+
+    def _forget_reports(self, record: r.ReplicaDeleted | r.IntentDropped | r.StateKeyRemoved) -> None:
+        """Nobody asks any more what these logs hold; a report that came after its log was deleted goes with the
+        topic."""
+        forget = self._services.progress.forget
+        if isinstance(record, r.StateKeyRemoved):
+            for broker in (*record.before.members, *record.before.isr):
+                forget(record.before.topic, record.before.partition, broker)
+        elif isinstance(record, r.ReplicaDeleted) or record.forgotten:
+            forget(record.intent.topic, record.intent.partition, record.intent.broker)
 
     def _tell_other(self, record: r.Record, touched: dict[int, bool]) -> None:
         if isinstance(record, r.BrokerRegistered):
@@ -153,8 +164,6 @@ class Publisher:
                 self._timers.move(partition)
             self._lookout.configs.topic_hinted(record.topic.name)  # changed perhaps since it was read
             self._lookout.look_at_deletions()
-        elif isinstance(record, r.BadKey) and not self._state.problems:
-            self._dispatcher.everything_readable()
         else:
             self._tell_of_others(record)
 
@@ -162,6 +171,11 @@ class Publisher:
         """What others wrote was taken in."""
         if isinstance(record, r.KeyConsumed):
             self._lookout.errands.consumed(record)
+        elif isinstance(record, r.BadKey):
+            if record.partition is None and record.problem is None:
+                self._lookout.look_at_deletions()  # one may have waited for the topic, which is there again, or gone
+            if not self._state.problems:
+                self._dispatcher.everything_readable()
         elif isinstance(record, r.BrokerAskedAgain):
             self._dispatcher.ask_again(record.broker_id)
         elif isinstance(record, r.ConfigChanged) and record.before != record.after:

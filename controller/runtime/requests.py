@@ -22,11 +22,14 @@ from controller.state import ClusterState
 class Builder:
     """Builds the requests of one moment. What several brokers are told alike is made once: metadata is the same for
     all, and of LeaderAndIsr only `is_new` and the targets differ. Thrown away when the state moves on. `unheard`: who
-    has heard nothing yet of a partition that was created in this term."""
+    has heard nothing yet of a partition that was created in this term; `stopped`: how it is said that one goes."""
 
-    def __init__(self, state: ClusterState, unheard: Mapping[int, Container[int]]) -> None:
+    def __init__(
+        self, state: ClusterState, unheard: Mapping[int, Container[int]], stopped: Mapping[int, PartitionMetadata]
+    ) -> None:
         self._state = state
         self._unheard = unheard
+        self._stopped = stopped
         self._peers = tuple(_peer(state.brokers[broker_id]) for broker_id in sorted(state.brokers))
         self._metadata: dict[int, PartitionMetadata] = {}
         self._members: dict[tuple[int, bool, bool], LeaderAndIsrPartition] = {}
@@ -77,16 +80,19 @@ class Builder:
         )
 
     def update_metadata(self, broker: Broker, numbers: Iterable[int], *, full: bool) -> UpdateMetadataRequest:
-        """The partitions of `numbers` that have a state."""
+        """The partitions of `numbers` that have a state; and those that are gone, unless `full`, which says so by not
+        naming them."""
         state, made = self._state, self._metadata
-        partitions = []
+        partitions: list[PartitionMetadata] = []
         for number in numbers:
             told = made.get(number)
             if told is None:
                 partition = state.rows[number]
                 if partition is None or not partition.isr:
+                    gone = None if full else self._stopped.get(number)
+                    partitions += () if gone is None else (gone,)
                     continue
-                told = made[number] = self._describe(number, partition)
+                told = made[number] = metadata_of(state, number, partition)
             partitions.append(told)
         return UpdateMetadataRequest(
             broker.broker_id,
@@ -98,21 +104,6 @@ class Builder:
             tuple(partitions),
         )
 
-    def _describe(self, number: int, partition: Partition) -> PartitionMetadata:
-        state = self._state
-        return PartitionMetadata(
-            partition.topic,
-            state.topics[partition.topic].topic.topic_id,
-            partition.partition,
-            partition.leader,
-            partition.leader_epoch,
-            partition.isr,
-            state.generations[number],
-            partition.replicas,
-            tuple([b for b in partition.replicas if not is_up(state, partition, b)]),
-            partition.status_code,
-        )
-
     def stop_replica(self, broker: Broker, intents: Iterable[DeleteIntent]) -> StopReplicaRequest:
         """Deletions that are open."""
         state = self._state
@@ -122,6 +113,22 @@ class Builder:
         return StopReplicaRequest(
             broker.broker_id, broker.epoch, state.controller_id, state.controller_epoch, partitions
         )
+
+
+def metadata_of(state: ClusterState, number: int, partition: Partition) -> PartitionMetadata:
+    """What brokers are told of a partition that has a state."""
+    return PartitionMetadata(
+        partition.topic,
+        state.topics[partition.topic].topic.topic_id,
+        partition.partition,
+        partition.leader,
+        partition.leader_epoch,
+        partition.isr,
+        state.generations[number],
+        partition.replicas,
+        tuple([b for b in partition.replicas if not is_up(state, partition, b)]),
+        partition.status_code,
+    )
 
 
 def _peer(broker: Broker) -> LivePeer:

@@ -179,7 +179,7 @@ class Deletions(_Kind):
         state = self.state
         deletion = state.deletions.get(of)
         if deletion is None:
-            return Delete(key, Version(state.refused[of]))
+            return _gone(key, expect(state.refused.get(of, 0)))
         if of not in state.topics:
             return Delete(key, Version(deletion.version)) if deletion.version else None
         return None if deletion.version else Put(key, b"", expect(state.refused.get(of, 0)))
@@ -235,6 +235,19 @@ class Forgotten(Admissions):
 
     def stands(self, of: int, version: int, seq: int) -> None:  # noqa: ARG002
         self.state.admitted.pop(of, None)
+
+
+class Unregistered(_Kind):
+    """That a broker is not registered. `of`: its id."""
+
+    def key(self, of: int, seq: int) -> str:  # noqa: ARG002
+        return keys.broker(of)
+
+    def op(self, of: int, key: str) -> Op | None:  # noqa: ARG002
+        return Check(key, ABSENT)
+
+    def stands(self, of: int, version: int, seq: int) -> None:
+        """Nobody asks."""
 
 
 class NewIntents(_Kind):
@@ -314,6 +327,7 @@ def kinds_of(ground: Ground) -> Mapping[str, Kind]:
         "parent": Parents(ground),
         "admitted": Admissions(ground),
         "forgotten": Forgotten(ground),
+        "unregistered": Unregistered(ground),
         "intents": NewIntents(ground),
         "intents done": DoneIntents(ground),
         "legacy": LegacyPlan(ground),

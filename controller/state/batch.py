@@ -1,8 +1,9 @@
 """A batch: what was decided since the last commit, so that it can be undone, and which keys that makes dirty.
 
 A mark names a dirty key by what it holds, not by its path: `("state", number)`, `("topic", name)`, `("config", name)`,
-`("admitted", broker)`, `("forgotten", broker)`, `("intents", broker)` (its new intents), `("intents done", (broker,
-seq))`, `("deletion", topic)`, `("parent", (topic, partition or None))` (a node without data, where the store needs
+`("admitted", broker)`, `("forgotten", broker)`, `("unregistered", broker)` (nothing is written: it is held to have no
+registration), `("intents", broker)` (its new intents), `("intents done", (broker, seq))`, `("deletion", topic)` (of a
+new topic: held to be absent), `("parent", (topic, partition or None))` (a node without data, where the store needs
 such), `("consumed", key)` (a key of others that was worked off and goes), `LEGACY`. Each is encoded once, from the
 state, however many records set it.
 """

@@ -259,8 +259,7 @@ class ClusterState:
         """`after` stands where `before` stood; indexes follow."""
         self.rows[number] = after
         if LEADER_DURING_DELETE in (after.leader, before.leader) and after.topic in self.deletions:
-            stopped = (after.leader == LEADER_DURING_DELETE) - (before.leader == LEADER_DURING_DELETE)
-            self.deletions[after.topic].left_to_stop -= stopped
+            self.deletions[after.topic].left_to_stop -= after.is_stopped - before.is_stopped
         if before.replicas is not after.replicas or before.move is not after.move or before.isr is not after.isr:
             old, new = brokers_of(before), brokers_of(after)
             for broker in sorted(new - old):
@@ -310,7 +309,7 @@ class ClusterState:
         """A topic is being deleted; `version`: where its key under /admin/delete_topics stands, 0: not written yet."""
         numbers = self.topics[name].numbers
         rows = (self.rows[number] for number in numbers)
-        left = sum(row is not None and row.leader != LEADER_DURING_DELETE for row in rows)
+        left = sum(row is not None and not row.is_stopped for row in rows)
         self.deletions[name] = Deletion(version, left, sum(self.versions[number] != 0 for number in numbers))
 
     def state_key_stands(self, topic: str, number: int, at: KeyVersion) -> None:

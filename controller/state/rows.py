@@ -33,7 +33,8 @@ class Admitted(NamedTuple):
 @attrs.define
 class Deletion:
     """A topic that is being deleted. `version`: where its key under /admin/delete_topics stands, 0 before it is
-    written. `left_to_stop`: partitions that may still be led; `keys_left`: state keys, as committed. Once the topic is
+    written. `left_to_stop`: partitions that may still be led, or of which
+    not every holder has an intent; `keys_left`: state keys, as committed. Once the topic is
     out of the state, until the commit: where its other keys stand."""
 
     version: int

@@ -74,7 +74,7 @@ def check_state(state: ClusterState) -> None:
 
 def _check_deletion(state: ClusterState, name: str) -> None:
     rows = list(state.partitions_of(name))
-    assert state.left_to_stop(name) == sum(row.leader != LEADER_DURING_DELETE for row in rows)
+    assert state.left_to_stop(name) == sum(not row.is_stopped for row in rows)
     assert state.deletions[name].keys_left == sum(bool(state.key_version(name, row.partition).version) for row in rows)
 
 

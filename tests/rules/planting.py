@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
-from controller.model.values import DeleteIntent, Move, Partition, Replicas
+from controller.model.values import HOLDERS_LEFT, DeleteIntent, Move, Partition, Replicas
 from tests.rules.world import World
 
 
@@ -76,7 +76,9 @@ class Planting:
         epoch = int(line.options.get("epoch", 3 if isr else -1))
         recovery = int(line.options.get("recovery", 0))
         status = int(line.options.get("status", 0))
-        self.world.plant(Partition(topic, number, replicas, isr, leader, epoch, move, status, recovery))
+        left = line.options.get("holders_left")
+        extra = None if left is None else {HOLDERS_LEFT: list(ids(left))}
+        self.world.plant(Partition(topic, number, replicas, isr, leader, epoch, move, status, recovery, extra))
 
     def do_intent(self, line: Line) -> None:
         topic, number = name_of(line.words[1])

@@ -128,6 +128,7 @@ class World:
             "deletion": self._deletion_key,
             "admitted": self._admitted_key,
             "forgotten": self.state.admitted.pop,
+            "unregistered": lambda _: None,
             "intents": lambda broker: self.state.intents.durable(broker, self._seq, 1),
             "intents done": self.state.intents.keys.pop,
             "legacy": lambda _: self._legacy_key(),
@@ -163,10 +164,10 @@ class World:
         legacy.stands(legacy.key.version + 1 if legacy.entries else 0)
 
     def _deletion_key(self, name: str) -> None:
-        """It was written, or it went with its topic, or as nobody's."""
-        if name in self.state.topics and name in self.state.deletions:
+        """It was written, or held to be absent, or it went with its topic, or as nobody's."""
+        if name in self.state.deletions and name in self.state.topics:
             self.state.deletions[name].version = self._seq
-        else:
+        elif name not in self.state.topics:
             self.state.deletions.pop(name, None)
             self._stored.pop(name, None)
         self.state.refused.pop(name, None)

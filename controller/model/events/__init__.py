@@ -57,6 +57,7 @@ from controller.model.events.requests import (
     ElectLeader,
     ForgetBroker,
     ForgetIntent,
+    ForgettingDone,
 )
 
 __all__ = [
@@ -79,6 +80,7 @@ __all__ = [
     "Event",
     "ForgetBroker",
     "ForgetIntent",
+    "ForgettingDone",
     "IntentDue",
     "IntentsDue",
     "IntentsKeyDue",

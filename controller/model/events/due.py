@@ -51,7 +51,7 @@ class TopicDeletionDue(Event):
 
 @attrs.frozen(weakref_slot=False)
 class PartitionDeletionDue(Event):
-    """Stop a partition of a topic that is being deleted, and write down who has to delete it."""
+    """Stop a partition of a topic that is being deleted, and write down who has to delete it, or who else."""
 
     topic: str
     partition: int

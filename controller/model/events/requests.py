@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 import attrs
 
-from controller.model.events.base import Event
-from controller.model.values import DeleteIntent, Replicas
+from controller.model.events.base import Event, LastOf
+from controller.model.events.due import PartitionDeletionDue
+from controller.model.events.reads import TopicIdMissing
+from controller.model.values import DeleteIntent, Partition, Replicas
 
 
 @attrs.frozen(weakref_slot=False)
@@ -65,7 +67,7 @@ class DeleteTopic(Event):
 
 @attrs.frozen(weakref_slot=False)
 class ForgetBroker(Event):
-    """A broker will never come back. Its open intents were dropped before, one by one (`ForgetIntent`)."""
+    """A broker will never come back. What waits for it is dropped one by one; the answer comes when all of it is."""
 
     broker: int
 
@@ -75,6 +77,20 @@ class ForgetIntent(Event):
     """One open intent of a broker that is being forgotten."""
 
     intent: DeleteIntent
+
+
+@attrs.frozen(weakref_slot=False)
+class ForgettingDone(LastOf):
+    """All that waited for a broker when it was looked at last was decided. `left`: what that was, the intents and the
+    partitions of topics that are being deleted."""
+
+    broker: int
+    left: tuple[DeleteIntent | Partition, ...]
+
+    def waits_for(self, other: Event) -> bool:
+        if type(other) is ForgetIntent:
+            return other.intent.broker == self.broker
+        return isinstance(other, (PartitionDeletionDue, TopicIdMissing))
 
 
 @attrs.frozen(weakref_slot=False)

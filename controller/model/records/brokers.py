@@ -10,7 +10,8 @@ from controller.model.values import Broker, DeleteIntent
 
 @attrs.frozen(weakref_slot=False)
 class BrokerForgotten(Record):
-    """A broker will never come back: nothing is left that waits for it. Its key under /kedge/brokers goes."""
+    """A broker will never come back: nothing is left that waits for it. Its key under /kedge/brokers goes, in a commit
+    that holds that it is not registered."""
 
     broker_id: int
 
@@ -72,10 +73,12 @@ class ReplicaDeleted(Record):
 
 @attrs.frozen(weakref_slot=False)
 class IntentDropped(Record):
-    """An intent became void: its broker is a member of the partition again; or its broker was forgotten."""
+    """An intent became void: its broker is a member of the partition again; or its broker is being `forgotten`, which
+    holds only as long as it is not registered."""
 
     intent: DeleteIntent
     cause: str
+    forgotten: bool = False
 
 
 @attrs.frozen(weakref_slot=False)

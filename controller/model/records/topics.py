@@ -12,7 +12,8 @@ from controller.model.values import Partition, Replicas, Topic
 
 @attrs.frozen(weakref_slot=False)
 class TopicCreated(Record):
-    """A topic exists: its key, its config, and R of each partition. State keys follow."""
+    """A topic exists: its key, its config, and R of each partition. State keys follow. Its commit holds that nobody
+    asks for the deletion of a topic of this name."""
 
     topic: Topic
     assignments: tuple[Replicas, ...]
@@ -60,7 +61,8 @@ class TopicDeletionStarted(Record):
 
 class PartitionStopped(PartitionRecord):
     """A partition of a topic that is being deleted has no leader any more (`LEADER_DURING_DELETE`), for good: whoever
-    may hold a log of it is told to delete. Not in the journal, which has a DeleteIntended for each."""
+    may hold a log of it is told to delete, all at once or (`holders_left`) one part after the other. Not in the
+    journal, which has a DeleteIntended for each."""
 
 
 @attrs.frozen(weakref_slot=False)

@@ -109,12 +109,26 @@ def _finished_key(state: ClusterState, record: r.ReplicaDeleted | r.IntentDroppe
     return [] if token[1] is None else [("intents done", token[1])]
 
 
+def _dropped_keys(state: ClusterState, record: r.IntentDropped, token: object) -> list[Mark]:
+    marks = _finished_key(state, record, token)
+    return [*marks, _unregistered(record.intent.broker)] if record.forgotten else marks
+
+
+def _forgotten_keys(state: ClusterState, record: r.BrokerForgotten, token: object) -> list[Mark]:
+    return [("forgotten", record.broker_id), _unregistered(record.broker_id)]
+
+
+def _unregistered(broker: int) -> Mark:
+    """A broker that came back just now, unseen yet, is waited for as before."""
+    return ("unregistered", broker)
+
+
 def _emptied_key(state: ClusterState, record: r.IntentsKeyEmptied, token: object) -> list[Mark]:
     return [("intents done", (record.broker, record.seq))]
 
 
 TABLE: Final[Table] = {
-    r.BrokerForgotten: (nothing, undo_nothing, lambda _, record, __: [("forgotten", record.broker_id)]),
+    r.BrokerForgotten: (nothing, undo_nothing, _forgotten_keys),
     r.BrokerRegistered: (_register, _unregister, _admitted_key),
     r.BrokerLeft: (_leave, _unleave, no_keys),
     r.BrokerShutsDown: (_shut_down, _unshut, no_keys),
@@ -122,7 +136,7 @@ TABLE: Final[Table] = {
     r.DiskGone: (_set_disk, _unset_disk, no_keys),
     r.DeleteIntended: (_open, _unopen, _intent_key),
     r.ReplicaDeleted: (_close, _reopen, _finished_key),
-    r.IntentDropped: (_close, _reopen, _finished_key),
+    r.IntentDropped: (_close, _reopen, _dropped_keys),
     r.IntentsKeyEmptied: (nothing, undo_nothing, _emptied_key),
     r.BrokerAskedAgain: (nothing, undo_nothing, no_keys),
 }

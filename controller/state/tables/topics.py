@@ -27,7 +27,9 @@ def _drop_topic(state: ClusterState, record: r.TopicCreated | r.TopicFound, toke
 
 
 def _created_keys(state: ClusterState, record: r.TopicCreated, token: object) -> list[Mark]:
-    return [("config", record.topic.name), ("topic", record.topic.name)]
+    """The key that asks for a deletion among them: it is held to be absent, or goes, so that what was asked of a former
+    topic is never done to this one."""
+    return [("config", record.topic.name), ("topic", record.topic.name), ("deletion", record.topic.name)]
 
 
 def _add_partitions(state: ClusterState, record: r.PartitionsAdded) -> None:

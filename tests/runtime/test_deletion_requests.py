@@ -1,0 +1,233 @@
+"""What becomes of a request to delete: one that waits, one that nobody saw, one that may not be obeyed any more, one of
+which a small commit takes only a part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller import HostResponse, NewTopic, Settings
+from controller.check import inspect
+from controller.codec import keys
+from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from controller.model.values import HOLDERS_LEFT, LEADER_DURING_DELETE
+from stores.faults import DropEvent, Rule
+from tests.runtime.test_deletion import ASKED, CONFIG, STATE, TOPIC, delete, left, refusing
+from tests.runtime.test_dispatcher import with_hand
+from tests.runtime.world import Cluster, cluster_of_three
+
+
+def waiting() -> Cluster:
+    """Topic t cannot be read, and a tool asks for its deletion."""
+    cluster = cluster_of_three()
+    cluster.controllers.pop().close()
+    cluster.put(TOPIC, b"{broken")
+    cluster.another(2)
+    cluster.run()
+    cluster.put(ASKED, b"")
+    cluster.wait(500)
+    assert cluster.has(ASKED)
+    return cluster
+
+
+def successor(cluster: Cluster, **more: Any) -> None:
+    cluster.controllers.pop().close()
+    cluster.another(3, **more)
+    cluster.wait(1000)
+
+
+# --- requests that wait
+
+
+def test_a_request_that_waited_for_a_topic_that_goes_is_removed() -> None:
+    """The next topic of the name stays: through other deletions, and through a takeover."""
+    cluster = waiting()
+    cluster.delete(TOPIC)
+    cluster.wait(6000)
+    assert not cluster.has(ASKED)
+    cluster.create("t", (1, 2))
+    cluster.create("other", (1, 2))
+    delete(cluster, "other")
+    cluster.wait(1000)
+    successor(cluster)
+    assert cluster.partition().replicas == (1, 2)
+    assert left(cluster, "other") == []
+
+
+def test_a_topic_made_right_after_one_that_could_not_be_read_went_stays() -> None:
+    """The request of old stands at that moment: it goes first."""
+    cluster = waiting()
+    cluster.delete(TOPIC)
+    cluster.clock.advance(6000)
+    made = cluster.controller.admin.create_topics({"t": NewTopic(replica_assignments=((1, 2),))}).values["t"]
+    cluster.wait(6000)
+    assert made.result(0).assignments == ((1, 2),)
+    assert not cluster.has(ASKED)
+    assert cluster.partition().replicas == (1, 2)
+
+
+def test_a_request_that_nobody_saw_is_no_request_for_the_topic_made_since() -> None:
+    """Its hint was lost: the commit of the new topic meets the key, which is refused and goes with that commit."""
+    cluster = Cluster()
+    cluster.join(1, 2, 3)
+    cluster.store.play([Rule(DropEvent(), "event", ASKED)])
+    cluster.put(ASKED, b"")
+    cluster.wait(500)
+    assert cluster.has(ASKED)
+    cluster.create("t", (1, 2))
+    assert cluster.store.errors == {"Conflict": 1}
+    assert not cluster.has(ASKED)
+    successor(cluster)
+    assert cluster.partition().replicas == (1, 2)
+    delete(cluster)
+    cluster.wait(1000)
+    assert left(cluster) == []
+
+
+# --- deletion is switched off
+
+
+def forbidden(cluster: Cluster) -> None:
+    successor(cluster, settings=Settings(delete_topic_enable=False))
+
+
+def test_what_was_begun_is_finished_also_where_topics_may_not_be_deleted_any_more() -> None:
+    """Logs are gone already: nobody leads what is left of them."""
+    cluster = refusing(3)
+    delete(cluster)
+    cluster.host.told.clear()
+    forbidden(cluster)
+    assert cluster.state()["leader"] == LEADER_DURING_DELETE
+    assert not any(r.partitions for b in (1, 2, 3) for r in cluster.host.to(b, LeaderAndIsrRequest))
+    cluster.host.answer = lambda _: HostResponse()
+    cluster.wait(20_000)
+    assert left(cluster) == []
+
+
+def test_a_deletion_of_which_the_topic_key_alone_is_left_is_finished() -> None:
+    """The state keys went, so the logs did before."""
+    cluster = refusing(3)
+    delete(cluster)
+    cluster.controllers.pop().close()
+    cluster.delete(STATE)
+    cluster.host.answer = lambda _: HostResponse()
+    cluster.another(3, settings=Settings(delete_topic_enable=False))
+    cluster.wait(20_000)
+    assert left(cluster) == []
+
+
+def test_what_was_only_asked_for_is_refused_where_topics_may_not_be_deleted() -> None:
+    """No partition was stopped."""
+    cluster = cluster_of_three()
+    cluster.controllers.pop().close()
+    cluster.put(ASKED, b"")
+    cluster.another(2, settings=Settings(delete_topic_enable=False))
+    cluster.wait(1000)
+    assert not cluster.has(ASKED)
+    assert cluster.partition().leader == 1
+
+
+def test_a_half_deleted_topic_that_cannot_be_read_waits_for_its_key_also_where_deletion_is_off() -> None:
+    """Only then one sees that it was begun."""
+    cluster = refusing(3)
+    delete(cluster)
+    good = cluster.keys()[TOPIC]
+    cluster.controllers.pop().close()
+    cluster.put(TOPIC, b"{broken")
+    cluster.host.answer = lambda _: HostResponse()
+    cluster.another(2, settings=Settings(delete_topic_enable=False))
+    cluster.wait(6000)
+    assert cluster.has(ASKED)
+    cluster.put(TOPIC, good)
+    cluster.wait(20_000)
+    assert left(cluster) == []
+
+
+# --- many holders, small commits
+
+
+def wide() -> Cluster:
+    """Topic t with one partition on twelve brokers, over a store that takes eight keys at once."""
+    cluster = Cluster(options={"commit_ops_max": 8})
+    cluster.join(*range(1, 13))
+    cluster.create("t", tuple(range(1, 13)))
+    return cluster
+
+
+def test_a_partition_of_more_replicas_than_a_commit_takes_keys_is_deleted() -> None:
+    cluster = wide()
+    delete(cluster)
+    cluster.wait(1000)
+    assert left(cluster) == []
+    assert cluster.findings() == {}
+    assert {r.broker_id for r in cluster.host.told if isinstance(r, StopReplicaRequest)} == set(range(1, 13))
+
+
+@pytest.mark.parametrize("seen", [8, 4])
+def test_a_takeover_tells_the_holders_that_were_not_told(seen: int) -> None:
+    """The state key names them until their intents are written; nothing else goes before."""
+    cluster = wide()
+    cluster.controller.admin.delete_topics(["t"])
+    while len(cluster.state().get(HOLDERS_LEFT, ())) != seen:
+        assert cluster.controller.poll_once()
+    assert cluster.state()["leader"] == LEADER_DURING_DELETE
+    told = {int(key.split("/")[3]) for key in cluster.keys(keys.REPLICA_DELETIONS)}
+    assert told.isdisjoint(cluster.state()[HOLDERS_LEFT])
+    cluster.controllers.pop().close()
+    cluster.another(2)
+    cluster.wait(1000)
+    assert left(cluster) == []
+    assert {r.broker_id for r in cluster.host.told if isinstance(r, StopReplicaRequest)} == set(range(1, 13))
+
+
+# --- what it costs, what it leaves
+
+
+def test_a_broker_that_was_slow_is_told_of_what_is_gone_and_of_nothing_else() -> None:
+    """No list of all partitions, however late it is."""
+    cluster, executor = with_hand()
+    cluster.create("u", (1, 2))  # the call to 6 does not return
+    while executor.calls and any(broker != 6 for broker, _ in executor.calls):
+        executor.work(1, 2, 3, 4, 5)
+        cluster.run()
+    cluster.controller.admin.delete_topics(["t"])
+    for _ in range(20):
+        cluster.run()
+        executor.work(1, 2, 3, 4, 5)
+    assert not cluster.has(TOPIC)
+    cluster.host.told.clear()
+    for _ in range(5):
+        executor.work()
+        cluster.run()
+    (late,) = [r for r in cluster.host.to(6, UpdateMetadataRequest) if any(p.topic == "t" for p in r.partitions)]
+    assert [(p.topic, p.leader) for p in late.partitions] == [("t", LEADER_DURING_DELETE)]
+    assert not any(r.full for r in cluster.host.told if isinstance(r, UpdateMetadataRequest))
+
+
+def test_a_partition_that_nobody_ever_heard_of_goes_without_a_word() -> None:
+    """It had no state: there is nothing to take back."""
+    cluster = cluster_of_three()
+    cluster.put(keys.topic("odd"), {"version": 1, "partitions": {"0": [77]}})
+    cluster.wait(500)
+    cluster.host.told.clear()
+    delete(cluster, "odd")
+    cluster.wait(1000)
+    assert left(cluster, "odd") == []
+    assert not any(r.full or r.partitions for r in cluster.host.told if isinstance(r, UpdateMetadataRequest))
+
+
+def test_keys_of_a_topic_whose_own_key_went_by_hand_while_nobody_led_are_found_by_check() -> None:
+    """Nobody knows its partitions any more: the request is removed, the rest is for a person to look at."""
+    cluster = refusing(3)
+    delete(cluster)
+    cluster.controllers.pop().close()
+    cluster.delete(TOPIC)
+    cluster.host.answer = lambda _: HostResponse()
+    cluster.another(2)
+    cluster.wait(20_000)
+    assert left(cluster) == [STATE, CONFIG]
+    found = inspect(cluster.other.snapshot("/", timeout_s=1).entries).at_least("warning")
+    assert {finding.kind for finding in found} >= {"orphan-topic", "orphan-config"}
+    cluster.create("t", (1, 2))
+    assert cluster.partition().isr == (1, 2)
