@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -144,3 +145,26 @@ def test_the_page_of_duties_names_cases_that_there_are() -> None:
     assert {name.split(".")[0] for name in named} == set(GROUPS)
     for pattern in named:
         assert any(fnmatch(name, pattern) for name in BY_NAME), pattern
+
+
+@pytest.mark.parametrize(
+    "make, error",
+    [
+        (5, TypeError),
+        (lambda: "host", TypeError),
+        (lambda: _with(abilities=frozenset({"targets"})), TypeError),
+        (lambda: _with(quiet_ms=-1), ValueError),
+        (lambda: _with(wait_ms=0), ValueError),
+    ],
+)
+def test_a_host_that_cannot_be_understood_is_refused_before_the_first_case(make: Any, error: type) -> None:
+    """A misspelt ability would leave cases out in silence."""
+    with pytest.raises(error):
+        check(make)
+
+
+def _with(**wrong: Any) -> HostUnderTest:
+    host = SimulatedBrokers()
+    for name, value in wrong.items():
+        setattr(host, name, value)
+    return host

@@ -169,12 +169,29 @@ class Report:
         return "\n".join([*lines, counted])
 
 
+def _made(make: Callable[[], HostUnderTest]) -> HostUnderTest:
+    """A host under test whose words can be understood. TypeError, ValueError."""
+    if not callable(make):
+        raise TypeError(
+            f"check makes a host of its own for each case: it takes a class or a function, not {make!r:.200}"
+        )
+    host = make()
+    if not isinstance(host, HostUnderTest):
+        raise TypeError(f"a HostUnderTest is asked for, not {host!r:.200}")
+    if unknown := [ability for ability in host.abilities if not isinstance(ability, Ability)]:
+        raise TypeError(f"abilities are members of Ability, not {unknown[0]!r:.80}")
+    if host.wait_ms <= 0 or host.quiet_ms < 0:
+        raise ValueError(f"wait_ms must be above 0, quiet_ms not below it: {host.wait_ms}, {host.quiet_ms}")
+    return host
+
+
 def check(make: Callable[[], HostUnderTest], cases: Sequence[Case] | None = None) -> Report:
     """All cases, or `cases`, each on a host of its own that `make` makes; what came of them. Raises nothing that a case
-    or a callback raises."""
+    or a callback raises; TypeError and ValueError where the host cannot be understood. A host that never does what it is
+    waited for takes `wait_ms` for each such case: make it short while you write it."""
     passed, failed, left_out = [], {}, {}
     for one in CASES if cases is None else cases:
-        host = make()
+        host = _made(make)
         if missing := one.lacks(host):
             left_out[one.name] = tuple(sorted(ability.value for ability in missing))
             host.close()

@@ -148,7 +148,9 @@ class Stage:
 
     def held(self, broker: int, tp: TopicPartition = TP, topic_id: str = TOPIC_ID) -> Held | None:
         """The replica of a broker as it is just now."""
-        return self.host.held(broker, tp, topic_id)
+        found = self.host.held(broker, tp, topic_id)
+        assert found is None or isinstance(found, Held), f"held() answers with a Held or None, not with {found!r:.200}"
+        return found
 
     def holds(self, broker: int, tp: TopicPartition = TP, topic_id: str = TOPIC_ID) -> Held:
         """The replica of a broker that must have a log of it."""
