@@ -259,8 +259,9 @@ class Controller:
         self, broker_id: int, broker_epoch: int, *, timeout_ms: int = 60_000
     ) -> Future[tuple[TopicPartition, ...]]:
         """The broker leads and is in sync only where nobody else is; the answer is the partitions that it leads still
-        (empty: it may go). From now on it gets nothing new: no leader, no replica, no place in an isr, until it
-        registers again. Asked again it is looked at again.
+        (empty: it may go). From now on it gets nothing new: no leader, no replica, no place in an isr, until it is
+        registered under a new epoch: in a new session, or by `unregister_broker` and then `register_broker`. Describing
+        it anew under the same epoch does not take that back. Asked again it is looked at again.
 
         Only the controller that was asked knows of it: after NOT_CONTROLLER, or any other loss of the answer, ask the
         active one. Errors: 41, 77 for another broker epoch than the registered one, 7. TypeError where an argument is

@@ -72,8 +72,9 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.PreferredDue: preferred.preferred_due,
     e.PreferredElectionPut: preferred.preferred_election_put,
     e.ConfigKeyRead: found.config_key_read,
+    e.BrokerDefaultsRead: found.broker_defaults_read,
     e.LogDirNotified: found.log_dir_notified,
-    e.KeyWorkedOff: found.key_worked_off,
+    e.ErrandDone: found.errand_done,
 }
 
 

@@ -279,8 +279,8 @@ class Admin:
         timeout_ms: int = DEFAULT_TIMEOUT_MS,
     ) -> Future[dict[TopicPartition, ApiError | None]]:
         """Elect preferred leaders, or unclean ones for partitions without a leader. Per partition None (elected) or
-        the error: 84, 80, 83, 3, 31, 41. With ALL (or None, as Kafka spells it) partitions that need nothing are left
-        out of the answer."""
+        the error: 84, 80, 83, 3, 17 (its topic is being deleted), 56 (its key cannot be read), 31, 41, 7. With ALL (or
+        None, as Kafka spells it) partitions that need nothing are left out of the answer."""
         require(election_type, ElectionType, "election_type")
         wanted = None if partitions is ALL or partitions is None else as_partitions(partitions)
         if error := self._refusal("ALTER"):

@@ -90,7 +90,7 @@ def notices(tree: Tree) -> Iterator[Finding]:
             if found.counter is not None and number >= found.counter:
                 yield find("seq-ahead", key, "the number of the key", f"below {found.counter} ({above})", number)
         if found.numbers and above != keys.CONFIG_CHANGES:
-            yield find("notice-unread", above, f"{len(found.numbers)} notices are not cleared", due=tree.is_led)
+            yield find("notice-unread", above, f"{len(found.numbers)} are not worked off", due=tree.is_led)
         elif len(found.numbers) > CHANGES_MAX:
             yield find("changes-left", above, "config changes", f"at most {CHANGES_MAX}", len(found.numbers))
 

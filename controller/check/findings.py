@@ -142,6 +142,6 @@ KINDS: Final[Mapping[str, Kind]] = {
     "not-admitted": Kind("warning", "a registered broker is not admitted, or under an earlier registration"),
     "broker-down": Kind("note", "a broker that was admitted is not registered"),
     "orphan-config": Kind("warning", "a config of a topic that is not there"),
-    "notice-unread": Kind("warning", "a notice that the controller reads and clears is still there"),
+    "notice-unread": Kind("warning", "a notification (an errand) that nobody worked off is still there"),
     "changes-left": Kind("warning", "more config changes than fifteen minutes can leave: nobody purges them"),
 }

@@ -8,6 +8,7 @@ from typing import Final
 BROKER_IDS: Final = "/brokers/ids"
 TOPICS: Final = "/brokers/topics"
 CONFIG_TOPICS: Final = "/config/topics"
+BROKER_DEFAULTS: Final = "/config/brokers/<default>"
 REPLICA_DELETIONS: Final = "/admin/replica_deletions"
 REASSIGN_PARTITIONS: Final = "/admin/reassign_partitions"
 ADMITTED: Final = "/kedge/brokers"

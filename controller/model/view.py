@@ -67,6 +67,14 @@ class ClusterView(Protocol):
     def config_version(self, name: str) -> int:
         """At which version the topic's config key is known to stand; 0 where there is none."""
 
+    @property
+    def broker_defaults(self) -> Mapping[str, str]:
+        """The settings of all brokers that do not say otherwise, as others wrote them: /config/brokers/<default>."""
+
+    @property
+    def broker_defaults_version(self) -> int:
+        """At which version that key is known to stand; 0 where there is none."""
+
     def partition_count(self, topic: str) -> int:
         """0 for an unknown topic."""
 

@@ -57,6 +57,7 @@ Mishaps (at once; controllers have the ids 101, 102, ...)
     rig.kill_broker(1, at_once=True)  restart_broker(1)  bounce_broker(1)  pause_broker(1)  resume_broker(1)
     rig.expire_broker_session(1)      lose_disk(1, tp=None)
     rig.network.faults = CallbackFaults(delay=.1, lose=.1, lose_reply=.1, duplicate=.1)    rig.network.slow(1, steps)
+    rig.break_key(key, b"{")          mend_key(key): somebody makes a key unreadable, and puts back what stood there
     rig.nodes[101].clock.jump(ms)     rig.heal()
     Rig(leader_and_isr_versions={4: 2}): broker 4 knows no targets; restart_broker(4, leader_and_isr_version=3) is its
     upgrade, restart_controller(101, leader_and_isr_version=2) a controller that knows none

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import attrs
 
-from controller.codec import keys, partition_state, small
+from controller.codec import BadValue, keys, partition_state, small
 from controller.codec import topic as topic_codec
 from controller.codec.text import parse
 from controller.model.values import DeleteIntent, Partition, Replicas, Topic, TopicPartition
 from controller.rig.server import FOREIGN, Committed, RecordingServer
 from controller.rig.timeline import Timeline
+from controller.rules.leader_election import UNCLEAN
 from stores.base import Delete, Put
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
 
@@ -39,7 +40,10 @@ class Moment:
 
 class CommittedTree:
     """The store, decoded. `history`: what each partition was, oldest first. `epoch_ends`: controller epoch -> the
-    revision at which the next one began."""
+    revision at which the next one began. `unreadable`: keys of topics and partitions that nobody can read just now;
+    what they said before stands in for them. `blind`: those of them that the present controller found so when it took
+    over, and that were not mended since; `found_blind`: mended or not. `unclean_default`: somebody allowed unclean
+    election for all topics once."""
 
     def __init__(self, timeline: Timeline) -> None:
         self._timeline = timeline
@@ -56,6 +60,10 @@ class CommittedTree:
         self.deleting: set[str] = set()
         self.doomed: set[str] = set()  # ids of topics whose deletion was asked for
         self.deleted: list[str] = []  # names of topics whose key went, in order
+        self.unreadable: set[str] = set()
+        self.blind: set[str] = set()
+        self.found_blind: frozenset[str] = frozenset()
+        self.unclean_default = False
         self._states: dict[TopicPartition, tuple[bytes, int]] = {}
 
     def load(self, server: RecordingServer) -> None:
@@ -109,6 +117,7 @@ class CommittedTree:
         }
 
     def _delete(self, key: str) -> None:
+        self._readable(key)
         self.intents.pop(key, None)
         self.configs.pop(key, None)
         of, name = keys.partition_of(key), keys.topic_of(key)
@@ -134,13 +143,15 @@ class CommittedTree:
             return
         self._take(op.key, op.value, commit.revision)
         name = keys.topic_of(op.key)
-        if name is not None:
+        if name is not None and op.key not in self.unreadable:
             touched.update((TopicPartition(name, p), None) for p in range(len(self.topics[name].assignments)))
 
     def _take(self, key: str, value: bytes, revision: int) -> None:
         name = keys.topic_of(key)
         if name is not None:
-            self.topics[name] = topic_codec.decode(value, name)
+            self._take_topic(key, name, value)
+        elif key == keys.BROKER_DEFAULTS:
+            self.unclean_default |= _allows_unclean(value)
         elif key.startswith(keys.REPLICA_DELETIONS + "/"):
             self.intents[key] = small.decode_intents(value, int(key.split("/")[3]))
         elif key.startswith(keys.DELETE_TOPICS + "/"):
@@ -153,10 +164,24 @@ class CommittedTree:
         elif key == EPOCH_KEY:
             self.epoch_ends[self.controller_epoch] = revision - 1
             self.controller_epoch = int(value)
+            self.blind = set(self.unreadable)
+            self.found_blind = frozenset(self.unreadable)
         elif key == TOKEN_KEY:
             self.token = Token.decode(value)
         elif key == LEADER_KEY:
             pass
+
+    def _take_topic(self, key: str, name: str, value: bytes) -> None:
+        try:
+            self.topics[name] = topic_codec.decode(value, name)
+        except BadValue:
+            self.unreadable.add(key)
+        else:
+            self._readable(key)
+
+    def _readable(self, key: str) -> None:
+        self.unreadable.discard(key)
+        self.blind.discard(key)
 
     def _topic_partitions(self, name: str, revision: int) -> None:
         for number in range(len(self.topics[name].assignments)):
@@ -166,7 +191,13 @@ class CommittedTree:
         topic, state = self.topics.get(tp.topic), self._states.get(tp)
         if topic is None or state is None or tp.partition >= len(topic.assignments):
             return None
-        partition = partition_state.decode(parse(state[0]), tp.topic, tp.partition, topic.assignments[tp.partition], 0)
+        replicas, key = topic.assignments[tp.partition], keys.state(tp.topic, tp.partition)
+        try:
+            partition = partition_state.decode(parse(state[0]), tp.topic, tp.partition, replicas, 0)
+        except BadValue:
+            self.unreadable.add(key)
+            return None
+        self._readable(key)
         if adding := topic.adding.get(tp.partition, ()):
             partition = _without(partition, adding)
         self.partitions[tp] = partition
@@ -201,3 +232,10 @@ def _in_words(change: Change) -> str:
     p = change.after
     move = "" if p.move is None else f" T {list(p.move.target)}"
     return f"{change.tp} R {list(p.replicas)} I {list(p.isr)}{move} leader {p.leader}/{p.leader_epoch}"
+
+
+def _allows_unclean(value: bytes) -> bool:
+    try:
+        return small.decode_config(value).get(UNCLEAN) == "true"
+    except BadValue:
+        return False

@@ -41,6 +41,7 @@ def build(seed: int, journal: Callable[[int], Any] | None = None) -> World:
     size = random.Random(f"{seed}/size")  # noqa: S311 - seeded randomness is the aim
     brokers = {broker_id: size.choice("abc") for broker_id in range(1, size.randint(3, 6) + 1)}
     leaders = random.Random(f"{seed}/leaders")  # noqa: S311 - as above
+    unclean = random.Random(f"{seed}/unclean")  # noqa: S311 - as above
     rig = Rig(
         seed,
         brokers=brokers,
@@ -59,7 +60,8 @@ def build(seed: int, journal: Callable[[int], Any] | None = None) -> World:
         journal=journal,
     )
     rig.polls_in_order = False
-    return World(rig, trouble=size.choice((0.02, 0.06, 0.15)), work=size.choice((0.05, 0.15, 0.4)))
+    trouble, work = size.choice((0.02, 0.06, 0.15)), size.choice((0.05, 0.15, 0.4))
+    return World(rig, trouble, work, allows_unclean=unclean.random() < 0.2)
 
 
 def _store(size: random.Random) -> dict[str, Any]:

@@ -15,15 +15,18 @@
    with a topic: `gone`. (Each commit, the end.)
 9. Only what is committed is sent; in the end all brokers agree with the store. (Each callback, the end.)
 0. What was acknowledged is in the leader's log. (The end.)
+10. What a takeover could not read is left alone until it can be read: nobody is elected there, and no request is
+   `full`; fields that somebody else added to a key stay. (Each commit, each callback, the end.)
 11. Nothing is broken, inconsistent or left behind in the tree, by `controller.check`. (The end.)
 
 The isr that a leader names is taken from its `alter_isr` calls, targets from the calls of the admin API: not from what
-the controller says of itself. The numbers up to 10 are those of the design: 6 is about throttles; 10, determinism, is a
-test.
+the controller says of itself. The numbers up to 9 are those of the design, of which 6 is about throttles; its 10,
+determinism, is a test.
 """
 
 from __future__ import annotations
 
+import json
 from typing import Final
 
 from controller.check import inspect
@@ -85,7 +88,7 @@ class Invariants:
         for commit in commits:
             token = self._committed.token
             epoch = self._committed.controller_epoch
-            known = set(self._committed.topics)
+            known, blind = set(self._committed.topics), set(self._committed.blind)
             if self._enabled and commit.sender != FOREIGN:
                 check_deletes(commit, self._committed, self._rig, self._require)
             changes = self._committed.follow(commit)
@@ -93,6 +96,7 @@ class Invariants:
                 self._deleted(name)
             if self._enabled and commit.sender != FOREIGN and not commit.sender.startswith(_BROKER):
                 self._fenced(commit, token, epoch)
+                self._left_alone(commit, blind)
                 for change in changes:
                     self._partition(change)
                 self._intents(changes)
@@ -105,6 +109,8 @@ class Invariants:
         self._rig.producers.forget(name)
         for tp in [tp for tp in self._named if tp.topic == name]:
             del self._named[tp]
+        for key in [key for key in self._rig.foreign_fields if name in (keys.topic_of(key), _topic_of_state(key))]:
+            del self._rig.foreign_fields[key]
         for tp in [tp for tp in self._rig.unclean_asked if tp.topic == name]:
             self._rig.unclean_asked.discard(tp)
         for tp in [tp for tp in self._rig.asked_targets if tp.topic == name]:
@@ -143,6 +149,15 @@ class Invariants:
         seq = 0 if before is None else before.seq
         self._require(token.seq == seq + 1, 5, f"{commit.sender}: commit {token.seq} follows on {seq}")
 
+    # --- 10: what cannot be read
+
+    def _left_alone(self, commit: Committed, blind: set[str]) -> None:
+        for op in commit.ops if blind else ():
+            topic = keys.topic_of(op.key) or _topic_of_state(op.key)
+            if isinstance(op, Put) and topic is not None and topic not in self._committed.deleting:
+                written = {op.key, keys.topic(topic)}
+                self._require(not written & blind, 10, f"{commit.sender} writes {op.key}, which it could not read")
+
     # --- 1 to 4: a partition
 
     def _partition(self, change: Change) -> None:
@@ -160,6 +175,8 @@ class Invariants:
         named = set(before.isr) | self._named.get(tp, {}).get(before.leader_epoch, set())
         if after.leader_recovery_state == 1 and self._is_unclean(tp):
             named |= set(after.isr)
+        if after.leader == LEADER_DURING_DELETE and keys.state(tp.topic, tp.partition) in self._committed.found_blind:
+            named |= set(after.replicas)  # what its deletion writes over what it could not read: R, led by nobody
         self._leadership(before, after, named, said)
         self._membership(before, after, named, said)
         self._target(before, after, named, said)
@@ -174,7 +191,8 @@ class Invariants:
 
     def _is_unclean(self, tp: TopicPartition) -> bool:
         own = self._committed.configs.get(f"/config/topics/{tp.topic}", {}).get(UNCLEAN)
-        allowed = self._rig.settings.unclean_leader_election_enable if own is None else own == "true"
+        default = self._rig.settings.unclean_leader_election_enable or self._committed.unclean_default
+        allowed = default if own is None else own == "true"
         return allowed or tp in self._rig.unclean_asked
 
     def _membership(self, before: Partition, after: Partition, named: set[int], said: str) -> None:
@@ -277,6 +295,8 @@ class Invariants:
         if isinstance(request, StopReplicaRequest):
             self._deletes(sent, request)
             return
+        if request.full and request.controller_epoch == self._committed.controller_epoch:
+            self._require(not self._committed.blind, 10, f"full, and {self._committed.blind} cannot be read: {sent}")
         for said in request.partitions:
             self._require(self._was_committed(sent, said), 9, f"sent and not committed: {said}")
 
@@ -325,12 +345,21 @@ class Invariants:
         self._require(not remains, 8, f"left of topics that there are not: {remains}")
         found = inspect(entry(key, row) for key, row in rig.server.table.rows.items()).at_least("warning")
         self._require(not found, 11, f"the tree is not as it should be: {found[:5]}\n{describe(rig)}" if found else "")
+        for key, names in rig.foreign_fields.items():
+            lost = names - set(json.loads(rig.server.table.rows[key][0]))
+            self._require(not lost, 10, f"{key} has lost fields of somebody else's: {sorted(lost)}")
         for tp in rig.producers.partitions:
             leader = rig.leader(tp)
             log = None if leader is None else leader.log(tp)
             if log is not None and tp not in rig.unclean_asked and not self._is_unclean(tp):
-                lost = rig.producers.lost(tp, log)
-                self._require(not lost, 0, f"{tp}: acknowledged and lost: {lost}" + (describe(rig) if lost else ""))
+                missing = rig.producers.lost(tp, log)
+                said = f"{tp}: acknowledged and lost: {missing}" + (describe(rig) if missing else "")
+                self._require(not missing, 0, said)
+
+
+def _topic_of_state(key: str) -> str | None:
+    of = keys.partition_of(key)
+    return None if of is None else of[0]
 
 
 def _words(p: Partition | None) -> str:

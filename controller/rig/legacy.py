@@ -8,8 +8,7 @@ from controller.codec import BadValue, keys, legacy
 from controller.model.legacy import LegacyEntry
 from controller.model.values import TopicPartition
 from controller.rig.parts import Parts
-from stores.base import ABSENT, Delete, Put
-from stores.memory import MemoryStore
+from controller.rig.server import write
 
 
 def submit_by_key(rig: Parts, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
@@ -22,14 +21,7 @@ def submit_by_key(rig: Parts, targets: Mapping[TopicPartition, Sequence[int]]) -
 
 def write_key(rig: Parts, value: bytes | None) -> None:
     """The key holds `value`, whatever stood there; None: it is gone."""
-    other = MemoryStore(rig.server)
-    entry = other.get(keys.REASSIGN_PARTITIONS, timeout_s=1)
-    if value is not None:
-        op = Put(keys.REASSIGN_PARTITIONS, value, ABSENT if entry is None else entry.version)
-        other.commit([op], timeout_s=1)
-    elif entry is not None:
-        other.commit([Delete(keys.REASSIGN_PARTITIONS, entry.version)], timeout_s=1)
-    other.close()
+    write(rig.server, keys.REASSIGN_PARTITIONS, value)
 
 
 def targets_by_key(rig: Parts, tp: TopicPartition) -> set[tuple[int, ...]]:

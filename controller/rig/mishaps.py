@@ -11,6 +11,7 @@ from controller.rig.broker import Life
 from controller.rig.network import CallbackFaults
 from controller.rig.node import State
 from controller.rig.parts import Parts
+from controller.rig.server import write
 from stores.faults import Plan
 
 
@@ -147,12 +148,36 @@ class Mishaps(Parts):
         self.timeline.say("rig", f"takes the disk of broker {broker_id}")
         self.expire_broker_session(broker_id)
 
+    # --- keys
+
+    def break_key(self, key: str, value: bytes = b"{") -> None:
+        """Somebody else writes what nobody can read to a key, until `mend_key`. KeyError where there is none."""
+        stood = self.server.table.rows[key][0]
+        broken, before = self.broken_keys.get(key, (None, stood))
+        self.broken_keys[key] = (value, before if broken == stood else stood)
+        write(self.server, key, value)
+        self.timeline.say("rig", f"breaks {key}")
+
+    def mend_key(self, key: str) -> None:
+        """It holds again what stood there before it was broken; if it was written or removed since, it stays so, and
+        nobody minds what fields others had added to it."""
+        broken, before = self.broken_keys.pop(key)
+        row = self.server.table.rows.get(key)
+        if row is not None and row[0] == broken:
+            write(self.server, key, before)
+            self.timeline.say("rig", f"mends {key}")
+        else:
+            self.foreign_fields.pop(key, None)
+
     # --- all
 
     def heal(self) -> None:
-        """Everything that is broken is mended: ways, clocks, plans of faults; whoever is down or paused is up; failed
-        disks are replaced by empty ones. What is on its way to the store arrives. Logs that are lost stay lost."""
+        """Everything that is broken is mended: ways, clocks, keys, plans of faults; whoever is down or paused is up;
+        failed disks are replaced by empty ones. What is on its way to the store arrives. Logs that are lost stay
+        lost."""
         self.network.faults = CallbackFaults()
+        for key in list(self.broken_keys):
+            self.mend_key(key)
         for node in self.nodes.values():
             node.deliver_late()
             node.clock.skew_ms = 0

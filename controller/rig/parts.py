@@ -21,7 +21,8 @@ class Parts:
     """The parts of a `controller.rig.Rig`, and what stands just now. `asked_targets`: every target that was asked for,
     `unclean_asked`: where an unclean election was; `forgotten`: brokers that are down and were, or were to be.
     `quiet_steps`: for how many steps nothing has happened. `has_old_versions`: some broker or controller knows no
-    targets, or did not for a while."""
+    targets, or did not for a while. `broken_keys`: what somebody else wrote there that nobody can read, and what stood
+    there before; `foreign_fields`: names of fields that somebody else added to a key, and that must stay."""
 
     seed: int
     chance: random.Random
@@ -44,6 +45,8 @@ class Parts:
     forgotten: set[int]
     quiet_steps: int
     has_old_versions: bool
+    broken_keys: dict[str, tuple[bytes, bytes]]
+    foreign_fields: dict[str, set[str]]
 
     def step(self) -> bool:
         """One tick passes; whether anything happened in it."""

@@ -79,6 +79,8 @@ class Rig(Waits, Mishaps):
         self.asked_targets: dict[TopicPartition, set[tuple[int, ...]]] = {}
         self.unclean_asked: set[TopicPartition] = set()
         self.forgotten: set[int] = set()
+        self.broken_keys: dict[str, tuple[bytes, bytes]] = {}
+        self.foreign_fields: dict[str, set[str]] = {}
         self.brokers: dict[int, Broker] = {}
         self.network = Network(self.brokers, self.chance, self.timeline, lambda: self.server.revision)
         self.nodes = {101 + i: self._node(101 + i, journal) for i in range(controllers)}

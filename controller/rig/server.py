@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import attrs
 
-from stores.base import Commit, Op
-from stores.memory import MemoryServer
+from stores.base import ABSENT, Commit, Delete, Op, Put
+from stores.memory import MemoryServer, MemoryStore
 from stores.memory.stream import Link
 
 FOREIGN: Final = "somebody else"
@@ -52,3 +52,14 @@ class RecordingServer(MemoryServer):
         """What was committed since the last call."""
         history, self._history = self._history, []
         return history
+
+
+def write(server: MemoryServer, key: str, value: bytes | None) -> None:
+    """Somebody else makes the key hold `value`, whatever stood there; None: it is gone."""
+    other = MemoryStore(server)
+    entry = other.get(key, timeout_s=1)
+    if value is not None:
+        other.commit([Put(key, value, ABSENT if entry is None else entry.version)], timeout_s=1)
+    elif entry is not None:
+        other.commit([Delete(key, entry.version)], timeout_s=1)
+    other.close()

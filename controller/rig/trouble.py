@@ -5,6 +5,7 @@ Times are drawn around the session time, so that sessions run out in some and li
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterable
 from typing import Final
@@ -13,9 +14,10 @@ from controller.codec import keys
 from controller.rig.broker import Life
 from controller.rig.network import CallbackFaults
 from controller.rig.node import State
+from controller.rig.server import write
 from controller.rig.workload import Deed
 from controller.rig.world import World
-from stores.base import Put, Version
+from controller.rules.leader_election import UNCLEAN
 from stores.faults import (
     Call,
     DeliverLater,
@@ -28,7 +30,6 @@ from stores.faults import (
     LoseRequest,
     Rule,
 )
-from stores.memory import MemoryStore
 
 
 def _node(world: World) -> int:
@@ -209,17 +210,61 @@ def expire_broker(world: World) -> str:
     return f"the session of broker {broker} ends"
 
 
+def _topic_keys(world: World) -> list[str]:
+    """Keys of topics and partitions that can be read."""
+    rows, broken = world.rig.server.table.rows, world.rig.broken_keys
+    return [key for key in sorted(rows) if key.startswith(keys.TOPICS + "/") and key not in broken]
+
+
 def foreign_write(world: World) -> str:
-    """Somebody else writes a key of ours, with what stood there: a Conflict for the next commit of it."""
-    held = [key for key in sorted(world.rig.server.table.rows) if key.startswith(keys.TOPICS)]
+    """Somebody else writes a key of ours, with what stood there, and sometimes a field that we do not know: a Conflict
+    for the next commit of it."""
+    held = _topic_keys(world)
     if not held:
         return "nobody else writes anything"
     key = world.pick(held)
-    row = world.rig.server.table.rows[key]
-    other = MemoryStore(world.rig.server)
-    other.commit([Put(key, row[0], Version(row[1]))], timeout_s=1)
-    other.close()
+    value = world.rig.server.table.rows[key][0]
+    if world.happens(0.5):
+        fields = world.rig.foreign_fields.setdefault(key, set())
+        name = f"field_{len(fields)}"
+        fields.add(name)
+        value = json.dumps({**json.loads(value), name: world.between(0, 9)}).encode()
+    write(world.rig.server, key, value)
     return f"somebody else writes {key}"
+
+
+def break_key(world: World) -> str:
+    """Somebody breaks a key, and mends it later; mostly another controller has to take over meanwhile, since the
+    present one knows what stood there."""
+    held = _topic_keys(world)
+    if not held:
+        return "nobody breaks anything"
+    key, for_ms = world.pick(held), _for_ms(world)
+    stood = world.rig.server.table.rows[key][0]
+    world.rig.break_key(key, world.pick((b"", b"{", b"[]", stood[:-1])))
+    world.later(for_ms, lambda: _mend_if_broken(world, key))
+    if world.rig.active is not None and world.happens(0.7):
+        kill_controller(world)
+        if world.happens(0.5):
+            kill_broker(world)
+    return f"somebody breaks {key} for {for_ms} ms"
+
+
+def _mend_if_broken(world: World, key: str) -> None:
+    if key in world.rig.broken_keys:
+        world.rig.mend_key(key)
+
+
+def write_defaults(world: World) -> str:
+    """Somebody writes, breaks or removes the defaults of all brokers; in few worlds they allow unclean election."""
+    said = world.pick(("true", "false")) if world.allows_unclean else "false"
+    settings = {"version": 1, "config": world.pick(({UNCLEAN: said}, {"log.retention.ms": "5"}, {}))}
+    value = None if world.happens(0.2) else json.dumps(settings).encode()
+    write(world.rig.server, keys.BROKER_DEFAULTS, value)
+    if value is not None and world.happens(0.25):
+        world.rig.break_key(keys.BROKER_DEFAULTS)
+        world.later(_for_ms(world), lambda: _mend_if_broken(world, keys.BROKER_DEFAULTS))
+    return f"somebody else writes the defaults of all brokers: {value!r}"
 
 
 TROUBLE: Final[tuple[tuple[int, Deed], ...]] = (
@@ -241,5 +286,7 @@ TROUBLE: Final[tuple[tuple[int, Deed], ...]] = (
     (5, pause_broker),
     (2, expire_broker),
     (3, foreign_write),
+    (2, break_key),
+    (1, write_defaults),
 )
 """How often, in proportion, and what."""

@@ -182,11 +182,12 @@ def preferred_key(world: World) -> str:
 
 def isr_notification(world: World) -> str:
     """An old leader writes the state key itself, as it stood or with one follower less, and says so."""
-    idle = [p for p in world.partitions(moving=False) if p.leader >= 0]
-    if not idle:
+    idle = {keys.state(p.topic, p.partition): p for p in world.partitions(moving=False) if p.leader >= 0}
+    readable = [key for key in idle if key not in world.rig.broken_keys]
+    if not readable:
         return create_topic(world)
-    partition = world.pick(idle)
-    key = keys.state(partition.topic, partition.partition)
+    key = world.pick(readable)
+    partition = idle[key]
     value = json.loads(world.rig.server.table.rows[key][0])
     followers = [b for b in value["isr"] if b != value["leader"]]
     if followers and world.happens(0.5):

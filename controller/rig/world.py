@@ -21,11 +21,12 @@ T = TypeVar("T")
 class World:
     """`agenda`: what comes due at a time, mostly the end of a mishap. `asked`: every request with the process that was
     asked, since it must be answered as long as that lives. `trouble`, `work`: how likely a mishap and a request are,
-    per step."""
+    per step. `allows_unclean`: somebody may allow unclean election for all topics."""
 
     rig: Rig
     trouble: float = 0.06
     work: float = 0.15
+    allows_unclean: bool = False
     agenda: list[tuple[int, int, Callable[[], object]]] = attrs.field(factory=list)
     asked: list[tuple[str, Node, object, Future[Any]]] = attrs.field(factory=list)
     topics_made: int = 0

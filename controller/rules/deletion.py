@@ -279,7 +279,7 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
     moved = KeyVersionFound(event.topic, event.partition, event.at, known)
     if event.found is None or not partition.has_state or partition.leader == LEADER_DURING_DELETE:
         return Decision((moved,))
-    after = told_by_key(partition, event.found)
+    after = told_by_key(view, partition, event.found)
     if after is partition:
         return Decision((moved,))
     return Decision((moved, StateFound(partition, after, f"isr {list(after.isr)} taken over")))

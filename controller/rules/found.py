@@ -12,16 +12,19 @@ from typing import Final
 import attrs
 
 from controller.model.events import (
+    BrokerDefaultsRead,
     ConfigKeyRead,
     Decision,
+    ErrandDone,
     Event,
     IntentDue,
     IntentsDue,
     IntentsKeyDue,
     KafkaMoveFound,
-    KeyWorkedOff,
     LogDirNotified,
     PartitionDue,
+    ReplicaDied,
+    ReplicaLeaves,
     StateKeyRead,
     StrayIsrFound,
     TopicDeletionDue,
@@ -32,11 +35,12 @@ from controller.model.events import (
 from controller.model.records import (
     BadKey,
     BrokerAskedAgain,
+    BrokerDefaultsChanged,
     ConfigChanged,
+    ErrandWorkedOff,
     ForeignChange,
     IntentDropped,
     IntentsKeyEmptied,
-    KeyConsumed,
     KeysRewritten,
     KeyVersionFound,
     PartitionsAdded,
@@ -48,10 +52,10 @@ from controller.model.records import (
     TopicFound,
 )
 from controller.model.values import NO_LEADER, Move, Partition, Topic, TopicPartition
-from controller.model.view import ClusterView
+from controller.model.view import ClusterView, is_alive, is_up
 from controller.rules import deletion
 from controller.rules.isr import told_by_key
-from controller.rules.leader_election import allows_unclean
+from controller.rules.leader_election import UNCLEAN, allows_unclean, allows_unclean_by_default
 from controller.rules.progress import drop_intents, is_void, kafka_move_due, settle
 
 _NOTES_MAX: Final = 20
@@ -155,21 +159,34 @@ def config_key_read(view: ClusterView, event: ConfigKeyRead) -> Decision:
     return Decision((changed,), expand=tuple(PartitionDue(event.now_ms, p.topic, p.partition) for p in leaderless))
 
 
+def broker_defaults_read(view: ClusterView, event: BrokerDefaultsRead) -> Decision:
+    """The defaults of all brokers are those that the key holds. Where they switch unclean election on, leaderless
+    partitions of topics that do not say otherwise are due at once."""
+    before, version = view.broker_defaults, view.broker_defaults_version
+    if version == event.version:
+        return Decision()
+    changed = BrokerDefaultsChanged(before, event.configs, version, event.version)
+    if allows_unclean_by_default(view, before) or not allows_unclean_by_default(view, event.configs):
+        return Decision((changed,))
+    leaderless = (p for p in view.partitions() if p.leader == NO_LEADER and UNCLEAN not in view.topic_config(p.topic))
+    return Decision((changed,), expand=tuple(PartitionDue(event.now_ms, p.topic, p.partition) for p in leaderless))
+
+
 def passed_over(unknown: Sequence[TopicPartition]) -> tuple[str, ...]:
     """The reasons why what a key names is passed over; of many the first ones."""
     notes = [f"there is no partition {tp.topic:.80}-{tp.partition}" for tp in unknown[:_NOTES_MAX]]
     return (*notes, f"and {len(unknown) - _NOTES_MAX} more") if len(unknown) > _NOTES_MAX else tuple(notes)
 
 
-def key_worked_off(view: ClusterView, event: KeyWorkedOff) -> Decision:
-    """A key that others put goes, now that all it asked for was decided."""
-    return Decision((KeyConsumed(event.key, event.version, event.notes, event.problem),))
+def errand_done(view: ClusterView, event: ErrandDone) -> Decision:
+    """An errand goes, now that all it asked for was decided."""
+    return Decision((ErrandWorkedOff(event.key, event.version, event.notes, event.problem),))
 
 
 def log_dir_notified(view: ClusterView, event: LogDirNotified) -> Decision:
     """The broker is asked for all its partitions: it answers for those whose disk is gone. A broker that is not live is
     told everything when it registers."""
-    done = KeyWorkedOff(event.now_ms, event.key, event.version)
+    done = ErrandDone(event.now_ms, event.key, event.version)
     asked = (BrokerAskedAgain(event.broker),) if event.broker in view.brokers else ()
     return Decision(asked, expand=(done,))
 
@@ -205,8 +222,8 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
 
 def _take_over(view: ClusterView, partition: Partition, found: Partition, records: list[Record]) -> Decision:
     kept = partition.but(extra={**(partition.extra or {}), **(found.extra or {})} or None)
-    after = told_by_key(kept, found)
-    detail = "nothing taken over, written again" if after is kept else f"isr {list(found.isr)} taken over"
+    after = told_by_key(view, kept, found)
+    detail = "nothing taken over, written again" if after is kept else f"isr {list(after.isr)} taken over"
     settled, _ = settle(view, after)
     return Decision((*records, StateFound(partition, after, detail), *settled))
 
@@ -226,11 +243,22 @@ def _take_whole(
     """Nothing of the partition is known but R: its epochs above all must not begin anew."""
     found = event.found
     assert found is not None
-    follow: list[Event] = [PartitionDue(event.now_ms, event.topic, event.partition)]
+    follow = [PartitionDue(event.now_ms, event.topic, event.partition), *missed(view, found, event.now_ms)]
     if not set(found.isr) <= set(found.members):
         follow.insert(0, StrayIsrFound(event.now_ms, event.topic, event.partition))
     follow += kafka_move_due(view, event.topic, event.partition, event.now_ms)
     return Decision((*records, StateFound(partition, found, cause)), expand=tuple(follow))
+
+
+def missed(view: ClusterView, partition: Partition, now_ms: int) -> tuple[Event, ...]:
+    """What the death or the shutdown of a member of I would have brought while nothing was known of the partition; its
+    leader's first."""
+    named = sorted(partition.isr, key=lambda b: b != partition.leader)
+    gone = [b for b in named if not is_alive(view, partition, b)]
+    return tuple(
+        (ReplicaLeaves if is_up(view, partition, b) else ReplicaDied)(now_ms, partition.topic, partition.partition, b)
+        for b in gone
+    )
 
 
 def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
@@ -241,7 +269,7 @@ def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
     if view.is_deleting(event.name):
         return deletion.topic_key_read(view, event)
     if known is None:
-        return _unknown_topic(event, was_unreadable)
+        return _unknown_topic(view, event, was_unreadable)
     at = view.key_version(event.name, None)
     if at == event.versions.topic:
         return Decision()
@@ -253,7 +281,7 @@ def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
     return _known_topic(view, event, records)
 
 
-def _unknown_topic(event: TopicKeyRead, was_unreadable: str | None) -> Decision:
+def _unknown_topic(view: ClusterView, event: TopicKeyRead, was_unreadable: str | None) -> Decision:
     if event.problem is not None:
         known = event.problem == was_unreadable
         return Decision(() if known else (BadKey(event.name, None, event.problem, was_unreadable),))
@@ -261,7 +289,8 @@ def _unknown_topic(event: TopicKeyRead, was_unreadable: str | None) -> Decision:
     if event.found is None:
         return Decision(mended)
     topic = event.found
-    follow = follow_up(event.now_ms, topic, event.partitions)
+    follow = [*follow_up(event.now_ms, topic, event.partitions)]
+    follow += [lost for partition in event.partitions for lost in missed(view, partition, event.now_ms)]
     found = TopicFound(topic, event.partitions, event.configs, event.versions)
     # The id that the runtime gave to a topic of an older Kafka is written at once: intents are known by it.
     rewritten = (KeysRewritten(event.name),) if event.id_is_new else ()

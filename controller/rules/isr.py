@@ -50,19 +50,21 @@ def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
     return Decision((IsrChanged(partition, after), *settled), expand=follow if end.leader in view.shutting_down else ())
 
 
-def told_by_key(partition: Partition, found: Partition) -> Partition:
+def told_by_key(view: ClusterView, partition: Partition, found: Partition) -> Partition:
     """The partition with the isr and the recovery state that its leader wrote into the state key itself (a host of an
-    older kind); as it was, where they are its own, or not the word of this leader under this epoch: that of an older
-    leader says nothing of who follows this one."""
-    same = (found.isr, found.leader_recovery_state) == (partition.isr, partition.leader_recovery_state)
+    older kind), but for members that joined and are not alive; as it was, where they are its own, or not the word of
+    this leader under this epoch: that of an older leader says nothing of who follows this one."""
+    isr = tuple(b for b in found.isr if b in partition.isr or is_alive(view, partition, b))
+    same = (isr, found.leader_recovery_state) == (partition.isr, partition.leader_recovery_state)
     legal = (
         found.leader_epoch == partition.leader_epoch
+        and isr
         and set(found.isr) <= set(partition.members)
-        and partition.leader in (*found.isr, NO_LEADER)
+        and partition.leader in (*isr, NO_LEADER)
     )
     if same or not legal:
         return partition
-    return partition.but(isr=found.isr, leader_recovery_state=found.leader_recovery_state)
+    return partition.but(isr=isr, leader_recovery_state=found.leader_recovery_state)
 
 
 def accepted_isr(view: ClusterView, event: AlterIsr) -> AcceptedIsr | ApiError:

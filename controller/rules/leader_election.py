@@ -60,14 +60,25 @@ def able_to_lead(view: ClusterView, partition: Partition) -> Replicas:
 
 
 def is_unclean_allowed(view: ClusterView, topic: str) -> bool:
-    """The topic's own `unclean.leader.election.enable`, else the controller's."""
+    """The topic's own `unclean.leader.election.enable`, else that of `/config/brokers/<default>`, else the
+    controller's."""
     return allows_unclean(view, view.topic_config(topic))
 
 
 def allows_unclean(view: ClusterView, configs: Mapping[str, str]) -> bool:
     """What `is_unclean_allowed` says of a topic with these settings."""
     own = configs.get(UNCLEAN)
-    return view.settings.unclean_leader_election_enable if own is None else own.strip().lower() == "true"
+    return allows_unclean_by_default(view, view.broker_defaults) if own is None else _is_true(own)
+
+
+def allows_unclean_by_default(view: ClusterView, defaults: Mapping[str, str]) -> bool:
+    """What holds for topics that do not say, with these defaults of all brokers."""
+    said = defaults.get(UNCLEAN)
+    return view.settings.unclean_leader_election_enable if said is None else _is_true(said)
+
+
+def _is_true(value: str) -> bool:
+    return value.strip().lower() == "true"
 
 
 def replica_died(view: ClusterView, event: ReplicaDied) -> Decision:

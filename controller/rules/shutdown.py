@@ -4,7 +4,8 @@
   next controller again, and all is looked at again; what was given away already needs nothing.
 * Each partition is a Decision of its own. I loses whoever shuts down as long as somebody else is alive in it; the
   leader is the present one if it stays in I, else the first of R (then of T) that does. The last one of I keeps it.
-* Whoever shuts down is not alive for elections, placements, targets and isr changes, until it registers again.
+* Whoever shuts down is not alive for elections, placements, targets and isr changes, until it is registered under a new
+  epoch.
 """
 
 from __future__ import annotations

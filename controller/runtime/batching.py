@@ -17,8 +17,8 @@ from controller.model.events import (
     LATER,
     Decision,
     DeletionKeyRead,
+    ErrandDone,
     Event,
-    KeyWorkedOff,
     LastOf,
     LegacyKeyRead,
     StateKeyRead,
@@ -156,8 +156,8 @@ class Batching:
         if isinstance(event, StateKeyRead):
             number = self.state.number(event.topic, event.partition)
             return None if number is None else ("state", number)
-        if isinstance(event, KeyWorkedOff):
-            return ("consumed", event.key)
+        if isinstance(event, ErrandDone):
+            return ("errand", event.key)
         return LEGACY if isinstance(event, LegacyKeyRead) else None
 
     def _touches_held(self, before: int) -> bool:
@@ -195,6 +195,7 @@ class Batching:
             except StoreError as error:
                 raise Deposed(f"committed, but what it left cannot be read: {error}") from error
         self._writer.committed(self._marks, self._ops, versions, seq)
+        self.lookout.findings.written(op.key for op in self._ops)
         self._decisions_max = self.services.settings.commit_decisions_max
         for mark in self._marks:
             self._conflicts.pop(mark, None)
@@ -291,7 +292,7 @@ class Batching:
             return [self.lookout.read_topic(cast(str, of), now_ms)]
         if mark == LEGACY:
             return [self.lookout.legacy.read(now_ms)]
-        if kind == "consumed":  # somebody put it anew, or removed it: what it says now is worked off by itself
+        if kind == "errand":  # somebody put it anew, or removed it: what it says now is worked off by itself
             self.lookout.errands.again(cast(str, of))
             return []
         if kind == "deletion":

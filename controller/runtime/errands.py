@@ -1,11 +1,12 @@
-"""Errands: keys that others put for the controller to work off, and that it clears.
+"""Errands: keys that others put for the controller to work off: to do what they ask for, and to delete them.
 
 * A key is read on a hint and at the beginning of a term; what it asks for is decided in events, and a fenced commit
-  deletes it at the version that was read (`KeyWorkedOff` -> `KeyConsumed`), as the last of them. A crash in between
+  deletes it at the version that was read (`ErrandDone` -> `ErrandWorkedOff`), as the last of them. A crash in between
   leaves the key: the next term reads it again, so what is asked for must bear to be done twice.
 * A key that was put anew meanwhile is a Conflict: it is read again, and worked off for what it says then.
-* One that cannot be read is a finding, and goes as well: nobody would ever clear it.
-* To add a kind: its path here, its event in `_READ`; the rule ends with `KeyWorkedOff`.
+* One that cannot be read goes as well: nobody else would delete it. It is a finding until the next of its kind is
+  worked off.
+* To add a kind: its path here, its event in `_READ`; the rule ends with `ErrandDone`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from controller.codec import BadValue, keys, notifications
-from controller.model.events import Event, KeyWorkedOff, LogDirNotified, PreferredElectionPut, StateKeyRead
-from controller.model.records import KeyConsumed
+from controller.model.events import ErrandDone, Event, LogDirNotified, PreferredElectionPut, StateKeyRead
+from controller.model.records import ErrandWorkedOff
 from controller.model.values import TopicPartition
 from controller.rules.found import passed_over
+from controller.runtime.findings import Findings
 from controller.runtime.services import Services
 from controller.state import ClusterState
 from stores.base import Entry, parent
@@ -37,15 +39,20 @@ Read = Callable[["Errands", Entry, int], list[Event]]
 class Errands:
     """The errands of one term. Reads between batches; a read that fails forgets nothing."""
 
-    def __init__(self, services: Services, state: ClusterState, read_states: ReadStates) -> None:
+    def __init__(self, services: Services, state: ClusterState, read_states: ReadStates, findings: Findings) -> None:
         self._services = services
+        self._findings = findings
         self._state = state
         self._read_states = read_states
         self._hinted: dict[str, None] = dict.fromkeys(SINGLE)
         self._parents: dict[str, None] = dict.fromkeys(PARENTS)
         self._working: dict[str, None] = {}  # one reading at a time: the end of it shows whether the key was put anew
         self._fresh: dict[str, None] = {}
-        self.findings: dict[str, str] = {}
+
+    @property
+    def is_hinted(self) -> bool:
+        """Whether something waits to be looked at."""
+        return bool(self._hinted or self._parents)
 
     def hint(self, where: str) -> None:
         """Look again at `where`, if it is an errand or their parent."""
@@ -85,7 +92,7 @@ class Errands:
         try:
             return read(self, entry, now_ms)
         except BadValue as error:
-            return [KeyWorkedOff(now_ms, entry.key, entry.version, problem=str(error))]
+            return [ErrandDone(now_ms, entry.key, entry.version, problem=str(error))]
 
     def _preferred(self, entry: Entry, now_ms: int) -> list[Event]:
         partitions = notifications.decode_partitions(entry.value)
@@ -96,23 +103,24 @@ class Errands:
         named = dict.fromkeys(notifications.decode_partitions(entry.value))
         known = [tp for tp in named if self._state.partition(tp.topic, tp.partition) is not None]
         unknown = [tp for tp in named if self._state.partition(tp.topic, tp.partition) is None]
-        done = KeyWorkedOff(now_ms, entry.key, entry.version, passed_over(unknown))
+        done = ErrandDone(now_ms, entry.key, entry.version, passed_over(unknown))
         return [*self._read_states(known, now_ms), done]
 
     def _log_dir_event(self, entry: Entry, now_ms: int) -> list[Event]:
         broker = notifications.decode_log_dir_event(entry.value)
         return [LogDirNotified(now_ms, entry.key, entry.version, broker)]
 
-    def consumed(self, record: KeyConsumed) -> None:
+    def worked_off(self, record: ErrandWorkedOff) -> None:
         """The commit that deletes the key was applied."""
         self._working.pop(record.key, None)
         about = record.key if record.key in SINGLE else parent(record.key)
-        self.findings.pop(about, None)
+        self._findings.good(about)
         for note in record.notes:
             _log.warning("%s: passed over: %s", record.key, note)
         if record.problem is not None:
-            self.findings[about] = f"{record.key} was removed, since it cannot be read: {record.problem}"
-            _log.warning("%s", self.findings[about])
+            said = f"{record.key} was removed, since it cannot be read: {record.problem}"
+            self._findings.bad(about, said)
+            _log.warning("%s", said)
 
 
 _READ: Final[Mapping[str, Read]] = {

@@ -17,6 +17,7 @@ from controller.model import records as r
 from controller.model.events import Event, LegacyKeyDue, LegacyKeyRead, LegacyPlanDue
 from controller.model.legacy import NO_KEY, LegacyKey
 from controller.rules.legacy import DROPPED
+from controller.runtime.findings import Findings
 from controller.runtime.services import Services
 from controller.state import ClusterState
 from stores.base import Entry
@@ -48,17 +49,16 @@ def say(record: r.Record) -> None:
 
 
 class LegacyWatch:
-    """When a term looks at the legacy key, and at what is in it. `findings`: what the last plan had wrong as a whole,
-    until another one is read."""
+    """When a term looks at the legacy key, and at what is in it."""
 
-    def __init__(self, services: Services, state: ClusterState) -> None:
+    def __init__(self, services: Services, state: ClusterState, findings: Findings) -> None:
         self._services = services
+        self._findings = findings
         self._state = state
         self._hinted = False
         self._waits_for_brokers = state.legacy.is_there and state.legacy.key.problem is None
         self._behind_since_ms: int | None = None
-        problem = state.legacy.key.problem
-        self.findings: dict[str, str] = {} if problem is None else {keys.REASSIGN_PARTITIONS: problem}
+        self._say(state.legacy.key)
 
     def hint(self) -> None:
         """Look at the key again."""
@@ -72,11 +72,14 @@ class LegacyWatch:
         """What the key holds now."""
         store = self._services.store
         found = as_key(store.get(keys.REASSIGN_PARTITIONS, sync=True, timeout_s=self._services.read_timeout_s))
-        if found.problem is not None:
-            self.findings = {keys.REASSIGN_PARTITIONS: found.problem}
-        elif found.version:
-            self.findings = {}
+        self._say(found)
         return LegacyKeyRead(now_ms, found)
+
+    def _say(self, found: LegacyKey) -> None:
+        if found.problem is None:
+            self._findings.good(keys.REASSIGN_PARTITIONS)
+        else:
+            self._findings.bad(keys.REASSIGN_PARTITIONS, found.problem)
 
     def due(self, now_ms: int, elapsed_ms: int, *, all_admitted: Callable[[], bool]) -> list[Event]:
         """What there is to do without a hint; what was hinted at is forgotten."""

@@ -17,6 +17,7 @@ import attrs
 from controller.codec import BadValue, keys, partition_state, small
 from controller.codec import broker as broker_codec
 from controller.codec import topic as topic_codec
+from controller.codec.names import NO_TOPIC, broker_in, is_topic, number_in
 from controller.codec.text import parse_many
 from controller.codec.topic import TopicKey
 from controller.model.events import (
@@ -35,8 +36,8 @@ from controller.rules.deletion import is_begun
 from controller.rules.found import follow_up
 from controller.rules.progress import kafka_moves
 from controller.runtime.clock import Chance
+from controller.runtime.findings import Findings
 from controller.runtime.legacy import as_key
-from controller.runtime.names import NO_TOPIC, broker_in, is_topic, number_in
 from controller.state import ClusterState
 from controller.state.rows import Admitted
 from stores.base import Columns, Entry, MetadataStore
@@ -50,15 +51,13 @@ _FREEZE_ABOVE: Final = 10_000  # partitions, from which on the collector need no
 
 @attrs.define
 class Loaded:
-    """The state of a term as it begins, and what there is to do. For people: `findings`, and `registration_findings`,
-    which live as long as the keys stay as they are."""
+    """The state of a term as it begins, and what there is to do; what is wrong with keys."""
 
     state: ClusterState
     events: list[Event]
     registered: dict[int, Broker]
     intents_seq_max: int
-    findings: dict[str, str]
-    registration_findings: dict[str, str]
+    findings: Findings
 
 
 class Loader:
@@ -74,12 +73,13 @@ class Loader:
         self._timeout_s = timeout_s
         self._tuples: dict[Replicas, Replicas] = {}
         self._ids: list[Event] = []
-        self._loaded = Loaded(state, [], {}, 0, {}, {})
+        self._loaded = Loaded(state, [], {}, 0, Findings())
 
     def load(self) -> Loaded:
         """Everything. Raises what the store raises; the caller takes over anew."""
         with _collector_off():
             self._load_brokers()
+            self._load_broker_defaults()
             self._load_topics()
             self._load_deletions()
             self._load_intents()
@@ -99,9 +99,9 @@ class Loader:
                 self._state.admitted[broker_id] = Admitted(entry.version, _UNKNOWN_EPOCH)
                 self._state.admitted[broker_id] = Admitted(entry.version, small.decode_admitted(entry.value))
             except BadValue as error:
-                self._loaded.findings[entry.key] = str(error)
+                self._loaded.findings.bad(entry.key, str(error))
         registered, problems = read_registrations(self._store, self._timeout_s)
-        self._loaded.registration_findings = problems
+        self._loaded.findings.below(keys.BROKER_IDS, problems)
         self._loaded.registered = registered
         for broker_id, broker in registered.items():
             if self._state.admitted_epoch(broker_id) in (None, broker.epoch):
@@ -120,11 +120,21 @@ class Loader:
             events.append(DeathDone(self._now_ms, broker_id, epoch))
         return events
 
+    def _load_broker_defaults(self) -> None:
+        entry = self._store.get(keys.BROKER_DEFAULTS, timeout_s=self._timeout_s)
+        if entry is None:
+            return
+        self._state.broker_defaults_version = entry.version
+        try:
+            self._state.broker_defaults = small.decode_config(entry.value)
+        except BadValue as error:
+            self._loaded.findings.bad(entry.key, str(error))
+
     # --- topics
 
     def _load_topics(self) -> None:
         names = self._store.children(keys.TOPICS, timeout_s=self._timeout_s)
-        self._loaded.findings |= {keys.topic(name): NO_TOPIC for name in names if not is_topic(name)}
+        self._loaded.findings.below(keys.TOPICS, {keys.topic(name): NO_TOPIC for name in names if not is_topic(name)})
         names = [name for name in names if is_topic(name)]
         columns = self._columns([keys.topic(name) for name in names])
         topics = []
@@ -150,7 +160,7 @@ class Loader:
             try:
                 configs[name] = (small.decode_config(value), version)
             except BadValue as error:
-                self._loaded.findings[path] = str(error)
+                self._loaded.findings.bad(path, str(error))
                 configs[name] = ({}, version)
         return configs
 
@@ -222,7 +232,7 @@ class Loader:
                     intents = small.decode_intents(entry.value, owner)
                     self._state.intents.load(owner, number, entry.version, intents)
                 except BadValue as error:
-                    self._loaded.findings[entry.key] = str(error)
+                    self._loaded.findings.bad(entry.key, str(error))
         brokers = sorted({broker for broker, _ in self._state.intents.keys})
         self._loaded.events += [IntentsDue(self._now_ms, broker) for broker in brokers]
 

@@ -14,6 +14,7 @@ import attrs
 
 from controller.codec import BadValue, keys, partition_state, small
 from controller.codec import topic as topic_codec
+from controller.codec.names import NO_TOPIC, is_topic
 from controller.codec.text import parse
 from controller.model.events import (
     BrokerCame,
@@ -31,7 +32,6 @@ from controller.runtime.config_watch import ConfigWatch
 from controller.runtime.errands import Errands
 from controller.runtime.legacy import LegacyWatch
 from controller.runtime.loader import Loaded, read_children, read_registrations
-from controller.runtime.names import NO_TOPIC, is_topic
 from controller.runtime.services import Services
 from controller.state import ClusterState
 from controller.state.rows import ABSENT
@@ -39,6 +39,7 @@ from stores.base import Changed, Entry, Resync, StoreEvent
 from stores.recipes import TOKEN_KEY
 
 RECHECK_MS: Final = 5_000  # how often a key that cannot be read is read again
+_UNWATCHED: Final = (keys.ADMITTED + "/", keys.REPLICA_DELETIONS + "/")  # nobody but a controller writes these
 
 
 class Lookout:
@@ -48,28 +49,33 @@ class Lookout:
         self._services = services
         self._state = state
         self._registered = loaded.registered
-        self._registration_findings = loaded.registration_findings
-        self._topic_findings: dict[str, str] = {}
+        self.findings = loaded.findings
         self._brokers_hinted = False
         self.brokers_due = True  # compare what is registered with what is live
         self._topics_hinted: dict[str, None] = {}
+        self._no_topics_hinted: dict[str, None] = {}  # names that are no topic's
         self._all_topics = False
         self._deletions_hinted = False
         self._recheck_ms = services.elapsed_ms() + RECHECK_MS
-        self.legacy = LegacyWatch(services, state)
-        self.errands = Errands(services, state, self.read_states)
-        self.configs = ConfigWatch(services, state, loaded.findings)
-
-    @property
-    def findings(self) -> dict[str, str]:
-        """What is wrong with keys that were looked at, by key."""
-        found = {**self._registration_findings, **self._topic_findings, **self.legacy.findings}
-        return {**found, **self.errands.findings, **self.configs.findings}
+        self.legacy = LegacyWatch(services, state, self.findings)
+        self.errands = Errands(services, state, self.read_states, self.findings)
+        self.configs = ConfigWatch(services, state, self.findings)
 
     def next_due_ms(self) -> int | None:
-        """When something is looked at again without a hint, in `elapsed_ms`."""
-        times = [self._recheck_ms if self._state.problems else None, self.legacy.next_due_ms()]
+        """When something is looked at again without a new hint, in `elapsed_ms`: at once where a commit gave cause."""
+        if self._is_hinted:
+            return self._services.elapsed_ms()
+        times = [self._recheck_ms if self._has_to_recheck else None, self.legacy.next_due_ms()]
         return min((time for time in times if time is not None), default=None)
+
+    @property
+    def _is_hinted(self) -> bool:
+        own = self.brokers_due or self._deletions_hinted or self._topics_hinted
+        return bool(own) or self.errands.is_hinted or self.configs.is_hinted
+
+    @property
+    def _has_to_recheck(self) -> bool:
+        return bool(self._state.problems or self.findings.under(_UNWATCHED))
 
     def hint(self, event: StoreEvent) -> None:
         """Remember what to look at."""
@@ -94,7 +100,7 @@ class Lookout:
         if is_topic(name):
             self._topics_hinted[name] = None
         else:
-            self._topic_findings[keys.topic(name)] = NO_TOPIC
+            self._no_topics_hinted[name] = None
 
     def look_at_deletions(self) -> None:
         """A topic was found: a key that asks for its deletion may have waited for it."""
@@ -104,19 +110,23 @@ class Lookout:
         """Read what was hinted at; what was found. Raises what the store raises, having forgotten nothing."""
         now_ms, elapsed_ms = self._services.clock.now_ms(), self._services.elapsed_ms()
         if self._brokers_hinted:
-            found = read_registrations(self._services.store, self._services.read_timeout_s)
-            self._registered, self._registration_findings = found
+            self._registered, problems = read_registrations(self._services.store, self._services.read_timeout_s)
+            self.findings.below(keys.BROKER_IDS, problems)
             self._brokers_hinted, self.brokers_due = False, True
         if self._all_topics:
             names = self._services.store.children(keys.TOPICS, timeout_s=self._services.read_timeout_s)
             for name in (*names, *self._state.topic_names()):
                 self._hint_topic(name)
+            for key in self.findings.under((keys.TOPICS + "/",)):
+                self._hint_topic(keys.topic_of(key))
             self._all_topics = False
+        if self._no_topics_hinted:
+            self._look_at_no_topics()
         events = self._topics(now_ms) if self._topics_hinted else []
         events += self.legacy.look(now_ms)
         if self._deletions_hinted:
             events += self._deletions(now_ms)
-        if self._state.problems and elapsed_ms >= self._recheck_ms:
+        if self._has_to_recheck and elapsed_ms >= self._recheck_ms:
             events += self._recheck(now_ms)
             self._recheck_ms = elapsed_ms + RECHECK_MS
         events += self.configs.look(now_ms)
@@ -172,6 +182,19 @@ class Lookout:
         gone = [name for name, value in zip(names, columns.values, strict=True) if value is None and name in changed]
         return events + [event for name in gone for event in self._lost_states(name, now_ms)]
 
+    def _look_at_no_topics(self) -> None:
+        paths = [keys.topic(name) for name in self._no_topics_hinted]
+        for path, is_there in self._are_there(paths):
+            if is_there:
+                self.findings.bad(path, NO_TOPIC)
+            else:
+                self.findings.good(path)
+        self._no_topics_hinted = {}
+
+    def _are_there(self, paths: Sequence[str]) -> Iterable[tuple[str, bool]]:
+        columns = self._services.store.get_columns(paths, timeout_s=self._services.read_timeout_s)
+        return zip(paths, (value is not None for value in columns.values), strict=True)
+
     def _lost_states(self, name: str, now_ms: int) -> list[Event]:
         """Whoever removed a topic's key by hand may have removed its state keys as well, which nobody watches."""
         if self._state.is_deleting(name):
@@ -204,6 +227,10 @@ class Lookout:
         return DeletionKeyRead(now_ms, name, 0 if entry is None else entry.version)
 
     def _recheck(self, now_ms: int) -> list[Event]:
+        unwatched = self.findings.under(_UNWATCHED)
+        for path, is_there in self._are_there(unwatched) if unwatched else ():
+            if not is_there:
+                self.findings.good(path)
         return [
             self.read_topic(topic, now_ms) if partition is None else self.read_state(topic, partition, now_ms)
             for topic, partition in list(self._state.problems)
@@ -281,13 +308,15 @@ class Lookout:
             return without_state(topic, partition, replicas), at, f"{key}: {error}"
 
     def _config(self, name: str) -> tuple[dict[str, str], int]:
-        entry = self._get(keys.topic_config(name))
+        key = keys.topic_config(name)
+        entry = self._get(key)
+        self.findings.good(key)
         if entry is None:
             return {}, 0
         try:
             return small.decode_config(entry.value), entry.version
         except BadValue as error:
-            self._topic_findings[entry.key] = str(error)
+            self.findings.bad(key, str(error))
             return {}, entry.version
 
     def read_versions(self, paths: Iterable[str]) -> list[Entry | None]:

@@ -56,6 +56,7 @@ class Loop:
         self.subscription.add(keys.REASSIGN_PARTITIONS, Depth.SELF)
         self.subscription.add(keys.CONFIG_TOPICS, Depth.VALUES)
         self.subscription.add(keys.CONFIG_CHANGES, Depth.CHILDREN)
+        self.subscription.add(keys.BROKER_DEFAULTS, Depth.SELF)
         for key in errands.SINGLE:
             self.subscription.add(key, Depth.SELF)
         for key in errands.PARENTS:

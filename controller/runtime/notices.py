@@ -35,7 +35,8 @@ class Notices:
         return self._controller_changed is not None
 
     def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
-        """The settings of a topic (`entity_type` "topics") are `configs` from now on."""
+        """The settings of a topic (`entity_type` "topics") or the defaults of all brokers ("brokers", "<default>") are
+        `configs` from now on."""
         if self._config_changed is not None:
             self._waiting.append(partial(_tell, self._config_changed, entity_type, name, dict(configs)))
 

@@ -169,8 +169,8 @@ class Publisher:
 
     def _tell_of_others(self, record: r.Record) -> None:
         """What others wrote was taken in."""
-        if isinstance(record, r.KeyConsumed):
-            self._lookout.errands.consumed(record)
+        if isinstance(record, r.ErrandWorkedOff):
+            self._lookout.errands.worked_off(record)
         elif isinstance(record, r.BadKey):
             if record.partition is None and record.problem is None:
                 self._lookout.look_at_deletions()  # one may have waited for the topic, which is there again, or gone
@@ -180,6 +180,8 @@ class Publisher:
             self._dispatcher.ask_again(record.broker_id)
         elif isinstance(record, r.ConfigChanged) and record.before != record.after:
             self._services.notices.config_changed("topics", record.topic, record.after)
+        elif isinstance(record, r.BrokerDefaultsChanged) and record.before != record.after:
+            self._services.notices.config_changed("brokers", "<default>", record.after)
 
 
 def _concerns_members(record: r.PartitionRecord) -> bool:

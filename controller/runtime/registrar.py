@@ -83,9 +83,8 @@ class Registrar:
             if own is None:
                 store = self._store.another_session()
                 own = _Own(registration, store, store.session.session_id, 0)
-            own.registration = registration
             try:
-                self._write(own)
+                self._write(own, registration)
             except Exception:
                 if registration.broker_id not in self._own:
                     own.store.close()
@@ -125,7 +124,7 @@ class Registrar:
                 if own.store.session.session_id != own.session_id and own.store.session.connected:
                     key = keys.broker(own.registration.broker_id)
                     try:
-                        self._write(own)
+                        self._write(own, own.registration)
                         self.findings.pop(key, None)
                     except (StoreError, DuplicateBrokerRegistration) as error:
                         self.findings[key] = f"not registered again: {error}"
@@ -138,15 +137,16 @@ class Registrar:
                 own.store.close()
             self._own = {}
 
-    def _write(self, own: _Own) -> None:
-        registration, store = own.registration, own.store
+    def _write(self, own: _Own, registration: BrokerRegistration) -> None:
+        """The key says `registration`, and so does `own`; one that fails leaves `own` as it was."""
+        store = own.store
         key = keys.broker(registration.broker_id)
         value = codec.encode(registration, self._version, self._clock.now_ms())
         session_id = store.session.session_id
         for _ in range(3):
             entry = store.get(key, sync=True, timeout_s=self._timeout_s)
             if entry is not None and entry.owner != session_id:
-                self._make_way(own, key, entry)
+                self._make_way(own, registration, key, entry)
                 entry = None
             try:
                 store.commit(
@@ -157,15 +157,15 @@ class Registrar:
                 continue  # somebody was faster: look who
             written = store.get(key, sync=True, timeout_s=self._timeout_s)
             if written is not None and written.owner == session_id:
-                own.epoch, own.session_id = written.created, session_id
+                own.registration, own.epoch, own.session_id = registration, written.created, session_id
                 return
         raise DuplicateBrokerRegistration(f"broker {registration.broker_id}: its key is written by others all the time")
 
-    def _make_way(self, own: _Own, key: str, entry: Entry) -> None:
+    def _make_way(self, own: _Own, registration: BrokerRegistration, key: str, entry: Entry) -> None:
         """A registration of the same host's earlier session goes; anybody else's stays."""
-        if not reap_own_leftover(own.store, key, lambda found: _is_same_host(found, own.registration), self._timeout_s):
+        if not reap_own_leftover(own.store, key, lambda found: _is_same_host(found, registration), self._timeout_s):
             raise DuplicateBrokerRegistration(
-                f"broker {own.registration.broker_id} is registered by session {entry.owner} as {entry.value!r:.200}"
+                f"broker {registration.broker_id} is registered by session {entry.owner} as {entry.value!r:.200}"
             )
 
 

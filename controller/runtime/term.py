@@ -15,6 +15,7 @@ import attrs
 
 from controller.model.errors import RequestTimedOut
 from controller.model.events import (
+    BrokerDefaultsRead,
     ConfigKeyRead,
     DeletionKeyRead,
     Event,
@@ -36,7 +37,7 @@ from stores.base import StoreError
 
 LOOK_AGAIN_MS: Final = 100  # after a read that failed
 ACKNOWLEDGED_MAX: Final = 16  # deletions in one Decision
-_READ: Final = (StateKeyRead, TopicKeyRead, LegacyKeyRead, ConfigKeyRead, DeletionKeyRead)
+_READ: Final = (StateKeyRead, TopicKeyRead, LegacyKeyRead, ConfigKeyRead, BrokerDefaultsRead, DeletionKeyRead)
 
 
 @attrs.frozen
@@ -58,7 +59,7 @@ class Term:
     def __init__(self, services: Services, committer: Committer, loaded: Loaded, seq_offset: int) -> None:
         self.services = services
         self.state = loaded.state
-        self.findings = loaded.findings
+        self.findings: dict[str, str] = {}  # what is not about a key
         self.dispatcher = Dispatcher(
             self.state,
             services.host,

@@ -301,8 +301,8 @@ class LegacyPlan(_Kind):
         self.state.legacy.stands(version)
 
 
-class Consumed(_Kind):
-    """A key of others that was worked off and goes. `of`: its path."""
+class ErrandKeys(_Kind):
+    """An errand that goes. `of`: its path."""
 
     def cost_max(self, of: str) -> int:
         return OP_BYTES_FIXED + len(of)
@@ -311,10 +311,10 @@ class Consumed(_Kind):
         return of
 
     def op(self, of: str, key: str) -> Op | None:  # noqa: ARG002
-        return Delete(key, Version(self.state.consumed[key]))
+        return Delete(key, Version(self.state.worked_off[key]))
 
     def stands(self, of: str, version: int, seq: int) -> None:  # noqa: ARG002
-        self.state.consumed.pop(of)
+        self.state.worked_off.pop(of)
 
 
 def kinds_of(ground: Ground) -> Mapping[str, Kind]:
@@ -331,5 +331,5 @@ def kinds_of(ground: Ground) -> Mapping[str, Kind]:
         "intents": NewIntents(ground),
         "intents done": DoneIntents(ground),
         "legacy": LegacyPlan(ground),
-        "consumed": Consumed(ground),
+        "errand": ErrandKeys(ground),
     }

@@ -4,7 +4,7 @@ A mark names a dirty key by what it holds, not by its path: `("state", number)`,
 `("admitted", broker)`, `("forgotten", broker)`, `("unregistered", broker)` (nothing is written: it is held to have no
 registration), `("intents", broker)` (its new intents), `("intents done", (broker, seq))`, `("deletion", topic)` (of a
 new topic: held to be absent), `("parent", (topic, partition or None))` (a node without data, where the store needs
-such), `("consumed", key)` (a key of others that was worked off and goes), `LEGACY`. Each is encoded once, from the
+such), `("errand", key)` (an errand that goes), `LEGACY`. Each is encoded once, from the
 state, however many records set it.
 """
 

@@ -46,8 +46,10 @@ class ClusterState:
         self.brokers: dict[int, Broker] = {}
         self.dying: dict[int, int] = {}
         self.shutting_down: dict[int, int] = {}
-        self.consumed: dict[str, int] = {}  # keys of others that the next commit deletes: key -> version
+        self.worked_off: dict[str, int] = {}  # errands that the next commit deletes: key -> version
         self.admitted: dict[int, Admitted] = {}
+        self.broker_defaults: Mapping[str, str] = {}
+        self.broker_defaults_version = 0
         self.rows: list[Partition | None] = []
         self.versions = array("q")
         self.generations = array("q")

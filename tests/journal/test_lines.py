@@ -161,14 +161,21 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
         },
     ),
     (
-        r.KeyConsumed("/admin/k", 3, ("there is no partition t-7",)),
+        r.BrokerDefaultsChanged({"a": "b"}, {"a": "c"}, 3, 4),
+        {
+            "event": "ConfigChanged", **BY,
+            "detail": {"entity": "brokers/<default>", "configs": {"a": "c"}, "was": {"a": "b"}},
+        },
+    ),
+    (
+        r.ErrandWorkedOff("/admin/k", 3, ("there is no partition t-7",)),
         {
             "event": "KeysRewritten", **BY,
             "detail": {"removed": "/admin/k", "passed_over": ["there is no partition t-7"]},
         },
     ),
     (
-        r.KeyConsumed("/admin/k", 3, (), "not JSON"),
+        r.ErrandWorkedOff("/admin/k", 3, (), "not JSON"),
         {"event": "BadKey", **BY, "detail": {"removed": "/admin/k", "problem": "not JSON"}},
     ),
 ]  # fmt: skip

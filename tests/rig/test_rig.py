@@ -7,6 +7,7 @@ from pathlib import Path
 import attrs
 import pytest
 
+from controller.codec import keys
 from controller.model.values import TopicPartition
 from controller.rig import CallbackFaults, Life, NotInTime, Rig, VirtualClock
 from controller.rig.__main__ import main
@@ -112,6 +113,27 @@ def test_a_killed_broker_lets_its_session_run_out_and_one_that_stops_ends_it() -
     rig.run(1_200)
     assert list(rig.brokers[3].peers) == [3]
     assert rig.brokers[2].life is Life.DOWN
+
+
+def test_a_broken_key_holds_again_what_stood_there_unless_somebody_wrote_it_since() -> None:
+    """The controller writes over a topic key that it knows."""
+    rig = Rig(controllers=1)
+    rig.create_topic("t", 1, 2)
+    key, rows = keys.state("t", 0), rig.server.table.rows
+    stood = rows[key][0]
+    rig.break_key(key)
+    rig.break_key(key, b"[")
+    assert rows[key][0] == b"["
+    rig.mend_key(key)
+    assert rows[key][0] == stood
+    rig.break_key(keys.topic("t"))
+    rig.run(100)
+    written = rows[keys.topic("t")][0]
+    rig.mend_key(keys.topic("t"))
+    assert rows[keys.topic("t")][0] == written != b"{"
+    rig.heal()
+    rig.until_converged()
+    rig.check_end()
 
 
 def test_a_bad_network_only_takes_longer() -> None:

@@ -163,11 +163,15 @@ class Script(Planting):
         return e.LogDirNotified(self.world.now_ms, "/log_dir/1", 3, int(line.words[0]))
 
     def do_unusable(self, line: Line) -> e.Event:
-        return e.KeyWorkedOff(self.world.now_ms, line.words[0], 3, problem="not JSON")
+        return e.ErrandDone(self.world.now_ms, line.words[0], 3, problem="not JSON")
 
     def do_config(self, line: Line) -> e.Event:
         configs = {name: value for name, value in line.options.items() if name != "version"}
         return e.ConfigKeyRead(self.world.now_ms, line.words[0], configs, int(line.options["version"]))
+
+    def do_defaults(self, line: Line) -> e.Event:
+        configs = {name: value for name, value in line.options.items() if name != "version"}
+        return e.BrokerDefaultsRead(self.world.now_ms, configs, int(line.options["version"]))
 
     # --- the machine's own, and what is found
 

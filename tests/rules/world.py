@@ -132,7 +132,7 @@ class World:
             "intents": lambda broker: self.state.intents.durable(broker, self._seq, 1),
             "intents done": self.state.intents.keys.pop,
             "legacy": lambda _: self._legacy_key(),
-            "consumed": self.state.consumed.pop,
+            "errand": self.state.worked_off.pop,
             "config": lambda _: None,
             "parent": lambda _: None,
         }

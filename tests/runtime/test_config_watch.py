@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from controller import Settings
 from controller.codec import keys
+from controller.runtime.journal import Journal, MemorySink
 from stores.faults import DropEvent, FailBefore, Rule
-from tests.runtime.world import Cluster, cluster_of_three
+from tests.runtime.world import Brokers, Cluster, cluster_of_three
 
 CONFIG = "/config/topics/t"
+DEFAULTS = "/config/brokers/<default>"
 CHANGE = f"{keys.CONFIG_CHANGES}/config_change_0000000012"
 UNCLEAN = {"unclean.leader.election.enable": "true"}
 
@@ -142,11 +145,13 @@ def test_a_broken_notification_is_a_finding_and_stops_nothing(value: Any) -> Non
     cluster = leaderless()
     cluster.put(CHANGE, value)
     cluster.run()
-    assert CHANGE in cluster.findings()[keys.CONFIG_CHANGES]
+    assert set(cluster.findings()) == {CHANGE}
     cluster.put(CONFIG, unclean())
     cluster.put(f"{CHANGE[:-1]}3", {"version": 2, "entity_path": "topics/t"})
     cluster.run()
     assert cluster.state()["leader"] == 2
+    cluster.delete(CHANGE)
+    cluster.run()
     assert cluster.findings() == {}
 
 
@@ -189,3 +194,91 @@ def test_settings_of_a_topic_that_is_found_meanwhile_are_not_missed() -> None:
     cluster.controller._loop.term.lookout.read_topic = read_and_change  # type: ignore[union-attr,method-assign]  # noqa: SLF001
     cluster.run()
     assert known(cluster, "n") == {"retention.ms": "7"}
+
+
+# --- defaults of all brokers
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 2, "entity_path": "brokers/<default>"},
+        {"version": 1, "entity_type": "brokers", "entity_name": "<default>"},
+    ],
+)
+def test_unclean_election_that_is_switched_on_as_default_elects_at_once(change: dict[str, Any]) -> None:
+    """By the key, or by the notification where the hint of the key was lost."""
+    cluster = leaderless()
+    cluster.put(DEFAULTS, unclean())
+    cluster.run()
+    assert (cluster.state()["leader"], cluster.state()["leader_recovery_state"]) == (2, 1)
+    cluster = leaderless()
+    cluster.store.play([Rule(DropEvent(), "event")])
+    cluster.put(DEFAULTS, unclean())
+    cluster.run()
+    cluster.store.play([])
+    assert cluster.state()["leader"] == -1
+    cluster.put(CHANGE, change)
+    cluster.run()
+    assert cluster.state()["leader"] == 2
+
+
+def test_the_default_of_the_key_is_that_of_a_takeover() -> None:
+    """Written while nobody led."""
+    cluster = leaderless()
+    cluster.controllers.pop().close()
+    cluster.put(DEFAULTS, unclean())
+    cluster.another(2)
+    cluster.run()
+    assert cluster.state()["leader"] == 2
+
+
+def test_the_default_of_the_key_wins_over_the_setting_and_a_topic_over_the_key() -> None:
+    """Until the key is gone: then the setting holds again, at once."""
+    cluster = Cluster(settings=Settings(unclean_leader_election_enable=True))
+    cluster.put(DEFAULTS, config(**{"unclean.leader.election.enable": "false"}))
+    cluster.join(1, 2, 3)
+    cluster.create("t", (1, 2))
+    cluster.create("u", (1, 2), **UNCLEAN)
+    cluster.leave(2)
+    cluster.join(2)
+    cluster.leave(1)
+    assert (cluster.state("t")["leader"], cluster.state("u")["leader"]) == (-1, 2)
+    cluster.delete(DEFAULTS)
+    cluster.run()
+    assert cluster.state("t")["leader"] == 2
+
+
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_a_broken_default_is_a_finding_until_it_is_mended(taken_over: bool) -> None:
+    """What was known stays; a takeover knows nothing of it."""
+    cluster = leaderless()
+    if taken_over:
+        cluster.controllers.pop().close()
+    cluster.put(DEFAULTS, b"{")
+    if taken_over:
+        cluster.another(2)
+    cluster.run()
+    assert (set(cluster.findings()), cluster.state()["leader"]) == ({DEFAULTS}, -1)
+    cluster.put(DEFAULTS, unclean())
+    cluster.run()
+    assert (cluster.findings(), cluster.state()["leader"]) == ({}, 2)
+
+
+def test_a_default_is_journalled_and_told_to_a_host_that_asks() -> None:
+    """Once per change."""
+    told: list[tuple[str, str, dict[str, str]]] = []
+
+    class Asking(Brokers):
+        def config_changed(self, entity_type: str, name: str, configs: dict[str, str]) -> None:
+            told.append((entity_type, name, configs))
+
+    sink = MemorySink()
+    cluster = Cluster(host=Asking(), journal=Journal(sink))
+    cluster.run()
+    cluster.put(DEFAULTS, unclean())
+    cluster.run()
+    assert told == [("brokers", "<default>", UNCLEAN)]
+    (row,) = [row for row in map(json.loads, sink.lines) if row["event"] == "ConfigChanged"]
+    assert row["detail"] == {"entity": "brokers/<default>", "configs": UNCLEAN, "was": {}}
+    assert "topic" not in row

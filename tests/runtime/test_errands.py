@@ -1,4 +1,4 @@
-"""Keys that others put for the controller: read at takeover and on a hint, worked off, cleared by a fenced commit."""
+"""Keys that others put for the controller: read at takeover and on a hint, worked off, deleted by a fenced commit."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ BROKEN: list[Any] = [b"", b"{", [], {}, named() | {"partitions": {}}, named() | 
 @pytest.mark.parametrize("value", BROKEN)
 @pytest.mark.parametrize("key", [PREFERRED, ISR, LOG_DIR])
 def test_a_broken_key_is_a_finding_and_removed(key: str, value: Any) -> None:
-    """Nothing is elected; a good one after it clears the finding."""
+    """Nothing is elected; the finding goes with the next good one."""
     cluster = led_by_another()
     cluster.put(key, value)
     cluster.run()
@@ -148,7 +148,7 @@ def test_a_key_that_is_put_anew_meanwhile_is_worked_off_for_what_it_says_then() 
 
 
 def test_a_key_that_somebody_else_removed_meanwhile_is_done_with() -> None:
-    """An old controller clears it itself."""
+    """An old controller deletes it itself."""
     cluster = led_by_another(settings=ONE_BY_ONE)
     cluster.put(PREFERRED, named(("t", 0)))
     while cluster.state()["leader"] == 2:
@@ -161,7 +161,7 @@ def test_a_key_that_somebody_else_removed_meanwhile_is_done_with() -> None:
     assert not cluster.has(PREFERRED)
 
 
-def test_a_key_that_others_keep_writing_is_cleared_when_they_stop() -> None:
+def test_a_key_that_others_keep_writing_is_worked_off_when_they_stop() -> None:
     """It is left alone for a while; nothing else waits for it."""
     cluster = led_by_another(settings=ONE_BY_ONE)
     for _ in range(8):
@@ -172,7 +172,7 @@ def test_a_key_that_others_keep_writing_is_cleared_when_they_stop() -> None:
     assert not cluster.has(PREFERRED)
 
 
-def test_a_crash_before_the_key_is_cleared_only_reads_it_again() -> None:
+def test_a_crash_before_the_key_is_deleted_only_reads_it_again() -> None:
     """The election is done once, the key goes with the next controller."""
     cluster = led_by_another(settings=ONE_BY_ONE)
     epoch = cluster.state()["leader_epoch"]
@@ -187,7 +187,7 @@ def test_a_crash_before_the_key_is_cleared_only_reads_it_again() -> None:
 
 
 def test_every_clearing_carries_the_fence() -> None:
-    """A deposed controller clears nothing of its successor's."""
+    """A deposed controller deletes nothing of its successor's."""
     cluster = led_by_another()
     seq = cluster.get(TOKEN_KEY)["seq"]
     cluster.put(ISR, named())
@@ -196,7 +196,7 @@ def test_every_clearing_carries_the_fence() -> None:
 
 
 def test_an_isr_that_an_old_leader_wrote_itself_is_taken_over() -> None:
-    """The notification names the partition; it is cleared after the key was read, and unknown ones are passed over."""
+    """The notification names the partition; it is deleted after the key was read, and unknown ones are passed over."""
     cluster = cluster_of_three()
     state = cluster.state()
     cluster.put(STATE, {**state, "isr": [1, 2]})
@@ -209,7 +209,7 @@ def test_an_isr_that_an_old_leader_wrote_itself_is_taken_over() -> None:
     assert cluster.state()["isr"] == [1, 2]
 
 
-def test_many_notifications_are_cleared_by_few_commits() -> None:
+def test_many_notifications_are_worked_off_by_few_commits() -> None:
     """Each with its own version."""
     cluster = cluster_of_three()
     seq = cluster.get(TOKEN_KEY)["seq"]
@@ -222,7 +222,7 @@ def test_many_notifications_are_cleared_by_few_commits() -> None:
 
 
 def test_notifications_that_were_put_while_nobody_led_are_read_at_takeover() -> None:
-    """They stand there until somebody clears them."""
+    """They stand there until somebody deletes them."""
     cluster = cluster_of_three()
     cluster.controllers.pop().close()
     cluster.put(STATE, {**cluster.state(), "isr": [1, 3]})
@@ -309,3 +309,17 @@ def test_what_was_read_of_a_key_before_we_wrote_it_is_not_news() -> None:
     assert partition.isr == (1, 2)
     assert cluster.done(cluster.controller.query(lambda view: view.partition_epoch(partition))) == entry.generation
     assert cluster.store.errors["Conflict"] == 0
+
+
+def test_a_member_that_joins_an_isr_by_its_key_and_is_not_alive_is_not_taken_over() -> None:
+    """As `alter_isr` refuses it: a move onto it would complete without it, and the old replicas be deleted."""
+    cluster = cluster_of_three()
+    cluster.done(cluster.isr([1, 2]))
+    cluster.leave(3)
+    cluster.done(cluster.move([1, 3]))
+    cluster.put(STATE, {**cluster.state(), "isr": [1, 2, 3]})
+    cluster.put(ISR, named(("t", 0)))
+    cluster.run()
+    assert (cluster.partition().isr, cluster.state()["isr"]) == ((1, 2), [1, 2])
+    assert cluster.partition().target_replicas == (1, 3)
+    assert cluster.controller.describe().replicas_to_delete == 0

@@ -9,6 +9,7 @@ import pytest
 from controller.model.errors import ApiError, ErrorCode
 from controller.model.host import LeaderAndIsrRequest
 from tests.runtime.trees import STATE, TOPIC, planted, state, works
+from tests.runtime.world import Cluster, cluster_of_three
 
 BROKEN_TOPICS: list[object] = [
     b"",
@@ -103,3 +104,46 @@ def test_a_registration_is_taken_up_when_it_is_mended() -> None:
     cluster.run()
     assert cluster.findings() == {}
     assert cluster.controller.describe().live_brokers == (1, 2, 3, 7)
+
+
+# --- what was missed while a key could not be read, or was not known
+
+
+def moved_on(key: str, *, leave: int) -> Cluster:
+    """t-0 on 1, 2, 3, all in sync, led by 1; `key` could not be read while this broker died, and can be again."""
+    cluster = cluster_of_three()
+    good = cluster.keys()[key]
+    cluster.controllers.pop().close()
+    cluster.put(key, b"{broken")
+    cluster.another(2)
+    cluster.run()
+    cluster.leave(leave)
+    cluster.put(key, good)
+    cluster.wait(6_000, 500)
+    return cluster
+
+
+@pytest.mark.parametrize("key", ["/brokers/topics/t", "/brokers/topics/t/partitions/0/state"])
+def test_a_leader_that_died_while_its_partition_could_not_be_read_is_replaced(key: str) -> None:
+    """Nothing else would ever elect another one."""
+    cluster = moved_on(key, leave=1)
+    assert (cluster.state()["leader"], cluster.state()["isr"], cluster.findings()) == (2, [2, 3], {})
+
+
+@pytest.mark.parametrize("key", ["/brokers/topics/t", "/brokers/topics/t/partitions/0/state"])
+def test_a_follower_that_died_while_its_partition_could_not_be_read_leaves_the_isr(key: str) -> None:
+    """Its leader could never acknowledge anything."""
+    cluster = moved_on(key, leave=2)
+    assert (cluster.state()["leader"], cluster.state()["isr"]) == (1, [1, 3])
+
+
+def test_a_topic_that_others_write_with_a_leader_that_is_not_live_gets_another_one() -> None:
+    """And loses followers that are not."""
+    cluster = cluster_of_three()
+    for partition, (leader, isr) in enumerate([(9, [9, 1, 2]), (1, [1, 9]), (9, [9])]):
+        value = {"version": 1, "leader": leader, "leader_epoch": 3, "controller_epoch": 1, "isr": isr}
+        cluster.put(f"/brokers/topics/x/partitions/{partition}/state", value)
+    cluster.put("/brokers/topics/x", {"version": 1, "partitions": {"0": [9, 1, 2], "1": [1, 9], "2": [9, 1]}})
+    cluster.run()
+    found = [(cluster.state("x", p)["leader"], cluster.state("x", p)["isr"]) for p in range(3)]
+    assert found == [(1, [1, 2]), (1, [1]), (-1, [9])]

@@ -158,3 +158,18 @@ def test_kafkas_moves_of_a_topic_without_an_id_are_in_the_store_at_every_moment(
             assert moves is not (str(p) in adding)
     assert cluster.get("/brokers/topics/k")["adding_replicas"] == {}
     assert cluster.get("/brokers/topics/k")["topic_id"]
+
+
+def test_what_a_commit_gave_cause_to_look_at_is_due_at_once() -> None:
+    """A controller with threads of its own would sleep on it for up to a second."""
+    cluster = cluster_of_three()
+    term = cluster.controller._loop.term  # noqa: SLF001
+    assert term is not None
+    assert (term.next_due_ms() or 0) > cluster.clock.elapsed_ms
+    cluster.leave(1, run=False)
+    for _ in range(50):
+        cluster.controller.poll_once()
+        if term.lookout.brokers_due:
+            break
+    assert term.lookout.brokers_due
+    assert term.next_due_ms() == cluster.clock.elapsed_ms

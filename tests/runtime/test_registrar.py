@@ -161,3 +161,26 @@ def test_after_close_nobody_is_registered() -> None:
     own.close()
     with pytest.raises(Closed):
         own.register(NINE)
+
+
+def test_a_registration_that_failed_says_nothing_later() -> None:
+    """A session that is lost after it publishes what the last successful call said."""
+    server = MemoryServer()
+    store = FaultStore(MemoryStore(server))
+    own = registrar(server, store)
+    own.register(NINE)
+    store.play([Rule(FailBefore(), key="/brokers/ids/9")])
+    with pytest.raises(Unavailable):
+        own.register(BrokerRegistration(9, host="elsewhere", port=1))
+    store.play([])
+    other = MemoryStore(server)
+    before = other.get("/brokers/ids/9", timeout_s=1)
+    assert before is not None
+    assert before.owner is not None
+    server.expire(before.owner)
+    for _ in range(10):
+        own.watch()
+    after = other.get("/brokers/ids/9", timeout_s=1)
+    assert after is not None
+    assert after.created > before.created
+    assert b"elsewhere" not in after.value

@@ -7,7 +7,15 @@ from itertools import pairwise
 
 import pytest
 
-from controller import NotController, RequestTimedOut, Settings, StaleBrokerEpoch, TopicPartition
+from controller import (
+    BrokerRegistration,
+    NotController,
+    RequestTimedOut,
+    Settings,
+    StaleBrokerEpoch,
+    TopicPartition,
+)
+from controller.model.errors import IneligibleReplica
 from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from stores.faults import LoseReply, Rule
 from tests.runtime.world import Cluster, cluster_of_three
@@ -157,3 +165,22 @@ def test_arguments_that_are_no_ints_are_refused_in_the_caller(arguments: tuple[o
     cluster = cluster_of_three()
     with pytest.raises(TypeError, match="ints"):
         cluster.controller.controlled_shutdown(*arguments)  # type: ignore[arg-type]
+
+
+def test_a_broker_that_is_described_anew_under_its_epoch_shuts_down_all_the_same() -> None:
+    """Only a new epoch takes the call back."""
+    cluster = Cluster()
+    for broker_id in (1, 2, 3):
+        cluster.controller.register_broker(BrokerRegistration(broker_id))
+    cluster.run()
+    cluster.create()
+    epoch = cluster.epoch(1)
+    assert cluster.done(cluster.controller.controlled_shutdown(1, epoch)) == ()
+    assert cluster.controller.register_broker(BrokerRegistration(1, host="elsewhere")) == epoch
+    cluster.run()
+    assert isinstance(cluster.error(cluster.isr([2, 3, 1])), IneligibleReplica)
+    cluster.controller.unregister_broker(1, epoch)
+    cluster.run()
+    assert cluster.controller.register_broker(BrokerRegistration(1)) > epoch
+    cluster.run()
+    assert cluster.error(cluster.isr([2, 3, 1])) is None

@@ -284,7 +284,7 @@ def _end(ended: Scenario) -> Scenario:
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("scenario,ended", SCENARIOS, ids=named)
 def test_no_lost_commit_changes_who_leads(scenario: Scenario, ended: Scenario, loss: str) -> None:
-    """Each is elected once, and what others put is cleared."""
+    """Each is elected once, and what others put is worked off."""
     lost(_rig, scenario, _end(ended), loss)
 
 

@@ -11,7 +11,7 @@ import pytest
 from controller.codec import legacy as codec
 from controller.machine import RULES
 from controller.model import records as r
-from controller.model.events import Decision, KeyWorkedOff
+from controller.model.events import Decision, ErrandDone
 from controller.model.values import TopicPartition
 from controller.rig import InvariantBroken, NotInTime, Rig
 from controller.rig.explore import run_seed
@@ -264,7 +264,7 @@ def _unreachable(rig: Rig) -> None:
 
 def leaves_errands(patch: Patch) -> None:
     """What others asked for is done, and its key stays for ever."""
-    patch.setitem(RULES, KeyWorkedOff, lambda *_: Decision())
+    patch.setitem(RULES, ErrandDone, lambda *_: Decision())
 
 
 def _key_put(rig: Rig) -> None:

@@ -136,7 +136,15 @@ class ConfigKeyRead(Event):
     version: int
 
 
-# --- keys that others put for the controller to work off
+@attrs.frozen(weakref_slot=False)
+class BrokerDefaultsRead(Event):
+    """`/config/brokers/<default>` was read: `version` 0 = it is absent."""
+
+    configs: Mapping[str, str]
+    version: int
+
+
+# --- errands: keys that others put for the controller to work off
 
 
 @attrs.frozen(weakref_slot=False)
@@ -158,8 +166,9 @@ class LogDirNotified(Event):
 
 
 @attrs.frozen(weakref_slot=False)
-class KeyWorkedOff(LastOf):
-    """All that a key asked for was decided. `notes`: what of it was passed over. `problem`: it could not be read."""
+class ErrandDone(LastOf):
+    """All that an errand asked for was decided. `notes`: what of it was passed over. `problem`: why it could not be
+    read."""
 
     key: str
     version: int

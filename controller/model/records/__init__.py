@@ -13,6 +13,7 @@ from controller.model.records.base import (
 )
 from controller.model.records.brokers import (
     BrokerAskedAgain,
+    BrokerDefaultsChanged,
     BrokerForgotten,
     BrokerLeft,
     BrokerRegistered,
@@ -30,7 +31,7 @@ from controller.model.records.found import (
     KeyVersionFound,
 )
 from controller.model.records.orders import (
-    KeyConsumed,
+    ErrandWorkedOff,
     LegacyEntryRemoved,
     LegacyKeyBroken,
     LegacyKeyChanged,
@@ -67,6 +68,7 @@ from controller.model.records.topics import (
 __all__ = [
     "BadKey",
     "BrokerAskedAgain",
+    "BrokerDefaultsChanged",
     "BrokerForgotten",
     "BrokerLeft",
     "BrokerRegistered",
@@ -77,12 +79,12 @@ __all__ = [
     "DeletionKeyFound",
     "DeletionRefused",
     "DiskGone",
+    "ErrandWorkedOff",
     "ForeignChange",
     "IntentDropped",
     "IntentsKeyEmptied",
     "IsrChanged",
     "IsrShrunk",
-    "KeyConsumed",
     "KeyVersion",
     "KeyVersionFound",
     "KeyVersions",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 
 from controller.model.records.base import Record
@@ -95,3 +97,14 @@ class BrokerAskedAgain(Record):
     that are gone. Not in the journal."""
 
     broker_id: int
+
+
+@attrs.frozen(weakref_slot=False)
+class BrokerDefaultsChanged(Record):
+    """`/config/brokers/<default>` was read and is another: `after` at `version` (0: it is absent). In the journal:
+    ConfigChanged."""
+
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    version_before: int
+    version: int

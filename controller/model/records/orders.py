@@ -1,4 +1,4 @@
-"""Keys in which others ask for something: the legacy key, and those that are worked off."""
+"""Keys in which others ask for something: the legacy key, and errands."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ class LegacyKeyBroken(Record):
 
 
 @attrs.frozen(weakref_slot=False)
-class KeyConsumed(Record):
-    """A key that others put for the controller, and that was read at `version`, is worked off: it goes, if it stands
-    there still. `notes`: what of it was passed over, and why. `problem`: why it could not be read at all."""
+class ErrandWorkedOff(Record):
+    """An errand (a key that others put for the controller), which was read at `version`, is worked off: it goes, if it
+    stands there still. `notes`: what of it was passed over, and why. `problem`: why it could not be read at all."""
 
     key: str
     version: int

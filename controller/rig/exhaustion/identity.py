@@ -35,7 +35,7 @@ from stores.recipes import LEADER_KEY
 
 _LOG: Final = "place in the log of what changed"
 _WIRING: Final = ["services", "_services", "_lock", "clock", "_clock", "_host", "_executor", "_inbox", "_store"]
-_FOR_PEOPLE: Final = ["findings", "_registration_findings", "_topic_findings"]
+_FOR_PEOPLE: Final = ["findings", "_findings"]
 _WRITTEN_DOWN: Final = ["now_ms", "started_ms"]
 _BACK_OFF: Final = ["retry_ms", "intents_ms", "delay_ms"]  # a wait is longer than the longest
 _LEFT_OUT_OF: Final[Mapping[str, tuple[str, ...]]] = {

@@ -173,7 +173,7 @@ def _made(make: Callable[[], HostUnderTest]) -> HostUnderTest:
     """A host under test whose words can be understood. TypeError, ValueError."""
     if not callable(make):
         raise TypeError(
-            f"check makes a host of its own for each case: it takes a class or a function, not {make!r:.200}"
+            f"check makes a host for each case: it takes a class or a function, not {make!r:.200}"
         )
     host = make()
     if not isinstance(host, HostUnderTest):
@@ -187,7 +187,7 @@ def _made(make: Callable[[], HostUnderTest]) -> HostUnderTest:
 
 def check(make: Callable[[], HostUnderTest], cases: Sequence[Case] | None = None) -> Report:
     """All cases, or `cases`, each on a host of its own that `make` makes; what came of them. Raises nothing that a case
-    or a callback raises; TypeError and ValueError where the host cannot be understood. A host that never does what it is
+    or a callback raises; TypeError and ValueError where the host cannot be understood. A host that never does what is
     waited for takes `wait_ms` for each such case: make it short while you write it."""
     passed, failed, left_out = [], {}, {}
     for one in CASES if cases is None else cases:

@@ -172,6 +172,12 @@ def key_of_topic(term: Term, row: Row) -> None:
         _legacy_again(term)
 
 
+def config_changed(term: Term, row: Row) -> None:
+    """The settings of a topic; or of brokers, of which nothing follows."""
+    if "topic" in row:
+        key_of_topic(term, row)
+
+
 # --- brokers
 
 
@@ -242,7 +248,7 @@ TABLE: Final[Mapping[str, Callable[[Term, Row], None]]] = {
     "ForeignChange": foreign,
     "KeysRewritten": key_of_topic,
     "BadKey": key_of_topic,
-    "ConfigChanged": key_of_topic,
+    "ConfigChanged": config_changed,
     "BrokerRegistered": registered,
     "BrokerLeft": left,
     "BrokerForgotten": forgotten,

@@ -206,8 +206,13 @@ def _config(event: str, record: r.ConfigChanged, decided: Decided, commit: Commi
     return _topic_row(event, topic(record.topic, commit.topic_id(record.topic)), decided, detail)
 
 
-def _consumed(event: str, record: r.KeyConsumed, decided: Decided, commit: Commit) -> str:
-    """A key of others was worked off and removed; what could not be read is a bad key."""
+def _broker_defaults(event: str, record: r.BrokerDefaultsChanged, decided: Decided, commit: Commit) -> str:
+    detail = {"entity": "brokers/<default>", "configs": dict(record.after), "was": dict(record.before)}
+    return f'"event":"{event}"{why(decided.cause, decided.request)},"detail":{dump(detail)}'
+
+
+def _errand(event: str, record: r.ErrandWorkedOff, decided: Decided, commit: Commit) -> str:
+    """An errand was worked off; one that could not be read is a bad key."""
     said: dict[str, object] = {"removed": record.key}
     if record.notes:
         said["passed_over"] = list(record.notes)
@@ -248,7 +253,8 @@ TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
     r.LegacyKeyChanged: ("ForeignChange", _legacy_changed),
     r.LegacyKeyBroken: ("BadKey", _legacy_broken),
     r.ConfigChanged: ("ConfigChanged", _config),
-    r.KeyConsumed: ("KeysRewritten", _consumed),
+    r.BrokerDefaultsChanged: ("ConfigChanged", _broker_defaults),
+    r.ErrandWorkedOff: ("KeysRewritten", _errand),
 }
 
 EVENTS: Final = frozenset({name for name, _ in TABLE.values()} | {"Takeover", "Resigned", "Conflict", "Gap"})

@@ -80,6 +80,14 @@ def _unset_disk(state: ClusterState, record: r.DiskGone, token: object) -> None:
     state.set_disk(number, record.broker, gone=not record.gone)
 
 
+def _set_defaults(state: ClusterState, record: r.BrokerDefaultsChanged) -> None:
+    state.broker_defaults, state.broker_defaults_version = record.after, record.version
+
+
+def _unset_defaults(state: ClusterState, record: r.BrokerDefaultsChanged, token: object) -> None:
+    state.broker_defaults, state.broker_defaults_version = record.before, record.version_before
+
+
 # --- intents
 
 
@@ -138,5 +146,6 @@ TABLE: Final[Table] = {
     r.ReplicaDeleted: (_close, _reopen, _finished_key),
     r.IntentDropped: (_close, _reopen, _dropped_keys),
     r.IntentsKeyEmptied: (nothing, undo_nothing, _emptied_key),
+    r.BrokerDefaultsChanged: (_set_defaults, _unset_defaults, no_keys),
     r.BrokerAskedAgain: (nothing, undo_nothing, no_keys),
 }

@@ -1,4 +1,4 @@
-"""Keys in which others ask for something: the legacy key, and those that are worked off and go."""
+"""Keys in which others ask for something: the legacy key, and errands."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ def _legacy_key(state: ClusterState, record: r.Record, token: object) -> list[Ma
     return [LEGACY]
 
 
-# --- keys that are worked off
+# --- errands
 
 
-def _consume(state: ClusterState, record: r.KeyConsumed) -> int | None:
-    known = state.consumed.get(record.key)
-    state.consumed[record.key] = record.version
+def _work_off(state: ClusterState, record: r.ErrandWorkedOff) -> int | None:
+    known = state.worked_off.get(record.key)
+    state.worked_off[record.key] = record.version
     return known
 
 
-def _unconsume(state: ClusterState, record: r.KeyConsumed, token: object) -> None:
+def _errand_back(state: ClusterState, record: r.ErrandWorkedOff, token: object) -> None:
     if isinstance(token, int):
-        state.consumed[record.key] = token
+        state.worked_off[record.key] = token
     else:
-        del state.consumed[record.key]
+        del state.worked_off[record.key]
 
 
 TABLE: Final[Table] = {
@@ -73,5 +73,5 @@ TABLE: Final[Table] = {
     r.LegacyKeyRemoved: (_remove_legacy, _unremove_legacy, _legacy_key),
     r.LegacyKeyChanged: (_change_legacy, _unchange_legacy, _legacy_key),
     r.LegacyKeyBroken: (_load_legacy, _unload_legacy, no_keys),
-    r.KeyConsumed: (_consume, _unconsume, lambda _, record, __: [("consumed", record.key)]),
+    r.ErrandWorkedOff: (_work_off, _errand_back, lambda _, record, __: [("errand", record.key)]),
 }
