@@ -40,7 +40,8 @@ def check_deletes(commit: Committed, committed: CommittedTree, rig: Parts, requi
             require(is_gone or not rig.settings.delete_topic_enable, 8, f"{key} goes before its topic")
         elif key.startswith(keys.ADMITTED + "/"):
             broker = int(key.rpartition("/")[2])
-            require(broker in rig.forgotten, 7, f"broker {broker} is forgotten, and nobody asked for it")
+            require(broker in rig.asked_to_forget, 7, f"broker {broker} is forgotten, and nobody asked for it")
+            rig.forgotten.add(broker)  # maybe asked for before it was there for a while, and decided now
             require(keys.broker(broker) not in rig.server.table.rows, 7, f"broker {broker} is forgotten while it lives")
 
 

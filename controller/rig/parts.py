@@ -19,7 +19,8 @@ from controller.rig.timeline import Timeline
 
 class Parts:
     """The parts of a `controller.rig.Rig`, and what stands just now. `asked_targets`: every target that was asked for,
-    `unclean_asked`: where an unclean election was; `forgotten`: brokers that are down and were, or were to be.
+    `unclean_asked`: where an unclean election was; `asked_to_forget`: brokers that were ever to be forgotten;
+    `forgotten`: those of them that are down since.
     `quiet_steps`: for how many steps nothing has happened. `has_old_versions`: some broker or controller knows no
     targets, or did not for a while. `broken_keys`: what somebody else wrote there that nobody can read, and what stood
     there before; `foreign_fields`: names of fields that somebody else added to a key, and that must stay."""
@@ -42,6 +43,7 @@ class Parts:
     committed: CommittedTree
     asked_targets: dict[TopicPartition, set[tuple[int, ...]]]
     unclean_asked: set[TopicPartition]
+    asked_to_forget: set[int]
     forgotten: set[int]
     quiet_steps: int
     has_old_versions: bool

@@ -78,6 +78,7 @@ class Rig(Waits, Mishaps):
         )
         self.asked_targets: dict[TopicPartition, set[tuple[int, ...]]] = {}
         self.unclean_asked: set[TopicPartition] = set()
+        self.asked_to_forget: set[int] = set()
         self.forgotten: set[int] = set()
         self.broken_keys: dict[str, tuple[bytes, bytes]] = {}
         self.foreign_fields: dict[str, set[str]] = {}
@@ -208,6 +209,7 @@ class Rig(Waits, Mishaps):
     def forget_broker(self, broker_id: int) -> None:
         """A broker is waited for no more; raises the error of a refusal. Time passes."""
         self.forgotten.add(broker_id)
+        self.asked_to_forget.add(broker_id)
         self.wait(self.admin.forget_broker(broker_id))
 
     def fill(self, tps: Iterable[TopicPartition], records: int, record_bytes: int | None = None) -> None:

@@ -154,6 +154,7 @@ def forget_broker(world: World) -> str:
     owing = {intent.broker for intents in world.rig.committed.intents.values() for intent in intents}
     broker = world.pick([b for b in down if b in owing] or down)
     world.rig.forgotten.add(broker)
+    world.rig.asked_to_forget.add(broker)
     return world.ask(f"forget broker {broker}", lambda admin: admin.forget_broker(broker))
 
 

@@ -172,9 +172,7 @@ class Report:
 def _made(make: Callable[[], HostUnderTest]) -> HostUnderTest:
     """A host under test whose words can be understood. TypeError, ValueError."""
     if not callable(make):
-        raise TypeError(
-            f"check makes a host for each case: it takes a class or a function, not {make!r:.200}"
-        )
+        raise TypeError(f"check makes a host for each case: it takes a class or a function, not {make!r:.200}")
     host = make()
     if not isinstance(host, HostUnderTest):
         raise TypeError(f"a HostUnderTest is asked for, not {host!r:.200}")
