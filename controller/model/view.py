@@ -54,6 +54,9 @@ class ClusterView(Protocol):
     def shutting_down(self) -> Mapping[int, int]:
         """Live brokers that asked for a controlled shutdown: id -> the epoch under which they did. In memory only."""
 
+    def admitted_brokers(self) -> Iterable[int]:
+        """Whoever was admitted ever, dead or alive, and not forgotten."""
+
     def admitted_epoch(self, broker: int) -> int | None:
         """The broker epoch that was admitted last, durably: /kedge/brokers/<id>."""
 

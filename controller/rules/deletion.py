@@ -205,10 +205,11 @@ def _with_holders(partition: Partition, left: Replicas) -> Extra | None:
 
 
 def _holders(view: ClusterView, partition: Partition, *, is_known: bool) -> Replicas:
-    """Who may hold a log. What cannot be read may have named anybody as a target, so whoever lives is asked as well."""
+    """Who may hold a log. What cannot be read may have named anybody as a target, so whoever was admitted ever, and
+    not forgotten, is asked as well."""
     members = tuple(dict.fromkeys((*partition.members, *partition.isr)))
     if not is_known:
-        return tuple(dict.fromkeys((*members, *sorted(view.brokers))))
+        return tuple(dict.fromkeys((*members, *sorted(view.admitted_brokers()))))
     if partition.has_state:
         return members
     return tuple(b for b in members if view.admitted_epoch(b) is not None)

@@ -141,6 +141,17 @@ class Dispatcher:
         if lane is not None:
             lane.intents[intent] = None
 
+    def deletion_started(self, name: str, topic_id: str) -> None:
+        """The order to delete a topic is known (again). A topic whose key could not be read when this term began may
+        have been stopped long before: until now what its members had to delete looked void."""
+        for partition in self._state.partitions_of(name):
+            if partition.leader != LEADER_DURING_DELETE:
+                continue
+            for broker_id in partition.members:
+                intent = self._state.open_intent(broker_id, topic_id, partition.partition)
+                if intent is not None:
+                    self.intended(intent)
+
     def ask_again(self, broker_id: int) -> None:
         """A broker is told all its partitions again, so that it answers for each whose disk is gone."""
         lane = self._lanes.get(broker_id)

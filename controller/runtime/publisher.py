@@ -128,6 +128,8 @@ class Publisher:
                 self._forget_reports(record)
             elif isinstance(record, SAID):
                 say(record)
+            elif isinstance(record, r.ForeignChange):
+                self._tell_of_rewritten(record, touched)
             else:
                 self._tell_other(record, touched)
         for number, to_members in touched.items():
@@ -154,6 +156,8 @@ class Publisher:
             self._lookout.brokers_due = True
         elif isinstance(record, r.DeleteIntended):
             self._dispatcher.intended(record.intent)
+        elif isinstance(record, r.TopicDeletionStarted):
+            self._dispatcher.deletion_started(record.topic.name, record.topic.topic_id)
         elif isinstance(record, r.DiskGone):
             number = self._state.number(record.topic, record.partition)
             if number is not None:
@@ -166,6 +170,14 @@ class Publisher:
             self._lookout.look_at_deletions()
         else:
             self._tell_of_others(record)
+
+    def _tell_of_rewritten(self, record: r.ForeignChange, touched: dict[int, bool]) -> None:
+        """The state key has a later partition epoch, without which no leader may change the isr any more."""
+        if record.partition is None or not record.is_rewritten:
+            return
+        number = self._state.number(record.topic, record.partition)
+        if number is not None:
+            touched[number] = True
 
     def _tell_of_others(self, record: r.Record) -> None:
         """What others wrote was taken in."""

@@ -69,6 +69,9 @@ class ClusterState:
 
     # --- ClusterView
 
+    def admitted_brokers(self) -> Iterable[int]:
+        return self.admitted
+
     def admitted_epoch(self, broker: int) -> int | None:
         known = self.admitted.get(broker)
         return None if known is None else known.epoch

@@ -10,6 +10,7 @@ import pytest
 
 from controller import AlterReassignmentsOptions, HostResponse, NewPartitions, NewTopic, Settings, TopicPartition
 from controller.model.errors import NotController, RequestTimedOut, TopicAlreadyExists
+from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from stores import MemoryStore
 from stores.base import Commit, Op, Put
 from stores.faults import DropEvent, FailBefore, LoseReply, Rule
@@ -94,6 +95,29 @@ def test_a_state_key_that_became_unreadable_is_written_over() -> None:
     cluster.put(STATE, b"{broken")
     cluster.done(cluster.move([4, 5, 6]))
     assert cluster.state()["targetReplicas"] == [4, 5, 6]
+
+
+@pytest.mark.parametrize("by_hand", [b"{broken", None])
+def test_the_leader_hears_of_the_partition_epoch_of_a_key_that_was_written_again(by_hand: bytes | None) -> None:
+    """Else nobody may change the isr until something else happens to the partition. What a leader says of it is where
+    such a key is noticed."""
+    cluster = cluster_of_three()
+    state = cluster.state()
+    if by_hand is None:
+        cluster.delete(STATE)
+    else:
+        cluster.put(STATE, by_hand)
+    cluster.host.told.clear()
+    said = (state["leader"], state["leader_epoch"], 0, [1, 2], cluster.epoch(1))
+    asked = cluster.controller.alter_isr(TopicPartition("t", 0), *said)
+    cluster.wait(1000)
+    assert asked.done()
+    partition = cluster.partition()
+    known = cluster.done(cluster.controller.query(lambda view: view.partition_epoch(partition)))
+    for broker_id in (1, 2, 3):
+        (told,) = cluster.host.to(broker_id, LeaderAndIsrRequest)[-1].partitions
+        assert told.partition_epoch == known
+    assert cluster.host.to(6, UpdateMetadataRequest)[-1].partitions[0].partition_epoch == known
 
 
 def test_replicas_changed_by_somebody_else_in_a_topic_key_are_overwritten() -> None:

@@ -12,6 +12,7 @@ from controller.check import inspect
 from controller.codec import keys
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from controller.model.values import HOLDERS_LEFT, LEADER_DURING_DELETE
+from stores.base import Put
 from stores.faults import DropEvent, Rule
 from tests.runtime.test_deletion import ASKED, CONFIG, STATE, TOPIC, delete, left, refusing
 from tests.runtime.test_dispatcher import with_hand
@@ -35,6 +36,51 @@ def successor(cluster: Cluster, **more: Any) -> None:
     cluster.controllers.pop().close()
     cluster.another(3, **more)
     cluster.wait(1000)
+
+
+def mend_and_join(cluster: Cluster, key: str, value: bytes, broker_id: int) -> None:
+    """Both are seen in one look."""
+    entry = cluster.other.get(key, timeout_s=1)
+    assert entry is not None
+    cluster.other.commit([Put(key, value, entry.version)], timeout_s=1)
+    cluster.join(broker_id)
+
+
+def test_who_comes_back_while_the_topic_is_mended_deletes_its_log() -> None:
+    """The topic was stopped before; its intents look void as long as the order is not known again."""
+    cluster = cluster_of_three()
+    topic = cluster.keys()[TOPIC]
+    cluster.leave(1)
+    delete(cluster)
+    cluster.wait(500)
+    assert cluster.state()["leader"] == LEADER_DURING_DELETE
+    cluster.controllers.pop().close()
+    cluster.put(TOPIC, b"{broken")
+    cluster.another(2)
+    cluster.run()
+    cluster.host.told.clear()
+    mend_and_join(cluster, TOPIC, topic, 1)
+    cluster.wait(2000)
+    assert cluster.host.to(1, StopReplicaRequest)
+    assert left(cluster) == []
+
+
+def test_whoever_is_away_may_hold_what_a_key_that_nobody_can_read_named_as_a_target() -> None:
+    """Its deletion waits for that broker, until it is there, or forgotten."""
+    cluster = cluster_of_three()
+    cluster.done(cluster.move([1, 2, 6]))
+    cluster.leave(6)
+    cluster.controllers.pop().close()
+    cluster.put(STATE, b"{broken")
+    cluster.another(2)
+    cluster.run()
+    delete(cluster)
+    cluster.wait(1000)
+    assert [key.split("/")[-2] for key in cluster.keys(keys.REPLICA_DELETIONS) if key.count("/") > 3] == ["6"]
+    cluster.join(6)
+    cluster.wait(2000)
+    assert cluster.host.to(6, StopReplicaRequest)
+    assert left(cluster) == []
 
 
 # --- requests that wait

@@ -13,6 +13,10 @@ FOUND = (
     69,  # a key read twice and written back in between: its partition epoch went back
     143,  # an isr that a leader wrote into the key of a topic that is being deleted was overwritten
     265,  # the same, in a larger cluster
+    1317,  # a broker came back while the key of a topic that is being deleted was mended: never told to delete its log
+    1527,  # a target that was away held a log of a partition whose state key nobody could read: not asked to delete it
+    2824,  # a broken state key was written again, and no leader heard of its partition epoch
+    3474,  # the same, in a larger cluster
 )
 """Seeds that failed once. What a seed does changes with the tables of work and trouble: each has a test of its own
 beside it, by the same words."""
