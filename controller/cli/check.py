@@ -22,14 +22,13 @@ from rich.table import Table
 from rich.text import Text
 
 from controller.check import SEVERITIES, Finding, Report, Severity, check_store
-from controller.cli.printing import clean, fail
+from controller.cli.printing import clean, fail, print_unfolded, shortened
 from stores import StoreError, open_store
 from stores.base import InvalidKey, below, check_prefix
 
 TIMEOUT_S: Final = 60.0  # of a read; there are two at most
 TABLE_ROWS: Final = 500  # the widths of a table are known only when all of its rows are
 CELL_CHARACTERS_MAX: Final = 200
-WIDTH_MAX: Final = 100_000
 
 _HEADINGS: Final = ("severity", "kind", "key", "what", "expected", "got")
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "note": ""}
@@ -124,7 +123,9 @@ def _number(count: int, of: str) -> str:
 
 def _print_table(console: Console, page: Sequence[Finding]) -> None:
     """The findings of a page; columns that say nothing in it are left out."""
-    rows = [[_short(clean(str(getattr(finding, name)))) for name in _HEADINGS] for finding in page]
+    rows = [
+        [shortened(clean(str(getattr(finding, name))), CELL_CHARACTERS_MAX) for name in _HEADINGS] for finding in page
+    ]
     used = [i for i in range(len(_HEADINGS)) if any(row[i] for row in rows)]
     table = Table(box=None, pad_edge=False, header_style="bold")
     for i in used:
@@ -135,12 +136,4 @@ def _print_table(console: Console, page: Sequence[Finding]) -> None:
     if console.is_terminal:
         console.print(table)
         return
-    console.width = WIDTH_MAX  # into a file or a pipe nothing is folded, and no line ends in blanks
-    with console.capture() as captured:
-        console.print(table)
-    for line in captured.get().splitlines():
-        click.echo(line.rstrip())
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= CELL_CHARACTERS_MAX else f"{text[:CELL_CHARACTERS_MAX]}..."
+    print_unfolded(console, table)

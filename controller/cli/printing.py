@@ -1,11 +1,17 @@
-"""What every command says besides its output: one line on stderr; and how text of strangers is printed."""
+"""What every command says besides its output: one line on stderr; and how tables and text of strangers are printed."""
 
 from __future__ import annotations
 
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
+
+if TYPE_CHECKING:  # at run time only who makes a table loads rich
+    from rich.console import Console
+    from rich.table import Table
+
+_WIDTH_MAX: Final = 100_000
 
 
 def clean(text: str) -> str:
@@ -22,3 +28,17 @@ def fail(text: str) -> NoReturn:
     """One line on stderr, and exit code 2: what was given cannot be used."""
     say(text)
     sys.exit(2)
+
+
+def shortened(text: str, characters_max: int) -> str:
+    """A text that fits a cell of a table; what is cut off is said by dots."""
+    return text if len(text) <= characters_max else f"{text[:characters_max]}..."
+
+
+def print_unfolded(console: Console, table: Table) -> None:
+    """A table into a file or a pipe: nothing is folded, and no line ends in blanks."""
+    console.width = _WIDTH_MAX
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())

@@ -183,7 +183,8 @@ def _stop(view: ClusterView, partition: Partition, records: list[Record]) -> tup
 
 
 def _still_waited_for(view: ClusterView, partition: Partition) -> Replicas:
-    """Of the holders that have no intent yet: not who was asked only since it lived, and was forgotten meanwhile."""
+    """Of the holders that have no intent yet: not who was asked only since it
+    was admitted, and was forgotten meanwhile."""
     known = {*partition.members, *partition.isr}
     return tuple(b for b in partition.holders_left if b in known or view.admitted_epoch(b) is not None)
 

@@ -74,11 +74,12 @@ def test_the_notification_of_kafkas_tools_is_heard(change: dict[str, Any]) -> No
     assert cluster.has(CHANGE)
 
 
-def test_settings_that_were_changed_while_nobody_led_are_those_of_the_takeover() -> None:
-    """Loaded, and leaderless partitions are tried."""
+@pytest.mark.parametrize("key", [CONFIG, DEFAULTS])
+def test_settings_that_were_changed_while_nobody_led_are_those_of_the_takeover(key: str) -> None:
+    """Loaded, of the topic and of all brokers, and leaderless partitions are tried."""
     cluster = leaderless()
     cluster.controllers.pop().close()
-    cluster.put(CONFIG, unclean())
+    cluster.put(key, unclean())
     cluster.another(2)
     cluster.run()
     assert cluster.state()["leader"] == 2
@@ -219,16 +220,6 @@ def test_unclean_election_that_is_switched_on_as_default_elects_at_once(change: 
     cluster.store.play([])
     assert cluster.state()["leader"] == -1
     cluster.put(CHANGE, change)
-    cluster.run()
-    assert cluster.state()["leader"] == 2
-
-
-def test_the_default_of_the_key_is_that_of_a_takeover() -> None:
-    """Written while nobody led."""
-    cluster = leaderless()
-    cluster.controllers.pop().close()
-    cluster.put(DEFAULTS, unclean())
-    cluster.another(2)
     cluster.run()
     assert cluster.state()["leader"] == 2
 

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from controller.cli.printing import clean, fail
+from controller.cli.printing import clean, fail, print_unfolded, shortened
 from controller.rules.legal_trace import CHECKED, NOT_CHECKED
 from controller.runtime.journal import EVENTS, JournalError, Reading
 
@@ -33,7 +33,6 @@ CELL_CHARACTERS_MAX: Final = 300
 """In a table: a Takeover names everything in flight. --plain and --json show the whole."""
 
 CAUSE_WIDTH_MIN: Final = 40
-WIDTH_MAX: Final = 100_000
 
 _STYLES: Final = {
     "Takeover": "bold cyan",
@@ -192,7 +191,7 @@ def _print(rows: Iterator[Row], *, as_json: bool, plain: bool) -> int:
 
 def _print_table(console: Console, page: Sequence[Row]) -> None:
     """The rows of a page; columns that say nothing in it are left out."""
-    cells = [[_short(text(row)) for _, text in COLUMNS] for row in page]
+    cells = [[shortened(text(row), CELL_CHARACTERS_MAX) for _, text in COLUMNS] for row in page]
     used = [i for i in range(len(COLUMNS)) if any(row[i] for row in cells)]
     table = Table(box=None, pad_edge=False, header_style="bold")
     needed = CAUSE_WIDTH_MIN
@@ -208,12 +207,4 @@ def _print_table(console: Console, page: Sequence[Row]) -> None:
         console.width = max(console.width, needed)
         console.print(table, crop=False)
         return
-    console.width = WIDTH_MAX  # into a file or a pipe nothing is folded, and no line ends in blanks
-    with console.capture() as captured:
-        console.print(table)
-    for line in captured.get().splitlines():
-        click.echo(line.rstrip())
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= CELL_CHARACTERS_MAX else f"{text[:CELL_CHARACTERS_MAX]}..."
+    print_unfolded(console, table)
