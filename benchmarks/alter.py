@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 from time import perf_counter
 
-from benchmarks.cluster import QuietHost, plant, register
+from benchmarks.cluster import QuietHost, ids, plant, register
 from benchmarks.figures import figure, percentile
 from controller import AlterReassignmentsOptions, Controller, HostResponse, TopicPartition
 from controller.model.host import LeaderAndIsrRequest
@@ -31,10 +31,10 @@ class Bell(QuietHost):
 
 def run() -> None:
     server = MemoryServer()
-    plant(server, 10, 10, BROKERS)
+    plant(MemoryStore(server), 10, 10, BROKERS)
     host = Bell()
     controller = Controller(MemoryStore(server), 1, host)
-    register(controller, BROKERS)
+    register(controller, ids(BROKERS))
     controller.start()
     deadline = perf_counter() + TIMEOUT_S
     while len(controller.describe().live_brokers) < BROKERS and perf_counter() < deadline:
@@ -48,7 +48,7 @@ def run() -> None:
 def _round(controller: Controller, host: Bell, tp: TopicPartition) -> float:
     partition = controller.query(lambda view: view.partition(tp.topic, tp.partition)).result(TIMEOUT_S)
     assert partition is not None
-    target = [b for b in range(1, BROKERS + 1) if b not in partition.replicas]
+    target = [b for b in ids(BROKERS) if b not in partition.replicas]
     host.rang.clear()
     began = perf_counter()
     accepted = controller.admin.alter_partition_reassignments({tp: target})

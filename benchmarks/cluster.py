@@ -1,12 +1,22 @@
-"""Clusters to measure on: a tree in a memory server, and hosts that answer at once."""
+"""Clusters to measure on: a tree in a store, and hosts that answer at once."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from time import perf_counter
+from typing import Final
 
 from controller import BrokerRegistration, Controller, HostResponse
 from controller.codec import keys, partition_state, small, topic
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from controller.model.values import Partition, Replicas, Topic
-from stores import ABSENT, MemoryServer, MemoryStore, Put
+from stores import ABSENT, Commit, Delete, MetadataStore, Op, Put
+
+FIRST_BROKER: Final = 1001
+_IN_FLIGHT: Final = 4
+_COMMIT_BYTES: Final = 500_000
 
 
 class QuietHost:
@@ -23,35 +33,96 @@ class QuietHost:
 
 
 def replicas_of(number: int, brokers: int, replication_factor: int) -> Replicas:
-    """R of the partition with this number: the ids 1..brokers in turn."""
-    return tuple(1 + (number + i) % brokers for i in range(replication_factor))
+    """R of the partition with this number: the ids from FIRST_BROKER on in turn."""
+    return tuple(FIRST_BROKER + (number + i) % brokers for i in range(replication_factor))
 
 
-def plant(server: MemoryServer, topics: int, partitions: int, brokers: int, replication_factor: int = 3) -> None:
-    """`topics` x `partitions` with all replicas in sync, in Kafka's layout."""
-    store = MemoryStore(server)
+def plant(store: MetadataStore, topics: int, partitions: int, brokers: int, replication_factor: int = 3) -> None:
+    """`topics` x `partitions` with all replicas in sync, in Kafka's layout; several commits under way."""
+    ops = _tree(topics, partitions, brokers, replication_factor)
+    with ThreadPoolExecutor(_IN_FLIGHT) as pool:
+        for _ in pool.map(lambda batch: store.commit(batch, timeout_s=60), _batches(store, ops)):
+            pass
+
+
+def _tree(topics: int, partitions: int, brokers: int, replication_factor: int) -> Iterator[Op]:
     number = 0
     for index in range(topics):
         name = f"topic-{index:06d}"
         assignments = [replicas_of(number + p, brokers, replication_factor) for p in range(partitions)]
-        ops = [
-            Put(keys.topic_config(name), small.encode_config({}), ABSENT),
-            Put(keys.topic(name), topic.encode(Topic(name, f"{index:022d}"), assignments), ABSENT),
-        ]
+        yield Put(keys.topic_config(name), small.encode_config({}), ABSENT)
+        yield Put(keys.topic(name), topic.encode(Topic(name, f"{index:022d}"), assignments), ABSENT)
         for p, replicas in enumerate(assignments):
             value = partition_state.encode(Partition(name, p, replicas, replicas, replicas[0], 0), 1)
-            ops.append(Put(keys.state(name, p), value, ABSENT))
-        store.commit(ops, timeout_s=60)
+            yield Put(keys.state(name, p), value, ABSENT)
         number += partitions
-    store.close()
 
 
-def register(controller: Controller, brokers: int) -> dict[int, int]:
-    """Brokers 1..n, in three racks; their epochs."""
-    return {b: controller.register_broker(BrokerRegistration(b, rack=f"r{b % 3}")) for b in range(1, brokers + 1)}
+def _batches(store: MetadataStore, ops: Iterable[Op]) -> Iterator[list[Op]]:
+    most = min(store.capabilities.commit_ops_max, _COMMIT_BYTES // 500)
+    left = iter(ops)
+    while batch := list(islice(left, most)):
+        yield batch
+
+
+def register(controller: Controller, brokers: Iterable[int]) -> dict[int, int]:
+    """Brokers of these ids, in three racks; their epochs."""
+    return {b: controller.register_broker(BrokerRegistration(b, rack=f"r{b % 3}")) for b in brokers}
+
+
+def ids(brokers: int) -> range:
+    """Those that `plant` places replicas on."""
+    return range(FIRST_BROKER, FIRST_BROKER + brokers)
+
+
+def named(store: MetadataStore) -> list[int]:
+    """The brokers that hold replicas in a tree, as far as some of its topics tell."""
+    names = store.children(keys.TOPICS, timeout_s=60)[:1000]
+    found = set[int]()
+    for name, entry in zip(names, store.get_many([keys.topic(name) for name in names], timeout_s=60), strict=True):
+        if entry is not None:
+            found.update(b for replicas in topic.decode(entry.value, name).assignments for b in replicas)
+    return sorted(found)
 
 
 def settle(controller: Controller) -> None:
     """Poll until there is nothing to do."""
     while controller.poll_once():
         pass
+
+
+class Written:
+    """Counts commits, and the keys and bytes of values that they wrote; `seconds`: how long the store took for each."""
+
+    def __init__(self) -> None:
+        self.commits = self.keys = self.value_bytes = 0
+        self.seconds: list[float] = []
+        self._is_closed = False
+
+    def close(self) -> None:
+        """What is committed from now on does not count."""
+        self._is_closed = True
+
+    def note(self, ops: Sequence[Op], seconds: float) -> None:
+        """A commit was made."""
+        if self._is_closed:
+            return
+        self.commits += 1
+        self.keys += sum(1 for op in ops if isinstance(op, Put | Delete))
+        self.value_bytes += sum(len(op.value) for op in ops if isinstance(op, Put))
+        self.seconds.append(seconds)
+
+
+def observe(store: MetadataStore, note: Callable[[Sequence[Op], float], None]) -> MetadataStore:
+    """The store, which calls `note` with the ops of every commit that was made, and the seconds that it took."""
+    kind = type(store)
+
+    class Observed(kind):  # type: ignore[misc, valid-type]
+        def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
+            began = perf_counter()
+            done: Commit = super().commit(ops, timeout_s=timeout_s)
+            note(ops, perf_counter() - began)
+            return done
+
+    store.__class__ = Observed
+    return store

@@ -8,7 +8,7 @@ from collections import deque
 from concurrent.futures import Future
 from time import perf_counter, sleep
 
-from benchmarks.cluster import QuietHost, plant, register, settle
+from benchmarks.cluster import QuietHost, ids, plant, register, replicas_of, settle
 from benchmarks.figures import figure, percentile, rate
 from controller import AcceptedIsr, Controller, TopicPartition
 from stores import MemoryServer, MemoryStore
@@ -27,9 +27,9 @@ def run() -> None:
 def from_threads() -> None:
     """Leaders whose followers fall behind and catch up; each thread speaks for a tenth of the partitions."""
     server = MemoryServer()
-    plant(server, 800, 10, BROKERS)
+    plant(MemoryStore(server), 800, 10, BROKERS)
     controller = Controller(MemoryStore(server), 1, QuietHost())
-    epochs = register(controller, BROKERS)
+    epochs = register(controller, ids(BROKERS))
     controller.start()
     while len(controller.describe().live_brokers) < BROKERS:
         sleep(0.01)
@@ -56,7 +56,7 @@ def _churn(controller: Controller, epochs: dict[int, int], share: int) -> None:
 
 def _alter(controller: Controller, epochs: dict[int, int], number: int, *, round_: int) -> Future[AcceptedIsr]:
     """The last follower leaves in even rounds and returns in odd ones; each round writes the key once."""
-    replicas = [1 + (number + i) % BROKERS for i in range(3)]
+    replicas = list(replicas_of(number, BROKERS, 3))
     isr = replicas[:2] if round_ % 2 == 0 else replicas
     tp = TopicPartition(f"topic-{number // 10:06d}", number % 10)
     return controller.alter_isr(tp, replicas[0], 0, round_, isr, epochs[replicas[0]])
@@ -69,9 +69,9 @@ def _settled(number: int, round_: int, future: Future[AcceptedIsr]) -> None:
 def one_by_one(topics: int, partitions: int) -> None:
     """Each change is committed before the next is asked for."""
     server = MemoryServer()
-    plant(server, topics, partitions, BROKERS)
+    plant(MemoryStore(server), topics, partitions, BROKERS)
     controller = Controller(MemoryStore(server), 1, QuietHost())
-    epochs = register(controller, BROKERS)
+    epochs = register(controller, ids(BROKERS))
     settle(controller)
     seconds = []
     for i in range(ONE_BY_ONE):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from benchmarks.cluster import QuietHost, plant, register, settle
+from benchmarks.cluster import QuietHost, ids, plant, register, replicas_of, settle
 from benchmarks.figures import figure, percentile
 from controller import Controller, TopicPartition
 from stores import MemoryServer, MemoryStore
@@ -14,12 +14,12 @@ MOVES, PARTITIONS, BROKERS, ROUNDS = 100_000, 10, 10, 20
 
 def run() -> None:
     server = MemoryServer()
-    plant(server, MOVES // PARTITIONS, PARTITIONS, BROKERS)
+    plant(MemoryStore(server), MOVES // PARTITIONS, PARTITIONS, BROKERS)
     controller = Controller(MemoryStore(server), 1, QuietHost())
-    register(controller, BROKERS)
+    register(controller, ids(BROKERS))
     settle(controller)
     moves = {
-        TopicPartition(f"topic-{n // PARTITIONS:06d}", n % PARTITIONS): [1 + (n + 3 + i) % BROKERS for i in range(3)]
+        TopicPartition(f"topic-{n // PARTITIONS:06d}", n % PARTITIONS): replicas_of(n + 3, BROKERS, 3)
         for n in range(MOVES)
     }
     controller.admin.alter_partition_reassignments(moves)

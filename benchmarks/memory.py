@@ -29,7 +29,7 @@ def _fill(state: ClusterState) -> None:
             partitions.append(Partition(name, p, replicas, replicas, replicas[0], 0))
             number += 1
         states = tuple(KeyVersion(1 + index * PARTITIONS + p, 0) for p in range(PARTITIONS))
-        versions = KeyVersions(KeyVersion(1, 0), states, 1)
+        versions = KeyVersions.of(KeyVersion(1, 0), states, 1)
         state.load_topic(Topic(name, f"{index:022d}"), partitions, {}, versions)
 
 

@@ -14,7 +14,9 @@ from concurrent.futures import Future
 from inspect import iscoroutinefunction
 from typing import Any, Final, Self, TypeVar, cast
 
-from controller.admin import Admin, AlterPolicy, Authorizer, CreatePolicy, as_timeout
+from controller.admin import Admin, AlterConfigPolicy, AlterPolicy, Authorizer, CreatePolicy, as_timeout
+from controller.metrics.collecting import collect
+from controller.metrics.snapshot import Snapshot
 from controller.model.errors import ControllerError
 from controller.model.events import AlterIsr, ShutdownAsked
 from controller.model.host import Host
@@ -28,8 +30,10 @@ from controller.runtime.executors import Executor, InlineExecutor, ThreadExecuto
 from controller.runtime.inbox import Inbox
 from controller.runtime.journal import Journal
 from controller.runtime.loop import Loop
+from controller.runtime.measures import Measures, Unmeasured
 from controller.runtime.notices import Notices
 from controller.runtime.progress import LogReport, Progress
+from controller.runtime.readable import ReadableStore
 from controller.runtime.registrar import Registrar
 from controller.runtime.replies import Outstanding
 from controller.runtime.services import Services
@@ -54,10 +58,16 @@ class Controller:
     `node_id`: what the others know this controller by. `host`: the callbacks (`controller.model.host.Host`); they come
     one at a time per broker, outside the loop thread (in `poll_once` mode on the caller's thread).
     `seed` makes nonces, topic ids and placements repeatable; `clock` and `executor` are for simulations.
-    `authorizer`, `alter_policy` and `create_policy` are asked in the caller's thread.
+    `authorizer`, `alter_policy`, `create_policy` and `alter_config_policy` are asked in the caller's thread.
 
-    `host` may have two more methods, looked up once, here: `config_changed(entity_type, name, configs)` and
-    `controller_changed(controller_id, epoch)`. They are notices: told when it happens, never repeated.
+    `awaits_cluster`: stand by until the store holds a cluster (a controller epoch), rather than begin one there. For a
+    store that the cluster is about to be moved to (`docs/migrating.md`): brokers can be registered in it, nothing else.
+
+    `metrics`: measure what `metrics()` tells (`docs/metrics.md`); without it, what costs nothing is told still.
+
+    `host` may have three more methods, looked up once, here: `config_changed(entity_type, name, configs)`,
+    `controller_changed(controller_id, epoch)` and `partition_purged(topic, partition)`. They are notices: told when it
+    happens, and not repeated (but the last, perhaps, after a failover).
     """
 
     def __init__(
@@ -74,6 +84,9 @@ class Controller:
         authorizer: Authorizer | None = None,
         alter_policy: AlterPolicy | None = None,
         create_policy: CreatePolicy | None = None,
+        alter_config_policy: AlterConfigPolicy | None = None,
+        awaits_cluster: bool = False,
+        metrics: bool = True,
     ) -> None:
         if type(node_id) is not int or not 0 <= node_id < 2**31:
             raise ValueError(f"node_id must be an int within 0..2^31-1, not {node_id!r:.80}")
@@ -84,16 +97,18 @@ class Controller:
             raise TypeError(f"settings must be Settings, not {settings!r:.200}")
         if journal is not None and not isinstance(journal, Journal):
             raise TypeError(f"journal must be a Journal (over a sink), not {journal!r:.200}")
+        clock = clock or SystemClock()
         _take(store)
+        self._store = store
         self.settings = settings or Settings()
         self._executor = executor
         late = _Late(self)
         self._services = Services(
             controller_id=node_id,
-            store=store,
+            store=ReadableStore(store),
             host=host,
             settings=self.settings,
-            clock=clock or SystemClock(),
+            clock=clock,
             chance=Chance(seed),
             executor=late,
             inbox=Inbox(self.settings.inbox_max),
@@ -101,6 +116,8 @@ class Controller:
             journal=journal or Journal(),
             progress=Progress(),
             notices=Notices(host, late),
+            measures=Measures(clock) if metrics else Unmeasured(clock),
+            awaits_cluster=awaits_cluster,
         )
         timeout_s = self._services.read_timeout_s
         self._registrar = Registrar(
@@ -113,6 +130,7 @@ class Controller:
         self._loop = Loop(self._services, self._registrar)
         self._submitter = Submitter(self._loop)
         self._authorizer, self._alter_policy, self._create_policy = authorizer, alter_policy, create_policy
+        self._alter_config_policy = alter_config_policy
         self._threads: Threads | None = None
         self._closed = False
         self._polling = threading.Lock()
@@ -177,7 +195,7 @@ class Controller:
             self._executor.close(timeout_s)
         self._registrar.close()
         self._services.journal.close()
-        _give_back(self._services.store)
+        _give_back(self._store)
 
     def __enter__(self) -> Self:
         return self
@@ -205,6 +223,12 @@ class Controller:
     def describe(self) -> Description:
         """What this controller sees, as last committed; also on a stand-by, and from any thread."""
         return describe(self._loop, self._registrar)
+
+    def metrics(self) -> Snapshot:
+        """What is measured, under Kafka's names (`docs/metrics.md` has the table), as of the last committed batch; also
+        on a stand-by, which leaves out what only the active one knows. From any thread, without waiting for the
+        loop."""
+        return collect(self._loop)
 
     def query(self, ask: Callable[[ClusterView], T], *, timeout_ms: int = 60_000) -> Future[T]:
         """What `ask(view)` makes of the committed state (`controller.model.view.ClusterView`), on the loop between two
@@ -324,6 +348,7 @@ class Controller:
             authorizer=self._authorizer,
             alter_policy=self._alter_policy,
             create_policy=self._create_policy,
+            alter_config_policy=self._alter_config_policy,
         )
 
     def _executor_now(self) -> Executor:

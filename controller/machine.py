@@ -18,11 +18,21 @@ from controller.rules import (
     isr,
     leader_election,
     legacy,
+    migration,
     preferred,
     reassignment,
+    settings,
     shutdown,
     topics,
 )
+from controller.rules.reduction import clock as reduction_clock
+from controller.rules.reduction import keys as reduction_keys
+from controller.rules.reduction import partitions as retirement
+from controller.rules.reduction import purge
+from controller.rules.reduction import requests as reduction
+from controller.rules.throttling import removal as throttle_removal
+from controller.rules.throttling import requests as throttle_requests
+from controller.rules.throttling import steps as throttle_steps
 from controller.state import ClusterState, apply_all
 
 Rule = Callable[[Any, Any], Decision]
@@ -36,6 +46,16 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.CreateTopic: topics.create_topic,
     e.CreatePartitions: topics.create_partitions,
     e.DeleteTopic: deletion.delete_topic,
+    e.AlterConfigs: settings.alter_configs,
+    e.ChangesDue: settings.changes_due,
+    e.DeletePartitions: reduction.delete_partitions,
+    e.ReductionKeyRead: reduction_keys.reduction_key_read,
+    e.ReductionDue: reduction_keys.reduction_due,
+    e.ReductionKeyDue: reduction_keys.reduction_key_due,
+    e.RetirementDue: retirement.retirement_due,
+    e.RetirementsDue: reduction_clock.retirements_due,
+    e.RetirementOver: retirement.retirement_over,
+    e.PurgeDue: purge.purge_due,
     e.ForgetBroker: forgetting.forget_broker,
     e.ForgetIntent: forgetting.forget_intent,
     e.ForgettingDone: forgetting.forgetting_done,
@@ -44,6 +64,8 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.DeathDone: brokers.death_done,
     e.BrokerCame: brokers.broker_came,
     e.BrokerRedescribed: brokers.broker_redescribed,
+    e.BrokerUnread: brokers.broker_unread,
+    e.BrokerKnown: brokers.broker_known,
     e.DiskReported: brokers.disk_reported,
     e.DeletionAcknowledged: brokers.deletion_acknowledged,
     e.TopicDeletionDue: deletion.topic_deletion_due,
@@ -72,9 +94,19 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.PreferredDue: preferred.preferred_due,
     e.PreferredElectionPut: preferred.preferred_election_put,
     e.ConfigKeyRead: found.config_key_read,
-    e.BrokerDefaultsRead: found.broker_defaults_read,
+    e.BrokerConfigRead: found.broker_config_read,
     e.LogDirNotified: found.log_dir_notified,
     e.ErrandDone: found.errand_done,
+    e.LeaderEpochsDue: migration.leader_epochs_due,
+    e.MigrationDone: migration.migration_done,
+    e.ReassignPartitions: throttle_requests.reassign_partitions,
+    e.AlterThrottledRates: throttle_requests.alter_rates,
+    e.AlterThrottledReplicas: throttle_requests.alter_replicas,
+    e.ThrottleStepDue: throttle_steps.step_due,
+    e.ThrottleRequestAborted: throttle_steps.request_aborted,
+    e.ThrottleRemovalDue: throttle_removal.removal_due,
+    e.ThrottleBackDue: throttle_removal.back_due,
+    e.ThrottleMarkGoneDue: throttle_removal.mark_gone_due,
 }
 
 
@@ -86,6 +118,6 @@ def decide(state: ClusterState, event: Event) -> Decision:
 
 def step(state: ClusterState, event: Event) -> Decision:
     """Decide `event` and apply what was decided to the state and its batch."""
-    decision = decide(state, event)
+    decision, was_reassigning = decide(state, event), state.is_reassigning
     apply_all(state, decision.records)
-    return decision
+    return throttle_removal.follow(state, event, decision, was_reassigning=was_reassigning)

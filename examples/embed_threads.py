@@ -20,8 +20,12 @@ class Process:
         self.leads: set[tuple[str, int]] = set()
         self.told = threading.Condition()
         self.controller = Controller(MemoryStore(server), node_id=broker_id, host=self)
+        self.broker_id = broker_id
+
+    def start(self) -> None:
+        """From here on it is called, so whoever sends to it must find it in `cluster`."""
         self.controller.start()
-        self.controller.register_broker(BrokerRegistration(broker_id, rack=f"rack-{broker_id % 3}"))
+        self.controller.register_broker(BrokerRegistration(self.broker_id, rack=f"rack-{self.broker_id % 3}"))
 
     # In one process per broker these calls would travel to the broker that the request names.
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
@@ -57,6 +61,8 @@ def main() -> None:
     cluster: dict[int, Process] = {}
     for broker_id in (1, 2, 3):
         cluster[broker_id] = Process(server, broker_id, cluster)
+    for process in cluster.values():
+        process.start()
     first = active(cluster)
     created = first.controller.admin.create_topics({"orders": NewTopic(num_partitions=3, replication_factor=2)})
     print(created.all().result(TIMEOUT_S)["orders"])
@@ -66,10 +72,10 @@ def main() -> None:
 
     first_id = next(broker_id for broker_id, process in cluster.items() if process is first)
     first.controller.close()
-    del cluster[first_id]
-    second = active(cluster)
+    rest = {broker_id: process for broker_id, process in cluster.items() if process is not first}
+    second = active(rest)
     print(f"{first_id} closed, {second.controller.active_id} leads under epoch {second.controller.controller_epoch}")
-    for process in cluster.values():
+    for process in rest.values():
         process.controller.close()
 
 

@@ -5,11 +5,12 @@ Runs under a Python in which nothing is installed; the tools run in the environm
 Rules
 * Every check runs, whatever failed before it; the exit code is 0 only if all of them passed.
 * A part of the tests is a folder of tests/ that holds a test file, so a new folder is a new part without a change here.
-  Parts run one after the other, each in a process of its own: a part that hangs, leaks or kills its process
-  cannot hide in another, and its seconds are its own.
+  Each runs in a process of its own: a part that hangs, leaks or kills its process cannot hide in another.
+* Two parts run at a time, because they wait for half of their seconds; the next begins when one of them ends, the long
+  ones first. Output of a part is printed when it is over, in one piece.
 * Each part leaves a report (tests/checklist.py writes it); a part without one has failed, whatever its exit code.
-* The simulation runs beside the others, on a core of its own, and is not traced: that would treble its time.
-* Rooms with a floor of coverage are held to it over all other parts, by lines and by branches, each on its own.
+* Parts that are tests of the rooms with a floor of coverage are traced, and hold each room to it, by lines and by
+  branches, each on its own. The others are not: tracing would treble their time, and see little of their processes.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,16 +34,51 @@ import environment
 import report
 
 CHECKOUT = environment.CHECKOUT
-# Small things first, what is built of them later, the pages that describe it all last.
-ORDER = ("unit", "house", "stores", "conformance", "simulation")
-LAST = ("docs",)
-BESIDE = "tests/simulation"
+LANES = 2
+# What fails at once comes first, then what takes minutes, so that no lane is left with a long part at the end.
+ORDER = (
+    "house",
+    "real",
+    "stores",
+    "simulation",
+    "conformance",
+    "cli",
+    "pipeline_spark",
+    "pipeline_journal",
+    "pipeline",
+)
+TRACED = [
+    "check",
+    "codec",
+    "conformance",
+    "embedding",
+    "journal",
+    "migration",
+    "model",
+    "pipeline",
+    "rig",
+    "rules",
+    "runtime",
+    "state",
+    "stores",
+]
 
 TOOLS = {
     "ruff check": ["ruff", "check", "."],
     "ruff format": ["ruff", "format", "--check", "."],
     "mypy": ["mypy", "."],
 }
+
+# Real servers that tests need: the command that says which one it would be, or in one line that there is none. Where
+# root may install packages, it does, first.
+SERVERS = {
+    "zookeeper": ["stores.servers", "--install"],
+    "etcd": ["stores.servers.etcd", "--which", "--install"],
+    "spark": ["pipeline.spark", "--install"],
+    "browser": ["tests.browser", "--install"],
+}
+# What runs them in containers, as above.
+CONTAINERS = ["stores.servers.containers", "--install"]
 
 
 @dataclass
@@ -51,6 +87,7 @@ class Run:
 
     python: Path
     files: Path
+    began: float = field(default_factory=time.monotonic)
     steps: list[report.Step] = field(default_factory=list)
     parts: list[report.Part] = field(default_factory=list)
 
@@ -88,9 +125,9 @@ class Run:
 
 
 def parts() -> list[str]:
-    """The folders of tests/ that hold a test file at any depth, in the order in which they run."""
+    """The folders of tests/ that hold a test file at any depth, in the order in which they begin."""
     folders = {path.relative_to(CHECKOUT / "tests").parts[0] for path in (CHECKOUT / "tests").glob("*/**/test_*.py")}
-    rank = {name: place for place, name in enumerate(ORDER)} | dict.fromkeys(LAST, len(ORDER) + 1)
+    rank = {name: place for place, name in enumerate(ORDER)}
     return [f"tests/{name}" for name in sorted(folders, key=lambda name: (rank.get(name, len(ORDER)), name))]
 
 
@@ -100,11 +137,38 @@ def run_tools(run: Run) -> None:
             step.failed = run.call(*command) != 0
 
 
-def run_part(run: Run, name: str, *arguments: str, coverage: bool) -> None:
-    launcher = ["coverage", "run", "--parallel-mode", "-m", "pytest"] if coverage else ["pytest"]
-    with run.step(name) as step:
-        code = run.call(*launcher, name, *arguments, variables=_variables(run, name))
-        take_report(run, name, step, code)
+def find_servers(run: Run) -> bool:
+    """Whether every server that the tests need is to be had. The line that says so stands in the output."""
+    failed = False
+    for name, command in SERVERS.items():
+        with run.step(f"server {name}") as step:
+            step.failed = run.call(*command) != 0
+            step.note = "or leave its tests out: scripts/test --no-servers" if step.failed else ""
+            failed = failed or step.failed
+    return not failed
+
+
+def find_containers(run: Run) -> None:
+    """Where no engine is to be had, what would be run in containers is not: no failure, but the table names it."""
+    with run.step("containers") as step:
+        said = run.files / "containers.txt"
+        with said.open("w") as output:
+            missing = run.call(*CONTAINERS, output=output) != 0
+        step.note = " ".join(said.read_text().split())
+        print(step.note)
+        if missing:
+            step.note = f"NOT RUN: the bindings zookeeper-in-container and etcd-in-container: {step.note}"
+
+
+def run_part(
+    run: Run, name: str, *arguments: str, traced: bool, output: IO[str] | None = None
+) -> tuple[report.Step, int]:
+    """The step of the part, with its seconds, and the exit code of pytest."""
+    launcher = ["coverage", "run", "--parallel-mode", "-m", "pytest"] if traced else ["pytest"]
+    step, began = report.Step(name), time.monotonic()
+    code = run.call(*launcher, name, *arguments, variables=_variables(run, name), output=output)
+    step.seconds = time.monotonic() - began
+    return step, code
 
 
 def _report_file(run: Run, name: str) -> Path:
@@ -126,28 +190,27 @@ def take_report(run: Run, name: str, step: report.Step, code: int) -> None:
         run.parts.append(part)
 
 
-@contextmanager
-def beside(run: Run, name: str) -> Iterator[None]:
-    """The part runs while the block does, its output into a file, which is printed at the end."""
-    output, step = run.files / "beside.txt", report.Step(name)
+def run_parts(run: Run, names: list[str], *arguments: str) -> None:
+    """All of them, in LANES lanes. What a part printed comes when it is over."""
 
-    def work() -> int:
-        began = time.monotonic()
-        with output.open("w") as file:
-            code = run.call("pytest", name, variables=_variables(run, name), output=file)
-        step.seconds = time.monotonic() - began
-        return code
+    def work(name: str) -> tuple[report.Step, int]:
+        with _output_file(run, name).open("w") as file:
+            return run_part(run, name, *arguments, traced=Path(name).name in TRACED, output=file)
 
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(work)
-        yield
-        print(f"\n--- {name}, which ran beside the others", flush=True)
-        take_report(run, name, step, running.result())
-        print(output.read_text(), flush=True)
-    run.steps.append(step)
+    with ThreadPoolExecutor(LANES) as lanes:
+        for future in as_completed([lanes.submit(work, name) for name in names]):
+            step, code = future.result()
+            print(f"\n--- {step.name}: {step.seconds:.0f} s", flush=True)
+            take_report(run, step.name, step, code)
+            print(_output_file(run, step.name).read_text(), flush=True)
+            run.steps.append(step)
 
 
-def run_coverage(run: Run) -> list[report.Room]:
+def _output_file(run: Run, name: str) -> Path:
+    return run.files / f"{name.replace('/', '-')}.txt"
+
+
+def run_coverage(run: Run, *, servers: bool) -> list[report.Room]:
     data = {"COVERAGE_FILE": str(run.files / "coverage")}
     target = CHECKOUT / "build" / "coverage.json"
     target.unlink(missing_ok=True)
@@ -159,34 +222,39 @@ def run_coverage(run: Run) -> list[report.Room]:
         )
         if target.exists():
             rooms = report.read_rooms(target)
-            step.failed = step.failed or any(room.failed for room in rooms)
+            # Without servers their backends are not run, so that room cannot be held to its floor.
+            step.failed = step.failed or any(room.failed for room in rooms if servers or room.name != "stores")
     return rooms
 
 
-def run_all(run: Run) -> list[report.Room]:
+def run_all(run: Run, *, servers: bool) -> list[report.Room]:
     run_tools(run)
+    # Without one, that is what failed; the tests of the rest have still something to say.
+    without = () if servers and find_servers(run) else ("--no-servers",)
+    if not without:
+        find_containers(run)
     names = parts()
     with run.step("parts") as step:
         step.failed = not names
         step.note = ", ".join(names) if names else "no folder of tests/ holds a test file"
         print(step.note)
-    with beside(run, BESIDE):
-        for name in names:
-            if name != BESIDE:
-                run_part(run, name, coverage=True)
-    return run_coverage(run)
+    run_parts(run, names, *without)
+    return run_coverage(run, servers=not without)
 
 
 def run_fast(run: Run) -> None:
     run_tools(run)
     # One process for all parts: starting pytest costs more than most of the quick tests.
-    run_part(run, "tests", "-m", "not slow", coverage=False)
+    print("\n--- tests", flush=True)
+    step, code = run_part(run, "tests", "-m", "not slow", traced=False)
+    take_report(run, step.name, step, code)
+    run.steps.append(step)
 
 
 def close(run: Run, rooms: list[report.Room], *, listed: bool) -> int:
     """Print the tables and the closing lines. Returns the exit code."""
     print()
-    print("\n".join(report.step_table(run.steps)))
+    print("\n".join(report.step_table(run.steps, time.monotonic() - run.began)))
     if rooms:
         print()
         print("\n".join(report.room_table(rooms)))
@@ -206,6 +274,7 @@ def arguments() -> tuple[argparse.Namespace, list[str]]:
         epilog="With paths or options of pytest, run only pytest with them: scripts/test tests/stores -k session",
     )
     parser.add_argument("--fast", action="store_true", help="ruff, mypy and the tests not marked slow; no coverage")
+    parser.add_argument("--no-servers", action="store_true", help="leave out the tests that need a real server")
     parser.add_argument("--checklist", action="store_true", help="list the rows of the checklist without a test")
     return parser.parse_known_args()
 
@@ -222,14 +291,15 @@ def main() -> int:
         print(failure, file=sys.stderr)
         return 1
     files = Path(tempfile.mkdtemp(prefix="run-", dir=CHECKOUT / "build"))
-    run = Run(python, files)
+    run = Run(python, files, began)
     try:
         if for_pytest:
             # Paths are meant from where the caller stands, as long as that is in the checkout.
             here = Path.cwd() if Path.cwd().is_relative_to(CHECKOUT) else CHECKOUT
-            return run.call("pytest", *for_pytest, *(["--checklist"] if chosen.checklist else []), cwd=here)
+            flags = [flag for flag in ("--checklist", "--no-servers") if getattr(chosen, flag[2:].replace("-", "_"))]
+            return run.call("pytest", *for_pytest, *flags, cwd=here)
         run.steps.append(report.Step("environment", time.monotonic() - began))
-        rooms = [] if chosen.fast else run_all(run)
+        rooms = [] if chosen.fast else run_all(run, servers=not chosen.no_servers)
         if chosen.fast:
             run_fast(run)
         return close(run, rooms, listed=chosen.checklist)

@@ -321,6 +321,12 @@ class MetadataStore(abc.ABC):
         `Capabilities.parents_stay`."""
 
     @abc.abstractmethod
+    def created_below(self, key: str, *, timeout_s: float) -> int:
+        """How many keys were ever created directly below `key`, those that went since included, where the backend
+        counts them: the number that ZooKeeper gives the next sequential node there. 0 where it does not count, and
+        where there is no such parent. Linearizable."""
+
+    @abc.abstractmethod
     def snapshot(self, prefix: str, *, timeout_s: float) -> Snapshot:
         """All keys below `prefix` ("/" = everything). A sibling with the same beginning (`/dir2` for `/dir`) is not
         below."""

@@ -44,6 +44,11 @@ def parse_tree(data: bytes, source: str = "tree") -> tuple[TreeEntry, ...]:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise Corrupt(f"{source}: not JSON: {error}") from error
+    return entries_of(document, source)
+
+
+def entries_of(document: Any, source: str) -> tuple[TreeEntry, ...]:
+    """`parse_tree`, of JSON that was read already. Raises Corrupt."""
     if not isinstance(document, dict):
         raise Corrupt(f"{source}: a tree is an object of path -> node, found {type(document).__name__}")
     return tuple(_entry(key, node, source) for key, node in sorted(document.items()))
@@ -55,7 +60,7 @@ def _entry(key: str, node: Any, source: str) -> TreeEntry:
     except InvalidKey as error:
         raise Corrupt(f"{source}: {error}") from error
     if not isinstance(node, dict) or not set(node) <= _MEMBERS:
-        raise Corrupt(f"{source}: {key}: a node is an object of {sorted(_MEMBERS)}", key=key)
+        raise Corrupt(f"{source}: {key}: a node is an object of value, version and ephemeral", key=key)
     generation, ephemeral = node.get("version"), node.get("ephemeral", False)
     if type(generation) is not int or not 0 <= generation <= _GENERATION_MAX:
         raise Corrupt(f"{source}: {key}: version should be a number of 0 and above, found {generation!r}", key=key)

@@ -47,6 +47,9 @@ class Checklist:
         rows = self._rows_by_test.get(report.nodeid, frozenset())
         self._named |= rows
         # A test that passes and whose teardown fails shows nothing, so the verdict falls with the teardown.
+        # What is run once more (tests/servers.py) is judged by its last run.
+        if report.when == "setup":
+            self._spoiled.discard(report.nodeid)
         if report.outcome != "passed" or hasattr(report, "wasxfail"):
             self._spoiled.add(report.nodeid)
         elif report.when == "teardown" and report.nodeid not in self._spoiled:
@@ -57,7 +60,8 @@ class Checklist:
         only_named = self._named - self._shown
         if only_named:
             line += f"; {len(only_named)} more are named by tests that did not pass"
-        terminalreporter.write_line(line)
+        if self._named or config.getoption("checklist"):  # a part without rows should not look like a failure
+            terminalreporter.write_line(line)
         if config.getoption("checklist"):
             missing = sorted(set(range(1, ROWS_TOTAL + 1)) - self._shown)
             terminalreporter.write_line(f"rows without one: {', '.join(map(str, missing)) or 'none'}")
@@ -67,7 +71,7 @@ class Checklist:
 
     def _write(self, file: Path, terminalreporter: pytest.TerminalReporter) -> None:
         counted = Counter({name: len(reports) for name, reports in terminalreporter.stats.items()})
-        outcomes = {name: counted[name] for name in ("passed", "failed", "error", "skipped", "xfailed")}
+        outcomes = {name: counted[name] for name in ("passed", "failed", "error", "skipped", "xfailed", "rerun")}
         report = {"outcomes": outcomes, "rows_total": ROWS_TOTAL, "rows_shown": sorted(self._shown)}
         file.write_text(json.dumps(report))
 

@@ -2,6 +2,7 @@
 
 from controller.admin.api import Admin, AlterPolicy, Authorizer, CreatePolicy
 from controller.admin.checks import as_timeout
+from controller.admin.configs import AlterConfigPolicy
 from controller.admin.results import ALL, Results
 
-__all__ = ["ALL", "Admin", "AlterPolicy", "Authorizer", "CreatePolicy", "Results", "as_timeout"]
+__all__ = ["ALL", "Admin", "AlterConfigPolicy", "AlterPolicy", "Authorizer", "CreatePolicy", "Results", "as_timeout"]

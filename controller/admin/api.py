@@ -23,7 +23,10 @@ from controller.admin.checks import (
     as_timeout,
     require,
 )
+from controller.admin.configs import AlterConfigPolicy, ConfigRequests
 from controller.admin.results import ALL, All, Results
+from controller.admin.throttling import ThrottlingAdmin
+from controller.model import events
 from controller.model.errors import ApiError, ClusterAuthorizationFailed, ElectionNotNeeded
 from controller.model.events import (
     AlterReassignment,
@@ -35,6 +38,7 @@ from controller.model.events import (
 )
 from controller.model.requests import (
     AlterReassignmentsOptions,
+    DeletePartitions,
     ElectionType,
     NewPartitions,
     NewTopic,
@@ -44,6 +48,7 @@ from controller.model.requests import (
 )
 from controller.model.values import Replicas, TopicPartition
 from controller.model.view import ClusterView
+from controller.rules.leader_election import is_gone_to_requests
 from controller.rules.reassignment import expand_cancel
 from controller.runtime.clock import Chance
 from controller.runtime.inbox import Job
@@ -60,10 +65,11 @@ AlterPolicy = Callable[[TopicPartition, Replicas], str | None]
 CreatePolicy = Callable[[str, NewTopic], str | None]
 """Says why a topic may not be created; None where it may."""
 Authorizer = Callable[[str, str, str], bool]
-"""Whether a principal may do an operation (ALTER, DESCRIBE, CREATE, DELETE) on a resource (`CLUSTER`)."""
+"""Whether a principal may do an operation (ALTER, DESCRIBE, CREATE, DELETE, ALTER_CONFIGS, DESCRIBE_CONFIGS)
+on a resource (`CLUSTER`)."""
 
 
-class Admin:
+class Admin(ConfigRequests, ThrottlingAdmin):
     """Requests of one principal. `controller.admin` is the host's own, which may do everything."""
 
     def __init__(
@@ -75,6 +81,7 @@ class Admin:
         authorizer: Authorizer | None = None,
         alter_policy: AlterPolicy | None = None,
         create_policy: CreatePolicy | None = None,
+        alter_config_policy: AlterConfigPolicy | None = None,
     ) -> None:
         self._submitter = submitter
         self._chance = chance
@@ -82,6 +89,7 @@ class Admin:
         self._authorizer = authorizer
         self._alter_policy = alter_policy
         self._create_policy = create_policy
+        self._alter_config_policy = alter_config_policy
 
     # --- moves, as KIP-455 has them
 
@@ -153,7 +161,7 @@ class Admin:
                 for event in events
             }
 
-        return self._submitter.expand_all(cancel)
+        return self._submitter.expand_all(cancel, timeout_ms=options.timeout_ms)
 
     def list_partition_reassignments(
         self,
@@ -249,6 +257,36 @@ class Admin:
         self._submitter.submit(list(jobs.values()))
         return self._results({name: cast("Future[None]", job.future) for name, job in jobs.items()})
 
+    def delete_partitions(
+        self, topics: Mapping[str, DeletePartitions], *, timeout_ms: int = DEFAULT_TIMEOUT_MS
+    ) -> Results[str, dict[int, int]]:
+        """Topics are to have fewer partitions: the last ones go (KIP-694). A future per topic, for all its partitions
+        that go or none: it gives the status code of each by its id, 1 (offline) or -1 (read-only until its retention is
+        over), once that is written down, so that it ends, whoever leads. Asked again it answers the same; a read-only
+        partition that is to go at once goes offline.
+
+        Errors per topic: 41, 31, 7, 73, 3, 42 (an internal topic), 37, 60 while one of the partitions moves, 56 where a
+        key cannot be read.
+        """
+        require(topics, Mapping, "topics")
+        for name, wanted in topics.items():
+            require(name, str, "a topic's name")
+            require(wanted, DeletePartitions, f"topics[{name!r:.80}]")
+        if error := self._refusal("ALTER"):
+            return self._results({name: self._submitter.failed(error()) for name in topics})
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
+        jobs = {
+            name: self._submitter.job(
+                events.DeletePartitions(now_ms, name, w.total_count, w.partitions, w.immediate_delete),
+                timeout_ms,
+                "delete_partitions",
+                request,
+            )
+            for name, w in topics.items()
+        }
+        self._submitter.submit(list(jobs.values()))
+        return self._results({name: cast("Future[dict[int, int]]", job.future) for name, job in jobs.items()})
+
     # --- brokers
 
     def forget_broker(self, broker_id: int, *, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> Future[None]:
@@ -290,7 +328,11 @@ class Admin:
 
         def elect(view: ClusterView) -> dict[TopicPartition, Job]:
             all_names = (name for name in view.topic_names() if not view.is_deleting(name))
-            named = wanted if wanted is not None else [p.tp for n in all_names for p in view.partitions_of(n)]
+            named = (
+                wanted
+                if wanted is not None
+                else [p.tp for n in all_names for p in view.partitions_of(n) if not is_gone_to_requests(view, p)]
+            )
             return {
                 tp: self._submitter.job(
                     ElectLeader(now_ms, tp.topic, tp.partition, unclean), timeout_ms, "elect_leaders", request
@@ -298,7 +340,8 @@ class Admin:
                 for tp in named
             }
 
-        return self._submitter.expand_all(elect, leave_out=(ElectionNotNeeded,) if wanted is None else ())
+        leave_out = (ElectionNotNeeded,) if wanted is None else ()
+        return self._submitter.expand_all(elect, leave_out, timeout_ms)
 
     def _results(self, values: Mapping[K, Future[V]]) -> Results[K, V]:
         return Results(values, self._submitter.future)

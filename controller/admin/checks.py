@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import TypeVar, cast
 
 from controller.model.requests import BROKER_ID_MAX, AlterReassignmentsOptions, NewPartitionReassignment, as_replicas
 from controller.model.values import Replicas, TopicPartition
+
+T = TypeVar("T")
 
 Target = NewPartitionReassignment | Sequence[int] | None
 
@@ -31,18 +33,21 @@ def as_partition(value: object) -> TopicPartition:
 
 
 def as_partitions(values: object) -> list[TopicPartition]:
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise TypeError(f"a set of TopicPartition is asked for, not {values!r:.200}")
-    return list(dict.fromkeys(as_partition(value) for value in values))
+    return list(dict.fromkeys(as_all(values, TopicPartition, "a set of TopicPartition")))
 
 
 def as_names(values: object) -> list[str]:
+    return as_all(values, str, "a set of topic names")
+
+
+def as_all(values: object, kind: type[T], what: str) -> list[T]:
+    """`values`, each of a kind; `what` they are asked for as. TypeError."""
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise TypeError(f"a set of topic names is asked for, not {values!r:.200}")
-    names = list(values)
-    for name in names:
-        require(name, str, "a topic's name")
-    return names
+        raise TypeError(f"{what} is asked for, not {values!r:.200}")
+    found = list(values)
+    for value in found:
+        require(value, kind, f"each of {what}")
+    return found
 
 
 def as_target(value: object) -> Replicas:

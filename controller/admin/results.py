@@ -25,31 +25,39 @@ ALL: Final = All.ALL
 class Results(Generic[K, V]):
     """The answers to a request for many: `values` maps what was asked for to its future."""
 
-    def __init__(self, values: Mapping[K, Future[V]], make_future: Callable[[], Future[Any]] = Future) -> None:
+    def __init__(
+        self,
+        values: Mapping[K, Future[V]],
+        make_future: Callable[[], Future[Any]] = Future,
+        whole: Future[Any] | None = None,
+    ) -> None:
+        """`whole`: done when the request is, where naming nothing asks for something, too."""
         self.values = values
         self._make_future = make_future
+        self._whole = whole
 
     def all(self) -> Future[dict[K, V]]:
         """Done when all are: with every value, or with the first error in the order of the request (CancelledError
         for a future that the caller cancelled)."""
         whole: Future[dict[K, V]] = self._make_future()
-        lock, waiting = threading.Lock(), len(self.values)
+        awaited: list[Future[Any]] = [*self.values.values(), *(() if self._whole is None else (self._whole,))]
+        lock, waiting = threading.Lock(), len(awaited)
         if not waiting:
             whole.set_result({})
 
-        def one_done(_: Future[V]) -> None:
+        def one_done(_: Future[Any]) -> None:
             nonlocal waiting
             with lock:
                 waiting -= 1
                 if waiting or not whole.set_running_or_notify_cancel():
                     return
-            error = next((e for f in self.values.values() if (e := _error_of(f)) is not None), None)
+            error = next((e for f in awaited if (e := _error_of(f)) is not None), None)
             if error is not None:
                 whole.set_exception(error)
             else:
                 whole.set_result({key: future.result() for key, future in self.values.items()})
 
-        for future in self.values.values():
+        for future in awaited:
             future.add_done_callback(one_done)
         return whole
 

@@ -8,6 +8,7 @@ from typing import Final
 from controller.check.findings import Finding, find
 from controller.check.tree import Tree
 from controller.codec import keys
+from controller.codec.migration import FROM
 from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY
 from controller.rules.topics import VALUE_BYTES_MAX
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
@@ -19,8 +20,18 @@ def leadership(tree: Tree) -> Iterator[Finding]:
     if tree.leader is None:
         if tree.has_epoch or tree.topics:
             yield find("no-controller", LEADER_KEY, "nobody is controller: what is due waits")
-    elif tree.leader.owner is None:
+    elif tree.leader.owner is None and (tree.migration is None or tree.migration.may_lead):
         yield find("controller-stays", LEADER_KEY, "the key belongs to no session", "an ephemeral key", "a lasting one")
+
+
+def migration(tree: Tree) -> Iterator[Finding]:
+    if tree.migration is not None:
+        way = "to" if tree.migration.side == "from" else "from"
+        what = f"a move {way} {tree.migration.other:.200}: {tree.migration.phase}"
+        away = (
+            tree.migration.side == FROM and not tree.migration.may_lead
+        )  # whoever looks here looks at the wrong store
+        yield find("store-move", keys.MIGRATION, what, due=away)
 
 
 def epochs(tree: Tree) -> Iterator[Finding]:

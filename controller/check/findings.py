@@ -130,6 +130,10 @@ KINDS: Final[Mapping[str, Kind]] = {
     "throttle-removal-due": Kind("warning", "throttles are marked for removal, and nothing is being reassigned"),
     # The cluster
     "no-controller": Kind("note", "nobody holds /controller: what is due waits"),
+    "store-move": Kind(
+        "warning",
+        "the cluster is being moved to or from another store (note), or was fenced or moved away: nobody leads here",
+    ),
     "controller-stays": Kind("warning", "/controller belongs to no session, so nobody can ever be elected"),
     "epoch-missing": Kind("error", "/controller_epoch is missing, and keys were written under an epoch"),
     "token-ahead": Kind("error", "the epoch of the commit token is above /controller_epoch"),

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 
 from controller.check.tree import IntentKey, Tree
 from controller.codec import broker, keys, legacy, notifications, orders, small, topic
+from controller.codec.migration import decode_marker
 from controller.codec.names import broker_in, is_topic, number_in
 from controller.codec.text import BadValue, parse
 from stores.base import Entry, parent
@@ -124,6 +125,10 @@ def _format(tree: Tree, _: str, entry: Entry) -> None:
     tree.min_controller = orders.decode_format(entry.value)
 
 
+def _migration(tree: Tree, _: str, entry: Entry) -> None:
+    tree.migration = decode_marker(entry.value)
+
+
 def _notice(tree: Tree, name: str, entry: Entry) -> None:
     above = parent(entry.key)
     number = name.removeprefix(SEQUENCES[above])
@@ -173,6 +178,8 @@ EXACT: Final[Mapping[str, tuple[Reader, int]]] = {
     EPOCH_KEY: (_epoch, 0),
     TOKEN_KEY: (_token, 0),
     orders.FORMAT_KEY: (_format, 1),
+    keys.MIGRATION: (_migration, 1),
+    keys.ORIGIN: (_unread, 0),
     keys.REASSIGN_PARTITIONS: (_legacy, 1),
     keys.PREFERRED_ELECTION: (_elections, 1),
     "/cluster/id": (_cluster_id, 0),  # its version is a text
@@ -187,6 +194,7 @@ CHILDREN: Final[Mapping[str, tuple[Reader, int]]] = {
     keys.TOPICS: (_topic, 3),
     keys.BROKER_IDS: (_registration, 5),
     keys.ADMITTED: (_admitted, 0),
+    keys.MIGRATION: (_unread, 0),  # the seal, which is not text
     keys.CONFIG_TOPICS: (_topic_config, 1),
     "/config/brokers": (_broker_config, 1),
     orders.DELETE_TOPICS: (_deletion, 0),

@@ -6,8 +6,8 @@ another. A new rule is a function, a row here, a row in KINDS, and a planted tre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 from controller.check import cluster, orders, topics
 from controller.check.findings import SEVERITIES, Counts, Finding, Report
@@ -15,7 +15,9 @@ from controller.check.reading import read
 from controller.check.tree import Tree
 from stores.base import Entry
 
-RULES: Final[tuple[Callable[[Tree], Iterator[Finding]], ...]] = (
+Rule: TypeAlias = Callable[[Tree], Iterator[Finding]]
+
+RULES: Final[tuple[Rule, ...]] = (
     topics.topic_id_missing,
     topics.topic_id_twice,
     topics.kafka_move,
@@ -39,6 +41,7 @@ RULES: Final[tuple[Callable[[Tree], Iterator[Finding]], ...]] = (
     orders.reductions,
     orders.throttles,
     cluster.leadership,
+    cluster.migration,
     cluster.epochs,
     cluster.token,
     cluster.tree_format,
@@ -51,14 +54,15 @@ RULES: Final[tuple[Callable[[Tree], Iterator[Finding]], ...]] = (
 )
 
 
-def inspect(entries: Iterable[Entry]) -> Report:
+def inspect(entries: Iterable[Entry], rules: Sequence[Rule] = RULES) -> Report:
     """What is broken, inconsistent or left behind among `entries`, which are all keys of one cluster, in any order, as
-    `MetadataStore.snapshot("/")` gives them. Pure; raises nothing, whatever stands in the keys.
+    `MetadataStore.snapshot("/")` gives them. Pure; raises nothing, whatever stands in the keys. Without
+    `rules`: what of them cannot be read.
 
     An entry's `owner` says whether it is ephemeral, `created` of a registration is its broker's epoch.
     """
     tree, findings = read(entries)
-    for rule in RULES:
+    for rule in rules:
         findings += rule(tree)
     findings.sort(key=lambda finding: (SEVERITIES.index(finding.severity), finding.key, finding.kind, finding.what))
     return Report(tuple(findings), _counts(tree))

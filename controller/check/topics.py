@@ -37,13 +37,14 @@ def kafka_move(tree: Tree) -> Iterator[Finding]:
 
 
 def state_missing(tree: Tree) -> Iterator[Finding]:
-    """A new partition gets its state key as soon as one of its brokers is alive."""
+    """A new partition gets its state key as soon as one of its brokers is alive, unless it is to go."""
     for name, found in tree.topics.items():
         known = tree.states.get(name, {})
         if name in tree.deleting or len(known) == len(found.assignments) == _listed_count(known, found.assignments):
             continue
+        going = tree.reductions.get(name, {})
         for number, replicas in enumerate(found.assignments):
-            if number not in known:
+            if number not in known and number not in going:
                 due = tree.is_led and not tree.registered.keys().isdisjoint(replicas)
                 what = "the state key is missing"
                 yield find("state-missing", keys.state(name, number), what, f"a leader of {list(replicas)}", due=due)

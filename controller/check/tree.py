@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from controller.codec.orders import Retirement
+from controller.codec.migration import Marker
 from controller.codec.topic import TopicKey
 from controller.model.legacy import LegacyEntry
+from controller.model.reductions import Retirement
 from controller.model.values import DeleteIntent, Partition, Replicas, TopicPartition
 from stores.base import Entry
 from stores.recipes import Token
@@ -72,6 +73,7 @@ class Tree:
     has_token: bool = False
     has_kedge_keys: bool = False
     min_controller: int | None = None
+    migration: Marker | None = None
     sizes: dict[str, int] = attrs.field(factory=dict)  # bytes of large values
     unknown: Counter[str] = attrs.field(factory=Counter)
     keys: int = 0

@@ -22,8 +22,8 @@ from rich.table import Table
 from rich.text import Text
 
 from controller.check import SEVERITIES, Finding, Report, Severity, check_store
-from controller.cli.printing import clean, fail, print_unfolded, shortened
-from stores import StoreError, open_store
+from controller.cli.printing import clean, fail, print_unfolded, shortened, without_place
+from stores import StoreError, open_store, public_url
 from stores.base import InvalidKey, below, check_prefix
 
 TIMEOUT_S: Final = 60.0  # of a read; there are two at most
@@ -48,14 +48,15 @@ _STYLES: Final = {"error": "bold red", "warning": "yellow", "note": ""}
 def check(url: str, *, as_json: bool, severity: str, prefix: str) -> None:
     """Look at the tree of a cluster and say what is broken, inconsistent or left behind. Writes nothing.
 
-    STORE is a url, for example memory:FILE. The kinds of findings are listed in docs/check.md.
+    STORE is a url: memory:FILE, zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX. The kinds of findings are
+    listed in docs/check.md.
     """
     wanted = _prefix(prefix)
     report = _read(url)
     report = attrs.evolve(report, findings=tuple(f for f in report.findings if _is_within(f.key, wanted)))
     shown = report.at_least(cast("Severity", severity))
     if as_json:
-        click.echo(json.dumps(_object(url, report, shown), separators=(",", ":")))
+        click.echo(json.dumps(_object(_place(url), report, shown), separators=(",", ":")))
     else:
         console = Console()
         for start in range(0, len(shown), TABLE_ROWS):
@@ -83,16 +84,20 @@ def _read(url: str) -> Report:
         with closing(open_store(url, read_only=True)) as store:
             return check_store(store, timeout_s=TIMEOUT_S)
     except (StoreError, OSError, ValueError) as error:
-        said = " ".join(str(error).split())
-        fail(f"{url} cannot be read: {said or type(error).__name__}")
+        fail(f"{public_url(url)} cannot be read: {without_place(error)}")
     finally:
         gc.enable()
+
+
+def _place(url: str) -> str:
+    """The url as it may be shown: options of a server's url may hold a password."""
+    return url.partition("?")[0] if "://" in url else url
 
 
 def _object(url: str, report: Report, shown: Sequence[Finding]) -> dict[str, Any]:
     said = Counter(finding.severity for finding in report.findings)
     return {
-        "store": url,
+        "store": public_url(url),
         "consistent": report.consistent,
         "counts": attrs.asdict(report.counts),
         "severities": {severity: said[severity] for severity in SEVERITIES},

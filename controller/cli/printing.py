@@ -1,7 +1,9 @@
-"""What every command says besides its output: one line on stderr; and how tables and text of strangers are printed."""
+"""What every command says besides its output: one line on stderr, with the url of a store once. And how tables and
+text of strangers are printed."""
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -12,6 +14,22 @@ if TYPE_CHECKING:  # at run time only who makes a table loads rich
     from rich.table import Table
 
 _WIDTH_MAX: Final = 100_000
+_LINE_CHARACTERS_MAX: Final = 500
+_PLACE: Final = re.compile(r"(?:zookeeper|etcd)://[^\s?]*[^\s?:]: |(?:memory|etcd): ")
+_AT_PLACE: Final = re.compile(r" at etcd://[^\s?]*[^\s?:](?=: |$)")
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, on one line; its kind, if it says nothing."""
+    return " ".join(str(error).split())[:_LINE_CHARACTERS_MAX] or type(error).__name__
+
+
+def without_place(error: BaseException) -> str:
+    """`one_line` without the store's own name, for a line that names the url already: stores say it with the ports that
+    a url may leave out."""
+    said = _AT_PLACE.sub("", one_line(error))
+    found = _PLACE.match(said)
+    return said if found is None else said[found.end() :] or said
 
 
 def clean(text: str) -> str:

@@ -1,22 +1,56 @@
 """The root of the command line: options of `kedge` itself, and the table of its sub-commands.
 
-A new command is a module of this folder with a click command or group, and a row in COMMANDS.
+A new command is a module of this folder with a click command or group, and a row in COMMANDS. A module is imported when
+its command is asked for: what one command needs costs the start of no other.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from io import TextIOWrapper
-from typing import Final
+from typing import Final, NamedTuple
 
 import click
 
-from controller.cli.check import check
-from controller.cli.demo.command import demo
-from controller.cli.journal import journal
 
-COMMANDS: Final[tuple[click.Command, ...]] = (check, demo, journal)
+class Late(NamedTuple):
+    """Where a command is, and what the list of commands says of it, which asks for no module."""
+
+    module: str
+    says: str
+
+
+COMMANDS: Final[Mapping[str, Late]] = {
+    "audit": Late("controller.cli.audit", "Audit journals: was every rule kept?"),
+    "check": Late("controller.cli.check", "Check the tree of a store for what is broken or left behind."),
+    "demo": Late("controller.cli.demo.command", "Watch a cluster being moved while controllers and brokers die."),
+    "journal": Late("controller.cli.journal", "What the controller did, line by line."),
+    "plan": Late("controller.cli.plan", "Plan reassignments: collect, plan, cut into waves, export."),
+    "progress": Late("controller.cli.progress", "Tell how far moves are by journals, and what is stuck."),
+    "store": Late("controller.cli.store", "Ask a store how it is; dump, load, compare, migrate."),
+}
+
+
+class _Commands(click.Group):
+    """The rows of COMMANDS, each loaded when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click asks
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as click asks
+        late = COMMANDS.get(cmd_name)
+        if late is None:
+            return None
+        found = getattr(import_module(late.module), cmd_name)
+        assert isinstance(found, click.Command), found
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click asks
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name].says) for name in sorted(COMMANDS)])
 
 
 def _version() -> str:
@@ -26,14 +60,10 @@ def _version() -> str:
         return "unknown"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(_version(), prog_name="kedge")
 def kedge() -> None:
     """An embeddable controller for partitioned, replicated logs."""
-
-
-for _command in COMMANDS:
-    kedge.add_command(_command)
 
 
 def run() -> None:

@@ -8,6 +8,7 @@ from typing import Final
 BROKER_IDS: Final = "/brokers/ids"
 TOPICS: Final = "/brokers/topics"
 CONFIG_TOPICS: Final = "/config/topics"
+CONFIG_BROKERS: Final = "/config/brokers"
 BROKER_DEFAULTS: Final = "/config/brokers/<default>"
 REPLICA_DELETIONS: Final = "/admin/replica_deletions"
 REASSIGN_PARTITIONS: Final = "/admin/reassign_partitions"
@@ -15,10 +16,18 @@ ADMITTED: Final = "/kedge/brokers"
 BROKER_SEQUENCE: Final = "/brokers/seqid"
 PREFERRED_ELECTION: Final = "/admin/preferred_replica_election"
 CONFIG_CHANGES: Final = "/config/changes"
+CONFIG_CHANGE: Final = "config_change_"  # what its children are called, before their number
 ISR_CHANGES: Final = "/isr_change_notification"
 LOG_DIR_EVENTS: Final = "/log_dir_event_notification"
 DELETE_TOPICS: Final = "/admin/delete_topics"
+DELETE_PARTITIONS: Final = "/admin/delete_topic_partitions"
+REPLICAS_REMOVAL: Final = "/admin/throttled_replicas_removal"
+RATES_REMOVAL: Final = "/admin/throttled_rates_removal"
+OLD_REPLICAS_REMOVAL: Final = "/admin/remove_throttled_replicas"  # the KIP has two names for each
+OLD_RATES_REMOVAL: Final = "/admin/remove_throttled_rates"
 CLUSTER_ID: Final = "/cluster/id"
+MIGRATION: Final = "/kedge/migration"
+ORIGIN: Final = "/kedge/origin"  # of a store that a cluster was moved to: by which move; it stays
 _PARTITION: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not partition 1: two keys would mean one partition
 
 
@@ -28,6 +37,10 @@ def broker(broker_id: int) -> str:
 
 def admitted(broker_id: int) -> str:
     return f"/kedge/brokers/{broker_id}"
+
+
+def migration_seal(number: int) -> str:
+    return f"/kedge/migration/{number}"
 
 
 def topic(name: str) -> str:
@@ -42,8 +55,16 @@ def topic_config(name: str) -> str:
     return f"/config/topics/{name}"
 
 
+def broker_config(name: str) -> str:
+    return f"/config/brokers/{name}"
+
+
 def delete_topic(name: str) -> str:
     return f"/admin/delete_topics/{name}"
+
+
+def delete_partitions(name: str) -> str:
+    return f"/admin/delete_topic_partitions/{name}"
 
 
 def partition(topic_name: str, partition: int) -> str:

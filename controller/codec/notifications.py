@@ -1,11 +1,11 @@
-"""Keys by which others tell the controller something: which partitions, which broker, which settings. All are read,
-none is written here."""
+"""Keys by which others tell the controller something: which partitions, which broker, which settings. Changes of
+settings are told here as well."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from controller.codec.text import INT32_MAX, bad, fields, number, parse, text
+from controller.codec.text import INT32_MAX, bad, dump, fields, number, parse, text
 from controller.model.values import TopicPartition
 
 _LOG_DIR_FAILURE: Final = 1
@@ -43,3 +43,8 @@ def decode_config_change(value: bytes) -> tuple[str, str]:
     if not kind or not slash or not name:
         bad("entity_path", "kind/name", found["entity_path"])
     return kind, name
+
+
+def encode_config_change(kind: str, name: str) -> bytes:
+    """What `decode_config_change` reads, as Kafka writes it."""
+    return dump({"version": 2, "entity_path": f"{kind}/{name}"}).encode()

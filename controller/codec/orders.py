@@ -8,26 +8,53 @@ from __future__ import annotations
 
 from typing import Final
 
-import attrs
-
-from controller.codec.names import broker_in, is_topic
-from controller.codec.text import INT32_MAX, TIME_MS_MAX, bad, fields, number, parse, text
-from controller.model.values import Replicas
+from controller.codec import keys, throttles
+from controller.codec.text import (
+    INT32_MAX,
+    TIME_MS_MAX,
+    bad,
+    dump,
+    dump_extra,
+    fields,
+    number,
+    parse,
+    text,
+    unknown_fields,
+)
+from controller.model.reductions import Retirement, Retirements, entries_bytes_max
+from controller.model.values import Extra, Replicas
 
 DELETE_TOPICS: Final = "/admin/delete_topics"
-DELETE_PARTITIONS: Final = "/admin/delete_topic_partitions"
-REPLICAS_REMOVAL: Final = ("/admin/throttled_replicas_removal", "/admin/remove_throttled_replicas")
-RATES_REMOVAL: Final = ("/admin/throttled_rates_removal", "/admin/remove_throttled_rates")  # the KIP has two names each
+DELETE_PARTITIONS: Final = keys.DELETE_PARTITIONS
+REPLICAS_REMOVAL: Final = (keys.REPLICAS_REMOVAL, keys.OLD_REPLICAS_REMOVAL)
+RATES_REMOVAL: Final = (keys.RATES_REMOVAL, keys.OLD_RATES_REMOVAL)
 FORMAT_KEY: Final = "/kedge/format"
-CONTROLLER_VERSION: Final = 1  # what `min_controller` in it is compared with
+CONTROLLER_VERSION: Final = 2  # what `min_controller` in it is compared with; 2: knows the marker of a move
 
 
-@attrs.frozen(weakref_slot=False)
-class Retirement:
-    """What a reduction wants of one partition: since when, and whether at once."""
+_KNOWN: Final = frozenset({"version", "partitions"})
+_BOOL: Final = ("false", "true")  # of an entry, of which there may be thousands
+_ENTRY_KNOWN: Final = frozenset({"timestamp", "immediate"})
 
-    timestamp_ms: int
-    immediate: bool
+
+def decode_reduction(value: bytes) -> tuple[dict[int, Retirement], Extra | None]:
+    """What `decode_retirements` reads, and the fields that we do not know."""
+    return decode_retirements(value), unknown_fields(fields(parse(value), "reduction"), _KNOWN)
+
+
+def encode_reduction(entries: Retirements, extra: Extra | None = None) -> bytes:
+    """What `decode_reduction` reads."""
+    partitions = ",".join(
+        f'"{p}":{{"timestamp":{one.timestamp_ms},"immediate":{_BOOL[one.immediate]}{dump_extra(one.extra)}}}'
+        for p, one in sorted(entries.items())
+    )
+    return f'{{"version":1,"partitions":{{{partitions}}}{dump_extra(extra)}}}'.encode()
+
+
+def reduction_bytes_max(entries: Retirements, extra: Extra | None = None) -> int:
+    """An upper bound of what `encode_reduction` gives."""
+    known = 64 + len(dump_extra(extra)) + entries_bytes_max(entries)
+    return known + sum(len(dump_extra(one.extra)) for one in entries.values() if one.extra)
 
 
 def decode_retirements(value: bytes) -> dict[int, Retirement]:
@@ -40,7 +67,8 @@ def _retirement(found: dict[str, object], name: str) -> Retirement:
     immediate = found.get("immediate", False)
     if type(immediate) is not bool:
         bad(f"partitions.{name}.immediate", "true or false", immediate)
-    return Retirement(number(found.get("timestamp"), f"partitions.{name}.timestamp", 0, TIME_MS_MAX), immediate)
+    since = number(found.get("timestamp"), f"partitions.{name}.timestamp", 0, TIME_MS_MAX)
+    return Retirement(since, immediate, unknown_fields(found, _ENTRY_KNOWN))
 
 
 def _number(name: str) -> int:
@@ -50,43 +78,13 @@ def _number(name: str) -> int:
 
 
 def decode_throttled_topics(value: bytes) -> tuple[str, ...]:
-    """`{"version":1,"topics":["a"],"previous":{..}}`: whose replica lists are to be taken back (KIP-179)."""
-    found = fields(parse(value), "mark")
-    topics = tuple(text(name, "topics") for name in _list(found.get("topics"), "topics"))
-    for name in topics:
-        if not is_topic(name):
-            bad("topics", "names of topics", name)
-    _previous(found)
-    return topics
+    """The topics whose replica lists are to be taken back (KIP-179)."""
+    return throttles.decode("topics", value).owners
 
 
 def decode_throttled_brokers(value: bytes) -> Replicas:
-    """`{"version":1,"brokers":[1],"previous":{..}}`: whose rates are to be taken back (KIP-179)."""
-    found = fields(parse(value), "mark")
-    brokers = tuple(number(one, "brokers", 0, INT32_MAX) for one in _list(found.get("brokers"), "brokers"))
-    for name in _previous(found):
-        broker_in(name)
-    return brokers
-
-
-def _previous(found: dict[str, object]) -> dict[str, object]:
-    """What is given back on removal: per owner and config the values that were set, and the one that was before."""
-    previous = fields(found.get("previous") or {}, "previous")
-    for owner, configs in previous.items():
-        for config, raw in fields(configs, f"previous.{owner}").items():
-            where = f"previous.{owner}.{config}"
-            kept = fields(raw, where)
-            for value in _list(kept.get("set"), f"{where}.set"):
-                text(value, f"{where}.set")
-            if kept.get("was") is not None:
-                text(kept["was"], f"{where}.was")
-    return previous
-
-
-def _list(raw: object, where: str) -> list[object]:
-    if type(raw) is not list:
-        bad(where, "a list", raw)
-    return raw
+    """The brokers whose rates are to be taken back (KIP-179)."""
+    return tuple(int(owner) for owner in throttles.decode("brokers", value).owners)
 
 
 def decode_cluster_id(value: bytes) -> str:
@@ -97,3 +95,8 @@ def decode_cluster_id(value: bytes) -> str:
 def decode_format(value: bytes) -> int:
     """The version of the oldest controller that may lead over this tree."""
     return number(fields(parse(value), "format").get("min_controller"), "min_controller", 0, INT32_MAX)
+
+
+def encode_format(min_controller: int) -> bytes:
+    """What `decode_format` reads."""
+    return dump({"version": 1, "min_controller": min_controller}).encode()

@@ -23,8 +23,12 @@ from controller.codec.text import (
 )
 from controller.model.values import LEADER_DURING_DELETE, Move, Partition, Replicas
 
-_IDLE: Final = frozenset({"controller_epoch", "leader", "version", "leader_epoch", "isr"})
-_KNOWN: Final = _IDLE | {"targetReplicas", "status_code", "leader_recovery_state", "reassignment"}
+IDLE: Final = frozenset({"controller_epoch", "leader", "version", "leader_epoch", "isr"})
+_KNOWN: Final = IDLE | {"targetReplicas", "status_code", "leader_recovery_state", "reassignment"}
+
+
+Idle = tuple[Replicas, int, int]
+"""What a state key with no more than Kafka's fields says: isr, leader, leader epoch."""
 
 
 def decode(raw: object, topic: str, partition: int, replicas: Replicas, now_ms: int) -> Partition:
@@ -34,12 +38,10 @@ def decode(raw: object, topic: str, partition: int, replicas: Replicas, now_ms: 
     that stand here: `grown` says what it is.
     """
     found = fields(raw, "state")
-    isr = broker_ids(found.get("isr"), "isr")
-    leader = number(found.get("leader"), "leader", LEADER_DURING_DELETE, INT32_MAX)
-    leader_epoch = number(found.get("leader_epoch"), "leader_epoch", 0, EPOCH_MAX)
+    isr, leader, leader_epoch = common(found)
     if isr == replicas:
         isr = replicas  # one tuple for both: most partitions, most of the time
-    if found.keys() == _IDLE:
+    if found.keys() == IDLE:
         return Partition(topic, partition, replicas, isr, leader, leader_epoch)
     target = found.get("targetReplicas")
     move = None if target is None else _move(broker_ids(target, "targetReplicas"), found, replicas, now_ms)
@@ -55,6 +57,13 @@ def decode(raw: object, topic: str, partition: int, replicas: Replicas, now_ms: 
         number(found.get("leader_recovery_state", 0), "leader_recovery_state", 0, 1),
         unknown_fields(found, _KNOWN),
     )
+
+
+def common(found: dict[str, object]) -> Idle:
+    """The part that every state key has. Raises BadValue."""
+    isr = broker_ids(found.get("isr"), "isr")
+    leader = number(found.get("leader"), "leader", LEADER_DURING_DELETE, INT32_MAX)
+    return isr, leader, number(found.get("leader_epoch"), "leader_epoch", 0, EPOCH_MAX)
 
 
 def _move(target: Replicas, found: dict[str, object], replicas: Replicas, now_ms: int) -> Move:

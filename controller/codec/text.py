@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import math
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import Final, NoReturn, cast
 
@@ -120,8 +121,10 @@ def broker_ids(raw: object, where: str) -> Replicas:
     return tuple(raw)
 
 
-def unknown_fields(found: Mapping[str, object], known: Iterable[str]) -> Extra | None:
+def unknown_fields(found: Mapping[str, object], known: AbstractSet[str]) -> Extra | None:
     """What is not `known`, to be kept as it is and written back; None where there is nothing."""
+    if found.keys() <= known:
+        return None
     extra = {name: content for name, content in found.items() if name not in known}
     level: list[object] = list(extra.values())
     for _ in range(_DEPTH_MAX):
@@ -153,6 +156,9 @@ def dump_name(name: str) -> str:
 
 def dump_ids(ids: Replicas) -> str:
     """`[1,2,3]`"""
+    if len(ids) == 3:  # as most are: half the time, and a large topic's key is written with all of them
+        first, second, third = ids
+        return f"[{first},{second},{third}]"
     return "[" + ",".join(map(str, ids)) + "]"
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import Final
 
 import attrs
@@ -17,7 +19,6 @@ from controller.codec.text import (
     EPOCH_MAX,
     bad,
     broker_ids,
-    dump,
     dump_extra,
     dump_ids,
     dump_name,
@@ -30,9 +31,8 @@ from controller.codec.text import (
 from controller.model.values import KafkaMove, Replicas, Topic
 
 WITHOUT_HOLES: Final = "the ids 0..n-1"
-_KNOWN: Final = frozenset(
-    {"version", "partitions", "topic_id", "adding_replicas", "removing_replicas", "retired_epochs"}
-)
+_WRITTEN: Final = frozenset({"version", "partitions", "topic_id", "adding_replicas", "removing_replicas"})
+_KNOWN: Final = _WRITTEN | {"retired_epochs"}
 _UUID: Final = re.compile("[A-Za-z0-9_-]{22}")  # url-safe base64 of 16 bytes without padding
 
 
@@ -49,31 +49,56 @@ class TopicKey:
 
 def decode(value: bytes, name: str) -> TopicKey:
     """BadValue where the value is not a topic key: no JSON, ids that are not 0..n-1, lists that are no broker ids."""
-    found = fields(parse(value), "topic")
+    return of(parse(value), name, {})
+
+
+def of(raw: object, name: str, lists: dict[Replicas, Replicas]) -> TopicKey:
+    """`decode` of what is parsed already. `lists`: those that were found good before, one object for what is equal."""
+    found = fields(raw, "topic")
     number(found.get("version", 1), "version", 1, 1000)
     topic_id = text(found.get("topic_id") or "", "topic_id")
     if topic_id and _UUID.fullmatch(topic_id) is None:
         bad("topic_id", "22 characters of url-safe base64", topic_id)
-    partitions = _ids_by_partition(found.get("partitions"), "partitions")
-    if partitions.keys() != set(range(len(partitions))):
-        bad("partitions", WITHOUT_HOLES, sorted(partitions))
-    if not partitions:
-        bad("partitions", "at least one", partitions)
+    assignments = _assignments(found.get("partitions"), lists)
+    if found.keys() == _WRITTEN and not found["adding_replicas"] and not found["removing_replicas"]:
+        return TopicKey(Topic(name, topic_id), assignments, {}, {})  # nearly every topic, nearly always
     retired = fields(found.get("retired_epochs") or {}, "retired_epochs")
     epochs = {_partition(p, "retired_epochs"): number(e, "retired_epochs", 0, EPOCH_MAX) for p, e in retired.items()}
     adding = _ids_by_partition(found.get("adding_replicas") or {}, "adding_replicas", may_be_empty=True)
     removing = _ids_by_partition(found.get("removing_replicas") or {}, "removing_replicas", may_be_empty=True)
     moves = {
-        p: KafkaMove(partitions[p], adding.get(p, ()), removing.get(p, ()))
+        p: KafkaMove(assignments[p], adding.get(p, ()), removing.get(p, ()))
         for p in sorted({*adding, *removing})
-        if p in partitions
+        if p < len(assignments)
     }
     return TopicKey(
         Topic(name, topic_id, epochs, unknown_fields(found, _KNOWN), moves),
-        tuple(partitions[p] for p in range(len(partitions))),
+        assignments,
         adding,
         removing,
     )
+
+
+def _assignments(raw: object, lists: dict[Replicas, Replicas]) -> tuple[Replicas, ...]:
+    found = fields(raw, "partitions")
+    if not found:
+        bad("partitions", "at least one", found)
+    try:
+        raws = [found[name] for name in _names(len(found))]
+        known = [lists[tuple(raw)] for raw in raws]  # type: ignore[arg-type]
+        if set(map(type, chain.from_iterable(raws))) == {int}:  # type: ignore[arg-type] # a dict finds 1 for True
+            return tuple(known)
+    except (KeyError, TypeError):
+        pass
+    partitions = _ids_by_partition(found, "partitions")
+    if partitions.keys() != set(range(len(partitions))):
+        bad("partitions", WITHOUT_HOLES, sorted(partitions))
+    return tuple(lists.setdefault(partitions[p], partitions[p]) for p in range(len(partitions)))
+
+
+@lru_cache(maxsize=64)
+def _names(count: int) -> tuple[str, ...]:
+    return tuple(map(str, range(count)))
 
 
 def _partition(raw: str, where: str) -> int:
@@ -101,7 +126,8 @@ def encode(topic: Topic, assignments: Sequence[Replicas]) -> bytes:
     removing = ",".join(f'"{i}":{dump_ids(move.removing)}' for i, move in moves.items() if move.removing)
     retired = ""
     if topic.retired_epochs:
-        retired = ',"retired_epochs":' + dump({str(p): e for p, e in sorted(topic.retired_epochs.items())})
+        retired = ",".join([f'"{p}":{e}' for p, e in sorted(topic.retired_epochs.items())])
+        retired = f',"retired_epochs":{{{retired}}}'
     return (
         f'{{"partitions":{{{partitions}}},"topic_id":{dump_name(topic.topic_id)},"adding_replicas":{{{adding}}},'
         f'"removing_replicas":{{{removing}}},"version":3{retired}{dump_extra(topic.extra)}}}'

@@ -17,9 +17,11 @@ class ErrorCode(enum.IntEnum):
     NONE = 0
     UNKNOWN_TOPIC_OR_PARTITION = 3
     LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_OR_FOLLOWER = 6
     REQUEST_TIMED_OUT = 7
     STALE_CONTROLLER_EPOCH = 11
     INVALID_TOPIC_EXCEPTION = 17
+    UNKNOWN_MEMBER_ID = 25
     CLUSTER_AUTHORIZATION_FAILED = 31
     TOPIC_ALREADY_EXISTS = 36
     INVALID_PARTITIONS = 37
@@ -41,6 +43,8 @@ class ErrorCode(enum.IntEnum):
     INVALID_UPDATE_VERSION = 95
     INELIGIBLE_REPLICA = 107
     DUPLICATE_BROKER_REGISTRATION = 101
+    INVALID_THROTTLE = 10_179
+    """Private: KIP-179 gives no number, and Kafka has none."""
 
 
 class ControllerError(Exception):
@@ -74,6 +78,12 @@ class RequestTimedOut(ApiError, TimeoutError):
 
 class InvalidTopic(ApiError, ValueError):
     code = ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+class UnknownMemberId(ApiError, LookupError):
+    """There is no such broker in the cluster."""
+
+    code = ErrorCode.UNKNOWN_MEMBER_ID
 
 
 class ClusterAuthorizationFailed(ApiError, PermissionError):
@@ -166,3 +176,7 @@ class IneligibleReplica(ApiError):
 
 class DuplicateBrokerRegistration(ApiError):
     code = ErrorCode.DUPLICATE_BROKER_REGISTRATION
+
+
+class InvalidThrottle(ApiError, ValueError):
+    code = ErrorCode.INVALID_THROTTLE

@@ -33,7 +33,8 @@ class LeaderAndIsrPartition:
     below 3. `is_new`: the broker may make an empty log (it is not in I, so nobody relies on what it holds, or the
     partition still has the leader epoch it was created with, or it has not answered yet for a partition that was
     created in this term); otherwise a broker without one answers KAFKA_STORAGE_ERROR. `leader_recovery_state` 1: the
-    leader was elected uncleanly and recovers, alone in its isr, until its `alter_isr` says 0."""
+    leader was elected uncleanly and recovers, alone in its isr, until its `alter_isr` says 0. `status_code` (KIP-694)
+    -1: the leader takes no records from producers; 1: nobody serves it, and no log is made for it."""
 
     topic: str
     topic_id: str
@@ -86,7 +87,8 @@ class StopReplicaRequest:
 
 @attrs.frozen(weakref_slot=False)
 class PartitionMetadata:
-    """What everybody may know of a partition. `leader` -1: none; -2: its topic is being deleted."""
+    """What everybody may know of a partition. `leader` -1: none; -2: its topic is being deleted, or it was deleted by a
+    reduction. `status_code` (KIP-694) 0: online; -1: read-only; 1: offline, so that clients are not told of it."""
 
     topic: str
     topic_id: str
@@ -131,9 +133,10 @@ class HostResponse:
 class Host(Protocol):
     """What a host implements. Sync methods; a slow or raising one hurts no other broker and not the controller.
 
-    Two more are optional, and are notices without an answer: `config_changed(entity_type, name, configs)`, when the
-    settings of a topic (`entity_type` "topics") were changed, and `controller_changed(controller_id, epoch)`, when
-    another controller is known to be active, or the same one under another epoch.
+    Three more are optional, and are notices without an answer: `config_changed(entity_type, name, configs)`, when the
+    settings of a topic (`entity_type` "topics") were changed, `controller_changed(controller_id, epoch)`, when another
+    controller is known to be active, or the same one under another epoch, and `partition_purged(topic, partition)`,
+    when a reduction took a partition away (KIP-694), at least once.
     """
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse: ...

@@ -63,6 +63,29 @@ class NewPartitions:
     new_assignments: tuple[Replicas, ...] | None = attrs.field(default=None, converter=_as_assignments)
 
 
+def _as_ids(value: Sequence[int] | None) -> tuple[int, ...] | None:
+    return None if value is None else as_replicas(value, "partitions")
+
+
+@attrs.frozen
+class DeletePartitions:
+    """Which partitions of a topic go (KIP-694): all from `total_count` on; or just `partitions`, which have to be its
+    last ones, as Kafka's protocol names them (then `total_count` is None). `immediate_delete`: they go offline at once,
+    and their records with them; otherwise they can be read until the topic's retention is over."""
+
+    total_count: int | None = None
+    immediate_delete: bool = False
+    partitions: tuple[int, ...] | None = attrs.field(default=None, converter=_as_ids, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        if self.total_count is not None and type(self.total_count) is not int:
+            raise TypeError(f"total_count must be an int, not {self.total_count!r:.80}")
+        if type(self.immediate_delete) is not bool:
+            raise TypeError(f"immediate_delete must be a bool, not {self.immediate_delete!r:.80}")
+        if (self.total_count is None) is (self.partitions is None):
+            raise ValueError("give total_count or partitions, one of the two")
+
+
 def _as_target(value: Sequence[int]) -> Replicas:
     return as_replicas(value, "target_replicas")
 

@@ -23,7 +23,8 @@ TARGETS_SINCE: Final = 3  # the LeaderAndIsr version that carries target_replica
 NEW_BROKER_ID: Final = -1  # asks for a generated id, as Kafka's broker.id=-1 does
 NO_EPOCH: Final = -1  # the leader epoch of a partition that has no state key yet
 HOLDERS_LEFT: Final = "holders_left"  # a field of the state key, see Partition.holders_left
-LEADER_DURING_DELETE: Final = -2  # of a partition whose topic is being deleted, once its replicas are told to go
+LEADER_DURING_DELETE: Final = -2  # of a partition whose topic is being deleted, once its replicas are told to go; in
+# metadata also of one that a reduction purged
 EPOCH_DURING_DELETE: Final = 2**30  # its leader epoch is no lower: above any that a broker was ever told
 
 
@@ -104,10 +105,16 @@ class Partition:
 
     @property
     def holders_left(self) -> Replicas:
-        """Of a partition that was stopped since its topic is being deleted: who may hold a log of it, and has no intent
-        to delete that yet. Kept among the fields that most state keys do not have."""
-        found = None if self.extra is None or self.leader != LEADER_DURING_DELETE else self.extra.get(HOLDERS_LEFT)
+        """Of a partition that was stopped since its topic is being deleted, or that is offline: who may hold a log of
+        it, and has no intent to delete that yet. Kept among the fields that most state keys do not have."""
+        goes = self.leader == LEADER_DURING_DELETE or self.is_offline
+        found = None if self.extra is None or not goes else self.extra.get(HOLDERS_LEFT)
         return tuple(b for b in found if type(b) is int) if isinstance(found, list) else ()
+
+    @property
+    def are_holders_told(self) -> bool:
+        """Of an offline partition: whether whoever may hold a log of it has an intent to delete that, or had one."""
+        return self.is_offline and self.extra is not None and self.extra.get(HOLDERS_LEFT) == []
 
     @property
     def is_stopped(self) -> bool:
@@ -126,6 +133,7 @@ class Partition:
         leader: int | None = None,
         leader_epoch: int | None = None,
         move: Move | Literal[_Same.SAME] | None = _Same.SAME,
+        status_code: int | None = None,
         leader_recovery_state: int | None = None,
         extra: Extra | Literal[_Same.SAME] | None = _Same.SAME,
     ) -> Partition:
@@ -139,7 +147,7 @@ class Partition:
             self.leader if leader is None else leader,
             self.leader_epoch if leader_epoch is None else leader_epoch,
             self.move if move is _Same.SAME else move,
-            self.status_code,
+            self.status_code if status_code is None else status_code,
             self.leader_recovery_state if leader_recovery_state is None else leader_recovery_state,
             self.extra if extra is _Same.SAME else extra,
         )
@@ -236,6 +244,45 @@ class Broker:
         return self.registration.rack
 
 
+class UnreadSettings(dict[str, str]):
+    """Settings as they were known last (none at all, where they never were), of a key that cannot be read now: it may
+    say anything, so nothing is done that would need its permission."""
+
+    __slots__ = ()
+
+
+class KeySettings(dict[str, str]):
+    """Settings from a key that says more beside them: fields that are unknown here survive a rewrite."""
+
+    __slots__ = ("more",)
+
+    def __init__(self, settings: Mapping[str, str], more: Mapping[str, object]) -> None:
+        super().__init__(settings)
+        self.more = more
+
+
+def settings_after(before: Mapping[str, str], after: Mapping[str, str]) -> Mapping[str, str]:
+    """`after`, for the key that held `before`."""
+    return KeySettings(after, before.more) if isinstance(before, KeySettings) else after
+
+
+TOPICS: Final = "topics"
+BROKERS: Final = "brokers"
+ALL_BROKERS: Final = "<default>"
+
+
+@attrs.frozen(weakref_slot=False)
+class ConfigEntity:
+    """Whose settings: `kind` "topics" or "brokers", and the topic, the broker's id in decimal, or "<default>": what all
+    brokers have that do not say otherwise themselves."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+
 @attrs.frozen(weakref_slot=False)
 class DeleteIntent:
     """A replica that must be deleted, durable until its broker acknowledged StopReplica(delete)."""
@@ -276,7 +323,7 @@ class Settings:
     default_replication_factor: int = _setting(1)
     unclean_leader_election_enable: bool = attrs.field(default=False, validator=_check_bool)
     registration_version: int = _setting(5, high=5)
-    commit_decisions_max: int = _setting(100)
+    commit_decisions_max: int = _setting(2000)
     topic_rewrite_interval_ms: int = _setting(1000)
     callback_deadline_ms: int = _setting(30_000)
     inbox_max: int = _setting(100_000)
@@ -285,3 +332,5 @@ class Settings:
     leader_imbalance_check_interval_seconds: int = _setting(300)
     leader_imbalance_per_broker_percentage: int = _setting(10, 100, 0)
     delete_topic_enable: bool = attrs.field(default=True, validator=_check_bool)
+    delete_topic_partition_enable: bool = attrs.field(default=True, validator=_check_bool)
+    delete_topic_partition_interval_delay_ms: int = _setting(300_000)

@@ -7,6 +7,8 @@ from typing import Protocol
 
 from controller.model.legacy import LegacyEntry, LegacyKey, LegacyName
 from controller.model.records import KeyVersion
+from controller.model.reductions import Retirements
+from controller.model.throttles import MarkKind, MarkSlot, ThrottleMark, ThrottlePlan
 from controller.model.values import Broker, DeleteIntent, Partition, Settings, Topic
 
 
@@ -30,6 +32,40 @@ class LegacyView(Protocol):
         """Whether the key names entries that are not in force any more."""
 
 
+class ThrottlesView(Protocol):
+    """Which throttles are marked for removal, and what is being done about them."""
+
+    @property
+    def marks(self) -> Mapping[MarkSlot, ThrottleMark]: ...
+
+    @property
+    def request(self) -> ThrottlePlan | None:
+        """What is between its first and its last Decision."""
+
+    @property
+    def is_removing(self) -> bool: ...
+
+    @property
+    def is_left_over(self) -> bool:
+        """Whether a removal left something marked, since settings could not be read."""
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether anything is marked, or a key stands there that nobody can read and that may be removed."""
+
+    def mark(self, kind: MarkKind) -> ThrottleMark:
+        """Our own mark."""
+
+    def old(self, kind: MarkKind) -> ThrottleMark:
+        """The one under the other name."""
+
+    def owners(self, kind: MarkKind) -> tuple[str, ...]:
+        """Whoever is marked, by either."""
+
+    def has_marked(self, kind: MarkKind, owner: str) -> bool:
+        """Whether the owner is marked, by either."""
+
+
 class ClusterView(Protocol):
     """The state as rules read it: everything decided so far in this batch included."""
 
@@ -51,6 +87,12 @@ class ClusterView(Protocol):
         """Brokers whose death is being worked off: id -> the epoch that died."""
 
     @property
+    def unread(self) -> Mapping[int, int | None]:
+        """Brokers that are registered, but neither live nor dead here, since nothing can be read of their registration:
+        id -> its `created`, None where not even that can be read. They are not called, elected or given anything, and
+        lose nothing."""
+
+    @property
     def shutting_down(self) -> Mapping[int, int]:
         """Live brokers that asked for a controlled shutdown: id -> the epoch under which they did. In memory only."""
 
@@ -65,18 +107,24 @@ class ClusterView(Protocol):
     def topic_names(self) -> Iterable[str]: ...
 
     def topic_config(self, name: str) -> Mapping[str, str]:
-        """The topic's own settings, empty where it has none."""
+        """The topic's own settings, empty where it has none; UnreadSettings where they cannot be read."""
 
     def config_version(self, name: str) -> int:
         """At which version the topic's config key is known to stand; 0 where there is none."""
 
-    @property
-    def broker_defaults(self) -> Mapping[str, str]:
-        """The settings of all brokers that do not say otherwise, as others wrote them: /config/brokers/<default>."""
+    def broker_config(self, name: str) -> Mapping[str, str]:
+        """The own settings of a broker (its id in decimal) or of all brokers ("<default>"): /config/brokers/<name>.
+        Empty where there are none; UnreadSettings where they cannot be read."""
+
+    def broker_config_version(self, name: str) -> int:
+        """At which version that key is known to stand; 0 where there is none."""
+
+    def configured_brokers(self) -> Iterable[str]:
+        """Every name that has such a key, or had one in this term."""
 
     @property
-    def broker_defaults_version(self) -> int:
-        """At which version that key is known to stand; 0 where there is none."""
+    def broker_defaults(self) -> Mapping[str, str]:
+        """The settings of all brokers that do not say otherwise, broker_config("<default>")."""
 
     def partition_count(self, topic: str) -> int:
         """0 for an unknown topic."""
@@ -98,6 +146,14 @@ class ClusterView(Protocol):
     def legacy(self) -> LegacyView: ...
 
     @property
+    def throttles(self) -> ThrottlesView: ...
+
+    @property
+    def migration_version(self) -> int:
+        """Where the marker of a move to this store stands, whose leader epochs are not all raised yet; 0: there is
+        none."""
+
+    @property
     def is_reassigning(self) -> bool:
         """Whether a reassignment runs: the legacy key is there, or some partition has a T."""
 
@@ -116,6 +172,9 @@ class ClusterView(Protocol):
     def is_deleting(self, topic: str) -> bool:
         """Whether a topic of this name is being deleted: until nothing of it is left, as committed."""
 
+    def is_deletion_unread(self, topic: str) -> bool:
+        """Whether somebody asks for the deletion of a topic of this name by a key that may not be read."""
+
     def deletion_version(self, topic: str) -> int:
         """Where the key under /admin/delete_topics stands of a topic that is being deleted; 0: not written yet."""
 
@@ -125,6 +184,28 @@ class ClusterView(Protocol):
     def state_keys_left(self, topic: str) -> int:
         """How many state keys of a topic that is being deleted there are, as committed. When there is none: how many
         this batch is about."""
+
+    @property
+    def keys_at_once(self) -> int:
+        """How many keys one Decision may write: as many as the store takes in one commit, the fence left out."""
+
+    def reductions(self) -> Iterable[str]:
+        """The topics that a reduction takes partitions from."""
+
+    def reduction(self, topic: str) -> Retirements:
+        """Which partitions of a topic go; empty where none does."""
+
+    def reduction_version(self, topic: str) -> int:
+        """Where the key of the topic's reduction is known to stand; 0: there is none, or it is not written yet."""
+
+    def purged(self, topic: str) -> Collection[int]:
+        """Which partitions of the topic this batch purges."""
+
+    def is_reduction_unread(self, topic: str) -> bool:
+        """Whether somebody wants partitions of the topic to go by a key that may not be read."""
+
+    def open_intents_of_partition(self, topic_id: str, partition: int) -> int:
+        """How many replicas of a partition are yet to be deleted, members of it or not."""
 
     def open_intents_of(self, topic_id: str) -> int:
         """How many replicas of a topic are yet to be deleted."""
@@ -147,6 +228,12 @@ class ClusterView(Protocol):
 def is_up(view: ClusterView, partition: Partition, broker: int) -> bool:
     """Whether the replica of `partition` on `broker` serves just now: its broker is live, its disk is not gone."""
     return broker in view.brokers and not view.disk_gone(partition, broker)
+
+
+def is_kept(view: ClusterView, partition: Partition, broker: int) -> bool:
+    """Whether the replica of `partition` on `broker` keeps the lead, and its place in the isr: it is up, or its broker
+    is registered and nothing can be read of that."""
+    return is_up(view, partition, broker) or (broker in view.unread and not view.disk_gone(partition, broker))
 
 
 def is_alive(view: ClusterView, partition: Partition, broker: int) -> bool:

@@ -36,7 +36,13 @@ Asking
     rig.fill([tp, ..], records)                  each has so many more, on all replicas in sync, without copying time
     rig.write([tp, ..], records_per_s, record_bytes=None) -> Writer, with .stop()  from now on, as time passes
     rig.producers.sent, .acknowledged(tp or None), .waiting
+    rig.clients.producer(partitioner=None)       .send(topic, count, key=None, partition=None), .stream(topic, per_s,
+                             keys), .sent_to, .waiting: chooses among the partitions that it knows to be online
+    rig.clients.consumer()   .assign([tp, ..]), .poll() -> {tp: [Run]}, .errors
+    rig.clients.group(name, [topic, ..], members=1)   reads as time passes; .assignment, .committed(tp), .consumed
     rig.copying.rate_bytes_s = ...               may be changed at any time; .copied_bytes so far
+    rig.network.config_changed("brokers", "1", {"leader.reassignment.throttled.rate": "50000"})   what a controller
+                             tells its host: brokers copy within their quotas (`controller.quota`) from now on
 
 Looking
     rig.partition(tp) -> Partition               as committed: replicas, isr, target_replicas, leader, leader_epoch
@@ -45,6 +51,11 @@ Looking
     rig.brokers[1]                               .life, .epoch, .registration.rack, .log(tp), .leads(tp), .replica(tp),
                                                  .metadata, .deleted
     rig.brokers[1].log(tp)                       .end_offset, .high_watermark, .size_bytes, .runs
+    rig.watch_flow(1, "leader" or "follower", family="reassignment") -> Flow    bytes that flow there from now on:
+                             .bytes, .rate(window_ms=11_000), .rates(window_ms=11_000), .silent_ms()
+    rig.until_rate(flow, bytes_s, within=0.05)   so much flowed in the last 11 s
+    rig.copying.flows.meters(1).metrics()        what broker 1 would export: KIP-542's bytes and throttled rates
+    rig.copying.flows.bytes(1, "leader", family=None)      so many bytes so far; .brokers[1].quotas.of(side, family)
     rig.active -> Node or None; rig.nodes[101]   .controller (a `Controller`), .is_active, .state
     rig.requests(kind=None, broker=None)         the request log: `Sent` with .request, .controller_id, .outcome
     rig.timeline.lines(last=None)                what happened, one line each
@@ -64,7 +75,8 @@ Mishaps (at once; controllers have the ids 101, 102, ...)
 
 A rig may begin with what a real cluster left: `Rig(brokers={1: "a", 2: "b", 3: "c"}, tree=stores.tree.read_tree(path))`
 plants the tree; brokers with the ids that it names hold logs of `tree_records` records for replicas in sync, and
-nothing for the others.
+nothing for the others. `Rig(server=controller.rig.served.StoreServer(opens))` stands on a real store: keys and sessions
+are real, controllers and brokers can be killed, not paused or cut off.
 
 Every commit and every callback is held against `controller.rig.invariants`; what breaks one raises `InvariantBroken`
 in the step in which it happened. `rig.check_end()` adds what must hold once all is quiet: nothing acknowledged is lost.
@@ -73,7 +85,9 @@ state of a small world. `controller.rig.host_suite` checks a host of your own.
 """
 
 from controller.rig.broker import Broker, Life
+from controller.rig.clients import Clients
 from controller.rig.clock import NodeClock, VirtualClock
+from controller.rig.flows import Flow
 from controller.rig.invariants import InvariantBroken
 from controller.rig.log import Log, Run
 from controller.rig.network import CallbackFaults, Sent
@@ -86,6 +100,8 @@ from controller.rig.waits import NotInTime, describe, disagreements
 __all__ = [
     "Broker",
     "CallbackFaults",
+    "Clients",
+    "Flow",
     "InvariantBroken",
     "Life",
     "Log",

@@ -6,21 +6,28 @@ Rules
 * The leader epoch under which a replica was deleted is remembered, until the process ends (then the broker epoch is
   another): a LeaderAndIsr that was sent before and arrives later must not make it anew.
 * `full` stops serving what is not named and deletes nothing; only StopReplica(delete) deletes.
-* Metadata with the leader -2 says that the topic is being deleted: the partition is unknown from then on.
+* Metadata with the leader -2 says that the partition is deleted, with its topic or by a reduction: it is unknown from
+  then on. One with the status 1 (offline, KIP-694) is not shown to clients.
+* A replica whose status is not 0 takes no records, one that is offline serves nobody, and no log is made for it. A
+  client that asks its leader all the same hears that it should look at the metadata again.
 * Told `is_new=False` for a partition of which it has no log it answers KAFKA_STORAGE_ERROR: an empty log must not pass
   for the old one. A broker that knows its disks to be those that it always had knows better, as Kafka's do: no log
   means that there never was one, so it makes an empty one (not if `is_strict`).
 * For a replica whose disk is gone it answers KAFKA_STORAGE_ERROR, whatever it is told, until it is restarted.
 * A newer broker epoch than it knows is its own: it was registered again, and hears of it by the request.
+* Registered in two stores, since the cluster is being moved, it takes the epoch of the second one with the first
+  request of a newer controller that carries it.
 * One of LeaderAndIsr version 2 knows no `target_replicas`: it passes over the field, and over a partition that it would
   begin and of whose `replicas` it is not one.
 * Restarted, it has its logs and their high watermarks, and remembers no epoch and no role.
+* It copies what it leads or follows within its quotas, which are made of the settings that it was told.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
+from functools import partial
 
 import attrs
 
@@ -34,13 +41,23 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
+from controller.model.reductions import OFFLINE, ONLINE
 from controller.model.values import LEADER_DURING_DELETE, TARGETS_SINCE, BrokerRegistration, TopicPartition
+from controller.quota import ReplicationQuotas
 from controller.rig.clock import NodeClock
 from controller.rig.log import Log
 from controller.rig.replica import Replica, Role
 
 ReplicaId = tuple[str, int]
 """Topic id and partition."""
+
+
+def _elapsed_ms(clock: NodeClock) -> int:
+    return round(clock.monotonic_s() * 1000)
+
+
+def _new_quotas(broker: Broker) -> ReplicationQuotas:
+    return ReplicationQuotas(broker.broker_id, partial(_elapsed_ms, broker.clock))
 
 
 class Life(enum.Enum):
@@ -53,11 +70,13 @@ class Life(enum.Enum):
 
 @attrs.define(eq=False)
 class Broker:
-    """One broker. `metadata` and `peers` are what it was told of the cluster; `epoch` is its registration's."""
+    """One broker. `metadata` and `peers` are what it was told of the cluster; `epoch` is its registration's,
+    `next_epoch` that of its registration in the store that the cluster is being moved to."""
 
     registration: BrokerRegistration
     clock: NodeClock
     epoch: int = 0
+    next_epoch: int | None = None
     life: Life = Life.UP
     replicas: dict[ReplicaId, Replica] = attrs.field(factory=dict)
     metadata: dict[TopicPartition, PartitionMetadata] = attrs.field(factory=dict)
@@ -69,6 +88,7 @@ class Broker:
     is_strict: bool = False
     deleted: list[TopicPartition] = attrs.field(factory=list)
     deleted_at: dict[ReplicaId, int] = attrs.field(factory=dict)
+    quotas: ReplicationQuotas = attrs.field(init=False, default=attrs.Factory(_new_quotas, takes_self=True))
 
     @property
     def broker_id(self) -> int:
@@ -109,7 +129,43 @@ class Broker:
         """Its replicas in `role`, in the order in which it got them."""
         return (replica for replica in self.replicas.values() if replica.role is role)
 
+    def isr_of(self, replica: Replica) -> tuple[int, ...]:
+        """The newest isr that it was told: a follower hears of those of a leader epoch by metadata."""
+        known = self.metadata.get(TopicPartition(replica.topic, replica.partition))
+        if known is None or known.topic_id != replica.topic_id:
+            return replica.isr
+        is_newer = _age(known) > (replica.leader_epoch, replica.partition_epoch)
+        return known.isr if is_newer else replica.isr
+
+    # --- what clients get
+
+    def shown(self) -> dict[str, dict[int, PartitionMetadata]]:
+        """What clients are told of, by topic and partition: all but what is offline."""
+        found: dict[str, dict[int, PartitionMetadata]] = {}
+        for tp, said in self.metadata.items():
+            if said.status_code != OFFLINE:
+                found.setdefault(tp.topic, {})[tp.partition] = said
+        return {topic: dict(sorted(partitions.items())) for topic, partitions in found.items()}
+
+    def refuses_produce(self, tp: TopicPartition) -> ErrorCode:
+        """What a producer hears that sends to `tp`; NONE: its records are taken."""
+        found = self.replica(tp)
+        if found is None or found.role is not Role.LEADER or found.status != ONLINE:
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        return ErrorCode.NONE
+
+    def refuses_fetch(self, tp: TopicPartition) -> ErrorCode:
+        """What a consumer hears that reads `tp`; NONE: it gets what is there."""
+        said = self.metadata.get(tp)
+        if said is None or said.status_code == OFFLINE:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.NONE if self.leads(tp) else ErrorCode.NOT_LEADER_OR_FOLLOWER
+
     # --- callbacks
+
+    def config_changed(self, kind: str, name: str, configs: Mapping[str, str]) -> Mapping[str, str]:
+        """All settings of an entity, as they are from now on; returns those of its quotas that are wrong."""
+        return self.quotas.config_changed(kind, name, configs)
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
         """As `controller.model.host.Host`."""
@@ -133,6 +189,8 @@ class Broker:
         if said.leader_epoch < self.deleted_at.get(place, -1):
             return ErrorCode.NONE
         replica = self.replicas.get(place)
+        if replica is None and said.status_code == OFFLINE:
+            return ErrorCode.NONE
         if not self.knows_targets:
             said = attrs.evolve(said, target_replicas=None)
             if replica is None and self.broker_id not in said.replicas:
@@ -156,7 +214,8 @@ class Broker:
             tp = TopicPartition(said.topic, said.partition)
             before = self.metadata.get(tp)
             if said.leader == LEADER_DURING_DELETE:
-                if before is None or before.topic_id == said.topic_id:
+                is_older = before is not None and said.leader_epoch < before.leader_epoch
+                if before is None or (before.topic_id == said.topic_id and not is_older):
                     known.pop(tp, None)
                 continue
             is_older = before is not None and before.topic_id == said.topic_id and _age(said) < _age(before)
@@ -192,6 +251,8 @@ class Broker:
         return ErrorCode.NONE
 
     def _stale(self, request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest) -> HostResponse | None:
+        if request.broker_epoch == self.next_epoch and request.controller_epoch > self.controller_epoch:
+            self.epoch, self.next_epoch = self.next_epoch, None  # numbers of two stores say nothing of each other
         if request.broker_epoch < self.epoch:
             return HostResponse(ErrorCode.STALE_BROKER_EPOCH)
         if request.controller_epoch < self.controller_epoch:
@@ -209,6 +270,7 @@ class Broker:
         self.controller_id, self.controller_epoch = None, 0
         self.disks_gone = set()
         self.deleted_at = {}
+        self.quotas = _new_quotas(self)
         for place, old in list(self.replicas.items()):
             old.stop()
             self.replicas[place] = Replica(old.broker, old.topic, old.topic_id, old.partition, old.log)

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import attrs
 
-from controller.codec import BadValue, keys, partition_state, small
+from controller.codec import BadValue, keys, partition_state, small, throttles
 from controller.codec import topic as topic_codec
+from controller.codec.orders import decode_retirements
 from controller.codec.text import parse
+from controller.model.reductions import Retirement
 from controller.model.values import DeleteIntent, Partition, Replicas, Topic, TopicPartition
+from controller.rig.operators import MARKS
 from controller.rig.server import FOREIGN, Committed, RecordingServer
 from controller.rig.timeline import Timeline
 from controller.rules.leader_election import UNCLEAN
-from stores.base import Delete, Put
+from controller.rules.reduction.settings import RETENTION, RETENTION_DEFAULT
+from stores.base import Check, Delete, Put
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
 
 
@@ -59,11 +63,17 @@ class CommittedTree:
         self.foreign: set[TopicPartition] = set()  # whose state key somebody else wrote last
         self.deleting: set[str] = set()
         self.doomed: set[str] = set()  # ids of topics whose deletion was asked for
+        self.retentions: dict[str, set[int]] = {}  # by topic, what was ever set
+        self.retention_defaults: set[int] = set()  # for all topics, what was ever set
+        self.reducing: dict[str, dict[int, Retirement]] = {}  # what the keys of reductions say, by topic
+        self.reductions_lately: dict[str, dict[int, Retirement]] = {}  # and said before somebody else wrote them
         self.deleted: list[str] = []  # names of topics whose key went, in order
         self.unreadable: set[str] = set()
         self.blind: set[str] = set()
         self.found_blind: frozenset[str] = frozenset()
         self.unclean_default = False
+        self.marked: dict[str, tuple[str, ...]] = {}  # whom a mark of throttles names, by its key
+        self.is_plan_news = False  # somebody else wrote the legacy key since a controller wrote it, or took over
         self._states: dict[TopicPartition, tuple[bytes, int]] = {}
 
     def load(self, server: RecordingServer) -> None:
@@ -79,6 +89,8 @@ class CommittedTree:
         for key, row in rows:
             if key.startswith(keys.DELETE_TOPICS + "/"):
                 self._take(key, row[0], server.revision)
+        for name in self.reducing:
+            self._reduction(name, is_foreign=False)
         server.take()
 
     def topic(self, name: str) -> Topic | None:
@@ -98,6 +110,10 @@ class CommittedTree:
                 self._put(op, touched, commit)
             elif isinstance(op, Delete):
                 self._delete(op.key)
+            if op.key in {keys.REASSIGN_PARTITIONS, EPOCH_KEY} and not isinstance(op, Check):
+                self.is_plan_news = commit.sender == FOREIGN
+            if op.key.startswith(keys.DELETE_PARTITIONS + "/"):
+                self._reduction(op.key.rpartition("/")[2], is_foreign=commit.sender == FOREIGN)
         changes = [self._changed(tp, commit) for tp in touched]
         said = "; ".join(_in_words(change) for change in changes if change is not None)
         others = [op.key for op in commit.ops if not isinstance(op, Put) or keys.partition_of(op.key) is None]
@@ -113,13 +129,14 @@ class CommittedTree:
         return {
             (self.topics[tp.topic].topic.topic_id, tp.partition)
             for tp, partition in self.partitions.items()
-            if broker in partition.members and tp.topic not in self.deleting
+            if broker in partition.members and tp.topic not in self.deleting and not partition.is_offline
         }
 
     def _delete(self, key: str) -> None:
         self._readable(key)
         self.intents.pop(key, None)
         self.configs.pop(key, None)
+        self.marked.pop(key, None)
         of, name = keys.partition_of(key), keys.topic_of(key)
         if of is not None:
             tp = TopicPartition(*of)
@@ -129,9 +146,12 @@ class CommittedTree:
             self.foreign.discard(tp)
         elif name is not None:
             del self.topics[name]
+            self.retentions.pop(name, None)
             self.deleted.append(name)
         elif key.startswith(keys.DELETE_TOPICS + "/"):
             self.deleting.discard(key.rpartition("/")[2])
+        elif key.startswith(keys.DELETE_PARTITIONS + "/"):
+            self.reducing.pop(key.rpartition("/")[2], None)
 
     def _put(self, op: Put, touched: dict[TopicPartition, None], commit: Committed) -> None:
         if keys.partition_of(op.key) is not None:
@@ -150,8 +170,21 @@ class CommittedTree:
         name = keys.topic_of(key)
         if name is not None:
             self._take_topic(key, name, value)
-        elif key == keys.BROKER_DEFAULTS:
-            self.unclean_default |= _allows_unclean(value)
+        elif key.startswith(keys.DELETE_PARTITIONS + "/"):
+            self.reducing[key.rpartition("/")[2]] = _retirements(value)
+        elif key.startswith(keys.CONFIG_TOPICS + "/"):
+            self._take_config(key, small.decode_config(value))
+        else:
+            self._take_other(key, value, revision)
+
+    def _take_config(self, key: str, config: dict[str, str]) -> None:
+        self.configs[key] = config
+        if RETENTION in config:
+            self.retentions.setdefault(key.rpartition("/")[2], set()).add(int(config[RETENTION]))
+
+    def _take_other(self, key: str, value: bytes, revision: int) -> None:
+        if key == keys.BROKER_DEFAULTS:
+            self._take_defaults(value)
         elif key.startswith(keys.REPLICA_DELETIONS + "/"):
             self.intents[key] = small.decode_intents(value, int(key.split("/")[3]))
         elif key.startswith(keys.DELETE_TOPICS + "/"):
@@ -159,8 +192,8 @@ class CommittedTree:
             if topic in self.topics:
                 self.deleting.add(topic)
                 self.doomed.add(self.topics[topic].topic.topic_id)
-        elif key.startswith(keys.CONFIG_TOPICS + "/"):
-            self.configs[key] = small.decode_config(value)
+        elif key in MARKS:
+            self.marked[key] = _marked(key, value)
         elif key == EPOCH_KEY:
             self.epoch_ends[self.controller_epoch] = revision - 1
             self.controller_epoch = int(value)
@@ -170,6 +203,23 @@ class CommittedTree:
             self.token = Token.decode(value)
         elif key == LEADER_KEY:
             pass
+
+    def _reduction(self, topic: str, *, is_foreign: bool) -> None:
+        """What was begun goes on, whatever somebody else makes of the key."""
+        lately = self.reductions_lately.get(topic, {}) if is_foreign else {}
+        said = self.reducing.get(topic, {})
+        at_once = {p for entries in (lately, said) for p, one in entries.items() if one.immediate}
+        merged = {**lately, **said}
+        self.reductions_lately[topic] = {p: attrs.evolve(one, immediate=p in at_once) for p, one in merged.items()}
+
+    def _take_defaults(self, value: bytes) -> None:
+        try:
+            said = small.decode_config(value)
+        except BadValue:
+            return
+        self.unclean_default |= said.get(UNCLEAN) == "true"
+        if RETENTION_DEFAULT in said:
+            self.retention_defaults.add(int(said[RETENTION_DEFAULT]))
 
     def _take_topic(self, key: str, name: str, value: bytes) -> None:
         try:
@@ -231,11 +281,21 @@ def _of(key: str) -> tuple[str, int]:
 def _in_words(change: Change) -> str:
     p = change.after
     move = "" if p.move is None else f" T {list(p.move.target)}"
-    return f"{change.tp} R {list(p.replicas)} I {list(p.isr)}{move} leader {p.leader}/{p.leader_epoch}"
+    status = f" status {p.status_code}" if p.status_code else ""
+    return f"{change.tp} R {list(p.replicas)} I {list(p.isr)}{move} leader {p.leader}/{p.leader_epoch}{status}"
 
 
-def _allows_unclean(value: bytes) -> bool:
+def _marked(key: str, value: bytes) -> tuple[str, ...]:
+    """Somebody else may write anything."""
     try:
-        return small.decode_config(value).get(UNCLEAN) == "true"
+        return throttles.decode("topics" if key == keys.REPLICAS_REMOVAL else "brokers", value).owners
     except BadValue:
-        return False
+        return ()
+
+
+def _retirements(value: bytes) -> dict[int, Retirement]:
+    """Somebody else may write anything."""
+    try:
+        return decode_retirements(value)
+    except BadValue:
+        return {}

@@ -28,35 +28,21 @@ from controller.model.errors import (
 from controller.model.requests import AcceptedIsr
 from controller.model.values import TopicPartition
 from controller.rig.broker import Broker
+from controller.rig.client import StoreClient
 from controller.rig.clock import VirtualClock
 from controller.rig.leaving import Leaving
 from controller.rig.network import Network
 from controller.rig.node import Node, State
 from controller.rig.replica import IsrAsked, Replica, Role
-from controller.rig.server import RecordingServer
+from controller.rig.server import Connection, RecordingServer
 from controller.rig.timeline import Timeline
 from controller.runtime.progress import LogReport
 from controller.runtime.registrar import Registrar
 from stores.base import StoreError
-from stores.memory import MemoryStore
 
 RETRY_MS: Final = 100
 REPORT_MS: Final = 500
 _NEVER: Final = 2**63
-
-
-class Connection(MemoryStore):
-    """A client that remembers the sessions it opened, so that they can be cut."""
-
-    def __init__(self, server: RecordingServer) -> None:
-        super().__init__(server)
-        self.opened: list[MemoryStore] = []
-
-    def another_session(self) -> MemoryStore:
-        """As MemoryStore."""
-        store = super().another_session()
-        self.opened.append(store)
-        return store
 
 
 @attrs.define(eq=False)
@@ -82,8 +68,10 @@ class Duties:
     registration_version: int
     lag_max_ms: int
     proposed: Callable[[TopicPartition, IsrAsked], None]
-    _connection: Connection | None = None
+    _connection: Connection | StoreClient | None = None
     _registrar: Registrar | None = None
+    next_server: RecordingServer | None = None  # of the store that the cluster is being moved to
+    _next: tuple[RecordingServer, Connection | StoreClient, Registrar] | None = None  # what the broker has there
     _asking: dict[tuple[str, int], _Asking] = attrs.field(factory=dict)
     _ask_at: dict[tuple[str, int], int] = attrs.field(factory=dict)
     _asked_node: int | None = None
@@ -98,13 +86,41 @@ class Duties:
 
     def register(self) -> None:
         """The broker is registered, by a new process of it."""
-        with self.server.speaking(self.name):
-            self._connection = Connection(self.server)
-            self._registrar = Registrar(
-                self._connection, self.broker.clock, self.registration_version, self.server.session_timeout_s
-            )
-            self.broker.epoch = self._registrar.register(self.broker.registration)
+        self._connection, self._registrar, self.broker.epoch = self._registered(self.server)
         self.timeline.say(self.name, f"registered, epoch {self.broker.epoch}")
+        if self.next_server is not None:
+            self.register_next(self.next_server)
+
+    def register_next(self, server: RecordingServer) -> None:
+        """The broker is registered in the store that the cluster is being moved to, too."""
+        self.next_server = server
+        connection, registrar, self.broker.next_epoch = self._registered(server)
+        self._next = (server, connection, registrar)
+        self.timeline.say(self.name, f"registered in the next store, epoch {self.broker.next_epoch}")
+
+    def _registered(self, server: RecordingServer) -> tuple[Connection | StoreClient, Registrar, int]:
+        with server.speaking(self.name):
+            connection = server.connection()
+            clock, version = self.broker.clock, self.registration_version
+            registrar = Registrar(connection, clock, version, server.session_timeout_s)
+            return connection, registrar, registrar.register(self.broker.registration)
+
+    def _go_to_next(self) -> bool:
+        """A controller over the next store has spoken: the registration in the former one ends."""
+        if self._next is None or self.broker.next_epoch is not None:
+            return False
+        former = (self._registrar, self._connection)
+        self.server, self._connection, self._registrar = self._next
+        self._next = self.next_server = None
+        for one in former:
+            if one is not None:
+                one.close()
+        return True
+
+    def follow(self, server: RecordingServer) -> None:
+        """The cluster was moved to `server`: a broker that is down comes back there."""
+        if self._registrar is None:
+            self.server, self.next_server = server, None
 
     def leave(self, *, at_once: bool) -> None:
         """The process ends: its session with it, or when its time is over."""
@@ -114,7 +130,15 @@ class Duties:
             with self.server.speaking(self.name):
                 self._registrar.close()
                 self._connection.close()
-        self._registrar = self._connection = self.leaving = None
+        if self._next is not None:
+            server, connection, registrar = self._next
+            for store in () if at_once else (connection, *connection.opened):
+                store.disconnect()
+            with server.speaking(self.name):
+                registrar.close()
+                connection.close()
+        self._registrar = self._connection = self.leaving = self._next = None
+        self.broker.next_epoch = None
         self._asking.clear()
         self._ask_at.clear()
 
@@ -144,6 +168,10 @@ class Duties:
         """Register again where the session was lost; whether that happened."""
         if self._registrar is None:
             return False
+        if self._go_to_next():
+            return True
+        if self._next is not None:
+            self._watch_next(*self._next)
         with self.server.speaking(self.name):
             try:
                 self._registrar.watch()
@@ -156,6 +184,11 @@ class Duties:
         self.timeline.say(self.name, f"registered again, epoch {epoch}")
         return True
 
+    def _watch_next(self, server: RecordingServer, _: Connection | StoreClient, registrar: Registrar) -> None:
+        with server.speaking(self.name):
+            registrar.watch()
+        self.broker.next_epoch = registrar.epoch_of(self.broker.broker_id)
+
     # --- isr
 
     @property
@@ -167,6 +200,11 @@ class Duties:
             return True
         now_ms = self.broker.clock.now_ms()
         return any(r.wanted_isr(now_ms, self.lag_max_ms) is not None for r in self.broker.serving(Role.LEADER))
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether an answer about an isr is waited for."""
+        return bool(self._asking)
 
     def step(self) -> bool:
         """Take what was answered, ask what is to be asked; whether anything was done."""

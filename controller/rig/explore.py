@@ -15,6 +15,8 @@ import attrs
 from controller.model.values import Settings
 from controller.rig.legacy import is_key_there
 from controller.rig.rig import Rig
+from controller.rig.throttle_marks import is_marked
+from controller.rig.throttle_work import do_some
 from controller.rig.trouble import TROUBLE
 from controller.rig.workload import WORKLOAD, Deed
 from controller.rig.world import World
@@ -42,6 +44,7 @@ def build(seed: int, journal: Callable[[int], Any] | None = None) -> World:
     brokers = {broker_id: size.choice("abc") for broker_id in range(1, size.randint(3, 6) + 1)}
     leaders = random.Random(f"{seed}/leaders")  # noqa: S311 - as above
     unclean = random.Random(f"{seed}/unclean")  # noqa: S311 - as above
+    reduction = random.Random(f"{seed}/reduction")  # noqa: S311 - as above
     rig = Rig(
         seed,
         brokers=brokers,
@@ -56,12 +59,15 @@ def build(seed: int, journal: Callable[[int], Any] | None = None) -> World:
             topic_rewrite_interval_ms=size.choice((50, 1_000)),
             leader_imbalance_check_interval_seconds=leaders.choice((1, 2, 300)),
             leader_imbalance_per_broker_percentage=leaders.choice((0, 10)),
+            delete_topic_partition_interval_delay_ms=reduction.choice((100, 1_000, 300_000)),
         ),
         journal=journal,
     )
     rig.polls_in_order = False
     trouble, work = size.choice((0.02, 0.06, 0.15)), size.choice((0.05, 0.15, 0.4))
-    return World(rig, trouble, work, allows_unclean=unclean.random() < 0.2)
+    throttles = random.Random(f"{seed}/throttles")  # noqa: S311 - as above
+    chance = throttles if throttles.random() < 0.5 else None
+    return World(rig, trouble, work, allows_unclean=unclean.random() < 0.2, throttles=chance)
 
 
 def _store(size: random.Random) -> dict[str, Any]:
@@ -103,6 +109,8 @@ def break_things(world: World, steps: int) -> None:
         world.due()
         if step < 5 or world.happens(world.work):
             rig.timeline.say("workload", _choose(world, WORKLOAD)(world))
+        if world.throttles is not None and world.throttles.random() < world.work / 4:
+            rig.timeline.say("workload", do_some(world, world.throttles))
         if step > 10 and world.happens(world.trouble):
             rig.timeline.say("trouble", _choose(world, TROUBLE)(world))
         rig.step()
@@ -121,5 +129,19 @@ def heal(world: World) -> None:
     rig.until(lambda: not world.partitions(moving=True), deadline_ms=HEALED_MS_MAX, what="no move is left")
     rig.until(lambda: not is_key_there(rig), deadline_ms=HEALED_MS_MAX, what="the legacy key is gone")
     rig.until_converged(deadline_ms=HEALED_MS_MAX)
+    if is_marked(rig):
+        _take_over_marks(rig)
     rig.check_end()
     rig.until(lambda: not world.unanswered(), deadline_ms=HEALED_MS_MAX, what=f"answers to {world.unanswered()}")
+
+
+def _take_over_marks(rig: Rig) -> None:
+    """A throttle that was set while nothing moved goes with the next takeover."""
+    node = rig.active
+    if node is not None:
+        rig.timeline.say("rig", "lets another controller find the marks of throttles")
+        rig.kill_controller(node.node_id)
+        rig.until(lambda: rig.active is not None, deadline_ms=HEALED_MS_MAX, what="another controller is active")
+        rig.heal()
+    rig.until(lambda: not is_marked(rig), deadline_ms=HEALED_MS_MAX, what="no throttle is marked")
+    rig.until_converged(deadline_ms=HEALED_MS_MAX)

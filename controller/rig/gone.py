@@ -2,6 +2,8 @@
 
 7. A topic's key goes only when no broker holds a log of it any more, but for brokers that were forgotten. (Each
    commit.)
+7. A partition that a reduction takes away goes only when it is offline, or was never led, and no broker holds a log of
+  it. (Each commit.)
 8. State keys go only under the key that asks for the deletion, before the topic's key; that one before the key that
    asked. In the end no key names a topic that there is not, and nobody holds a log of one. (Each commit, the end.)
 
@@ -14,10 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from controller.codec import keys
+from controller.codec import topic as topic_codec
+from controller.model.values import TopicPartition
 from controller.rig.committed import CommittedTree
 from controller.rig.parts import Parts
 from controller.rig.server import Committed
-from stores.base import Delete
+from stores.base import Delete, Put
 
 Require = Callable[[object, int, str], None]
 
@@ -27,7 +31,9 @@ def check_deletes(commit: Committed, committed: CommittedTree, rig: Parts, requi
     gone = {op.key for op in commit.ops if isinstance(op, Delete)}
     for key in gone:
         of, name = keys.partition_of(key), keys.topic_of(key)
-        if of is not None:
+        if of is not None and of[0] not in committed.deleting:
+            _purged(TopicPartition(*of), commit, committed, rig, require)
+        elif of is not None:
             require(of[0] in committed.deleting, 8, f"{key} goes, and nobody asked for it")
         elif name is not None:
             require(name in committed.deleting, 8, f"{key} goes, and nobody asked for it")
@@ -38,11 +44,58 @@ def check_deletes(commit: Committed, committed: CommittedTree, rig: Parts, requi
             topic = key.rpartition("/")[2]
             is_gone = topic not in committed.topics or keys.topic(topic) in gone
             require(is_gone or not rig.settings.delete_topic_enable, 8, f"{key} goes before its topic")
+        elif key.startswith(keys.DELETE_PARTITIONS + "/"):
+            topic = key.rpartition("/")[2]
+            # Of one whose state cannot be read nobody can tell: the key says it again once it was read. A takeover that
+            # finds it so reads it again some time after it was mended.
+            unread = committed.unreadable | committed.found_blind
+            of_topic = [p for at, p in committed.partitions.items() if at.topic == topic and p.status_code]
+            going = [p.tp for p in of_topic if keys.state(topic, p.partition) not in unread]
+            require(not going or keys.topic(topic) in gone, 8, f"{key} goes before {going}")
         elif key.startswith(keys.ADMITTED + "/"):
             broker = int(key.rpartition("/")[2])
             require(broker in rig.asked_to_forget, 7, f"broker {broker} is forgotten, and nobody asked for it")
             rig.forgotten.add(broker)  # maybe asked for before it was there for a while, and decided now
             require(keys.broker(broker) not in rig.server.table.rows, 7, f"broker {broker} is forgotten while it lives")
+
+
+def _purged(tp: TopicPartition, commit: Committed, committed: CommittedTree, rig: Parts, require: Require) -> None:
+    """The last partition of a topic, in the commit that takes it out of the topic's key and keeps its leader epoch."""
+    topic, partition = committed.topic(tp.topic), committed.partitions.get(tp)
+    require(tp.partition in committed.reductions_lately.get(tp.topic, ()), 8, f"{tp} goes, and nobody asked for it")
+    if topic is None or partition is None:
+        return
+    require(partition.is_offline, 8, f"{tp} goes with the status {partition.status_code}")
+    written = [op.value for op in commit.ops if isinstance(op, Put) and op.key == keys.topic(tp.topic)]
+    require(written, 8, f"{tp} goes, and its topic lists it still")
+    left = topic_codec.decode(written[0], tp.topic)
+    require(len(left.assignments) <= tp.partition, 8, f"{tp} goes, and its topic lists it still")
+    retired = left.topic.retired_epochs.get(tp.partition)
+    require(retired == partition.leader_epoch, 8, f"{tp} goes under {partition.leader_epoch}, {retired} is kept")
+    for broker in rig.brokers.values():
+        held = (topic.topic_id, tp.partition) in broker.replicas and broker.broker_id not in rig.forgotten
+        require(not held, 7, f"{tp} goes while broker {broker.broker_id} holds a log of it")
+
+
+def unpurged(rig: Parts) -> list[str]:
+    """Partitions that nothing but time keeps from going, one line each; keys of reductions that name none."""
+    committed, found = rig.committed, []
+    for name, entries in committed.reducing.items():
+        key = committed.topics.get(name)
+        count = 0 if key is None else len(key.assignments)
+        if name not in committed.deleting and not any(p < count for p in entries):
+            found.append(f"{keys.delete_partitions(name)} names nothing that there is")
+        last = committed.partitions.get(TopicPartition(name, count - 1))
+        if name not in committed.deleting and last is not None and last.is_offline:
+            found.append(f"{last.tp} is offline, and not gone")
+        waits = [
+            p
+            for p, one in entries.items()
+            if (of := committed.partitions.get(TopicPartition(name, p)))
+            and not (of.status_code == 1 if one.immediate else of.status_code)
+        ]
+        found += [f"{name}-{p} has not the status that was asked for" for p in waits if name not in committed.deleting]
+    return found
 
 
 def _held_by_nobody(committed: CommittedTree, rig: Parts, name: str, require: Require) -> None:
@@ -62,11 +115,11 @@ def left_over(rig: Parts) -> list[str]:
             found.append(f"{key} is left of a topic that there is not")
         elif key.startswith(keys.DELETE_TOPICS + "/"):
             found.append(f"{key}: a topic is being deleted")
-    ids = {topic.topic.topic_id for topic in committed.topics.values()}
+    ids = {topic.topic.topic_id: len(topic.assignments) for topic in committed.topics.values()}
     for broker in rig.brokers.values():
         if broker.broker_id in rig.forgotten:
             continue
-        held = [f"{r.topic}-{r.partition}" for place, r in broker.replicas.items() if place[0] not in ids]
+        held = [f"{r.topic}-{r.partition}" for place, r in broker.replicas.items() if place[1] >= ids.get(place[0], 0)]
         found += [f"broker {broker.broker_id} holds {tp} of a topic that there is not" for tp in held]
         if broker.is_up:
             known = [tp for tp in broker.metadata if tp not in committed.partitions]

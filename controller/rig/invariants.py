@@ -6,13 +6,18 @@
 3. T is what was asked for, untouched until the end; a move completes only with every member of T in the isr. The legacy
    key gains nothing, and is gone in the end. (Each commit, the end.)
 4. R loses nobody before the targets are in sync, gains only who is; nobody of R or T is told to delete, unless the
-   topic is being deleted, whose moves are cancelled before. (Each commit, each StopReplica.)
+   partition is offline or its topic is being deleted, whose moves are cancelled before. (Each commit, each
+   StopReplica.)
 5. Leader epochs, the controller epoch and the token never go back; one sender per controller epoch; every write of a
    controller carries the fence of the newest one. (Each commit.)
+6. A mark of throttles loses whom it names only when nothing is being reassigned, but for topics that are deleted and
+   requests that replace it; in the end there is none, and a throttle only where an operator set it, as he did. (Each
+   commit, the end.)
 7. Who leaves R + T leaves a durable intent behind (or is named in the state key as one who is to get it); in the end
    none is open. (Each commit, the end.)
-8. Partition ids are 0..n-1; one comes back only with fresh state, under the leader epoch that its id is due. What goes
-   with a topic: `gone`. (Each commit, the end.)
+8. Partition ids are 0..n-1; one comes back only with fresh state, under the leader epoch that its id is due. A status
+   goes from online to read-only to offline, if its topic's reduction names the partition, and no sooner than that says;
+   offline nobody is elected, and nothing moves. What goes with a topic or a partition: `gone`. (Each commit, the end.)
 9. Only what is committed is sent; in the end all brokers agree with the store. (Each callback, the end.)
 0. What was acknowledged is in the leader's log. (The end.)
 10. What a takeover could not read is left alone until it can be read: nobody is elected there, and no request is
@@ -20,8 +25,7 @@
 11. Nothing is broken, inconsistent or left behind in the tree, by `controller.check`. (The end.)
 
 The isr that a leader names is taken from its `alter_isr` calls, targets from the calls of the admin API: not from what
-the controller says of itself. The numbers up to 9 are those of the design, of which 6 is about throttles; its 10,
-determinism, is a test.
+the controller says of itself. The numbers up to 9 are those of the design; its 10, determinism, is a test.
 """
 
 from __future__ import annotations
@@ -32,6 +36,7 @@ from typing import Final
 from controller.check import inspect
 from controller.codec import keys, legacy
 from controller.model.host import LeaderAndIsrPartition, PartitionMetadata, StopReplicaRequest
+from controller.model.reductions import OFFLINE, ONLINE, READ_ONLY
 from controller.model.values import LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, Partition, Replicas, TopicPartition
 from controller.rig.committed import Change, CommittedTree
 from controller.rig.gone import check_deletes, left_over
@@ -42,11 +47,14 @@ from controller.rig.replica import IsrAsked
 from controller.rig.server import FOREIGN, Committed
 from controller.rig.waits import describe, disagreements
 from controller.rules.leader_election import UNCLEAN
-from stores.base import Check, Delete, Put
+from controller.rules.reduction.settings import RETENTION_MS
+from stores.base import ABSENT, Check, Delete, Put
 from stores.memory.table import entry
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
 
 _BROKER: Final = "broker "
+_STATUS: Final = (ONLINE, READ_ONLY, OFFLINE)  # in the order in which a partition may have them
+_SKEW_MS_MAX: Final = 7_200_000  # of the clocks of controllers, which write the times down, among each other
 
 
 class InvariantBroken(AssertionError):
@@ -64,11 +72,16 @@ class Invariants:
         self._committed = committed
         self._rig = rig
         self._enabled = enabled
+        self._epoch_former = -1  # the last one of the store that the cluster was moved away from
         self._named: dict[TopicPartition, dict[int, set[int]]] = {}  # leader epoch -> whom its leader named
         self._leaders: dict[int, str] = {}  # controller epoch -> who commits under it
         self._broken: InvariantBroken | None = (
             None  # by a callback: the dispatcher would take it for the host's failure
         )
+
+    def moved(self, committed: CommittedTree) -> None:
+        """The cluster goes on in another store; callbacks of whoever led in the former one are not looked at."""
+        self._committed, self._epoch_former = committed, committed.controller_epoch
 
     # --- what is noted
 
@@ -91,9 +104,14 @@ class Invariants:
             known, blind = set(self._committed.topics), set(self._committed.blind)
             if self._enabled and commit.sender != FOREIGN:
                 check_deletes(commit, self._committed, self._rig, self._require)
+            existing, marked = set(self._committed.partitions), dict(self._committed.marked)
             changes = self._committed.follow(commit)
+            for tp in existing - set(self._committed.partitions):
+                if tp.topic in self._committed.topics:
+                    self._purged(tp)
             for name in known - set(self._committed.topics):
                 self._deleted(name)
+            self._rig.operators.follow(commit)
             if self._enabled and commit.sender != FOREIGN and not commit.sender.startswith(_BROKER):
                 self._fenced(commit, token, epoch)
                 self._left_alone(commit, blind)
@@ -102,11 +120,15 @@ class Invariants:
                 self._intents(changes)
                 self._fresh_intents(commit)
                 self._legacy_key(commit)
+                self._marks(commit, marked, changes)
+        undone = self._rig.operators.settle(self._committed.controller_epoch)
+        self._require(not undone or not self._enabled, 6, f"of throttles: {undone}")
         return bool(commits)
 
     def _deleted(self, name: str) -> None:
         """What was known of a topic says nothing of the next one with its name."""
         self._rig.producers.forget(name)
+        self._rig.operators.forget("topics", name)
         for tp in [tp for tp in self._named if tp.topic == name]:
             del self._named[tp]
         for key in [key for key in self._rig.foreign_fields if name in (keys.topic_of(key), _topic_of_state(key))]:
@@ -115,6 +137,15 @@ class Invariants:
             self._rig.unclean_asked.discard(tp)
         for tp in [tp for tp in self._rig.asked_targets if tp.topic == name]:
             self._rig.asked_targets[tp] &= targets_by_key(self._rig, tp)  # whoever has that name when it is read
+
+    def _purged(self, tp: TopicPartition) -> None:
+        """What was known of a partition says nothing of the next one with its id."""
+        self._rig.producers.forget(tp.topic, tp.partition)
+        self._named.pop(tp, None)
+        self._rig.foreign_fields.pop(keys.state(tp.topic, tp.partition), None)
+        self._rig.unclean_asked.discard(tp)
+        if tp in self._rig.asked_targets:
+            self._rig.asked_targets[tp] &= targets_by_key(self._rig, tp)
 
     def _require(self, holds: object, number: int, what: str) -> None:
         if not holds:
@@ -170,16 +201,49 @@ class Invariants:
         if before is None:
             topic = self._committed.topic(tp.topic)
             created = NO_EPOCH + 1 if topic is None else topic.created_epoch(tp.partition)
-            self._require(after.leader_epoch == created, 8, f"created with another leader epoch than {created}: {said}")
+            # What befell it in the commit that it was created by, as a death, shows in what it is.
+            is_led = after.leader == after.replicas[0] and after.isr == after.replicas
+            is_as_made = is_led and after.move is None and after.status_code == ONLINE
+            fits = after.leader_epoch == created or (after.leader_epoch > created and not is_as_made)
+            self._require(fits, 8, f"created with another leader epoch than {created}: {said}")
             return
         named = set(before.isr) | self._named.get(tp, {}).get(before.leader_epoch, set())
         if after.leader_recovery_state == 1 and self._is_unclean(tp):
             named |= set(after.isr)
         if after.leader == LEADER_DURING_DELETE and keys.state(tp.topic, tp.partition) in self._committed.found_blind:
             named |= set(after.replicas)  # what its deletion writes over what it could not read: R, led by nobody
+        else:
+            self._status(before, after, said)
         self._leadership(before, after, named, said)
         self._membership(before, after, named, said)
         self._target(before, after, named, said)
+
+    # --- 8: its status
+
+    def _status(self, before: Partition, after: Partition, said: str) -> None:
+        was, now = before.status_code, after.status_code
+        if was == OFFLINE:
+            same = after.leader in {before.leader, LEADER_DURING_DELETE} and after.move is None
+            self._require(same, 8, f"offline, and elected or moved: {said}")
+        if was == now:
+            return
+        entry = self._committed.reductions_lately.get(before.topic, {}).get(before.partition)
+        self._require(_STATUS.index(now) > _STATUS.index(was), 8, f"the status goes back from {was} to {now}: {said}")
+        self._require(entry is not None, 8, f"status {now}, and nobody asked for it: {said}")
+        self._require(after.leader_epoch > before.leader_epoch, 8, f"status {now} under an old leader epoch: {said}")
+        if now == OFFLINE and entry is not None and not entry.immediate:
+            time_ms = self._rig.clock.now_ms() + _SKEW_MS_MAX - entry.timestamp_ms
+            is_over = time_ms >= self._retention_ms(before.topic)
+            self._require(is_over or self._is_empty(before.tp), 8, f"offline after {time_ms} ms, not empty: {said}")
+
+    def _retention_ms(self, topic: str) -> int:
+        """Whatever it was lately: a setting that somebody writes is heard of late."""
+        own = self._committed.retentions.get(topic, set())
+        return min(own | self._committed.retention_defaults | (set() if own else {RETENTION_MS}))
+
+    def _is_empty(self, tp: TopicPartition) -> bool:
+        """Whether nothing that was acknowledged is lost with it."""
+        return self._rig.producers.acknowledged(tp) == 0
 
     def _leadership(self, before: Partition, after: Partition, named: set[int], said: str) -> None:
         self._require(after.leader_epoch >= before.leader_epoch, 5, f"the leader epoch goes back: {said}")
@@ -225,7 +289,8 @@ class Invariants:
             self._require(after.leader_epoch > before.leader_epoch, 3, f"a new T under an old leader epoch: {said}")
         if was is not None and now is None:
             self._require(after.leader_epoch > before.leader_epoch, 3, f"T cleared under an old leader epoch: {said}")
-            if after.replicas == was != before.replicas:
+            grown = (*before.replicas, *(b for b in after.isr if b not in before.replicas))  # a cancel leaves that, too
+            if after.replicas == was not in {before.replicas, grown}:
                 self._require(set(was) <= named, 3, f"completed before all of T were in sync: {said}")
 
     # --- 7: intents
@@ -254,6 +319,7 @@ class Invariants:
                 tp, topic = TopicPartition(intent.topic, intent.partition), self._committed.topic(intent.topic)
                 partition = self._committed.partitions.get(tp)
                 is_doomed = intent.topic_id in self._committed.doomed
+                is_doomed |= partition is not None and partition.is_offline
                 if partition is not None and topic is not None and topic.topic_id == intent.topic_id and not is_doomed:
                     stays = intent.broker in partition.members
                     self._require(
@@ -269,6 +335,28 @@ class Invariants:
                 for entry in legacy.decode(op.value, 0).entries:
                     asked = self._rig.asked_targets.get(TopicPartition(*entry.name), set())
                     self._require(entry.target in asked, 3, f"the legacy key says what nobody asked for: {entry}")
+
+    # --- 6: throttles
+
+    def _marks(self, commit: Committed, marked: dict[str, tuple[str, ...]], changes: list[Change]) -> None:
+        """Whom a mark names stays in it while something moves, or while the legacy key is there, unless he is deleted,
+        or a request replaces. What begins in the same commit was decided after it."""
+        now = self._committed.marked
+        gone = {key: [one for one in owners if one not in now.get(key, ())] for key, owners in marked.items()}
+        topics = gone.get(keys.REPLICAS_REMOVAL, [])
+        topics[:] = [one for one in topics if one in self._committed.topics and one not in self._committed.deleting]
+        if not any(gone.values()) or self._rig.operators.may_replace:
+            return
+        begun = {c.tp for c in changes if c.before is not None and c.before.move is None}
+        known = [p.tp for p in self._committed.partitions.values() if p.move is not None and p.tp not in begun]
+        # What the controller could not read when it took over may move, and it does not know.
+        blind = self._committed.found_blind
+        moving = [str(p) for p in known if not blind & {keys.topic(p.topic), keys.state(p.topic, p.partition)}]
+        self._require(not moving, 6, f"the marks lose {gone} while {moving[:5]} move")
+        is_there = keys.REASSIGN_PARTITIONS in self._rig.server.table.rows and not self._committed.is_plan_news
+        made = {op.key for op in commit.ops if isinstance(op, Put) and op.expect == ABSENT}
+        is_kept = is_there and keys.REASSIGN_PARTITIONS not in made
+        self._require(not is_kept, 6, f"the marks lose {gone} while the legacy key is there")
 
     # --- 9, 4: callbacks
 
@@ -292,6 +380,8 @@ class Invariants:
 
     def _sent(self, sent: Sent) -> None:
         request = sent.request
+        if request.controller_epoch <= self._epoch_former:
+            return
         if isinstance(request, StopReplicaRequest):
             self._deletes(sent, request)
             return
@@ -303,7 +393,11 @@ class Invariants:
     def _was_committed(self, sent: Sent, said: LeaderAndIsrPartition | PartitionMetadata) -> bool:
         for moment in reversed(self._committed.history.get(TopicPartition(said.topic, said.partition), [])):
             p = moment.partition
-            if moment.partition_epoch == said.partition_epoch and moment.revision <= sent.revision:
+            if said.leader == LEADER_DURING_DELETE and p.is_offline and moment.revision <= sent.revision:
+                return said.leader_epoch == p.leader_epoch  # purged
+            # In the state key of a topic that is being deleted somebody else may write what he likes: it only goes.
+            same_epoch = moment.partition_epoch == said.partition_epoch or said.topic_id in self._committed.doomed
+            if same_epoch and moment.revision <= sent.revision:
                 told = (said.leader, said.leader_epoch, said.isr, set(said.replicas))
                 if told == (p.leader, p.leader_epoch, p.isr, set(p.replicas)):
                     return not isinstance(said, LeaderAndIsrPartition) or self._is_target(said, p)
@@ -324,6 +418,8 @@ class Invariants:
             if moment is None or topic is None or topic.topic_id != said.topic_id:
                 continue
             member = sent.broker_id in moment.partition.members
+            if moment.partition.is_offline:
+                continue
             if said.topic_id in self._committed.doomed:
                 moves = member and moment.partition.move is not None
                 self._require(not moves, 4, f"{tp}: {sent.broker_id} is told to delete while it moves")
@@ -341,6 +437,8 @@ class Invariants:
         self._require(not differing, 9, f"not all agree: {differing[:5]}\n{describe(rig)}" if differing else "")
         left = [intent for intents in self._committed.intents.values() for intent in intents]
         self._require(not left, 7, f"intents are open in the end: {left}")
+        wrong = rig.operators.wrong(self._committed.topics, rig.brokers)
+        self._require(not wrong, 6, f"throttles in the end: {wrong[:5]}")
         remains = left_over(rig)
         self._require(not remains, 8, f"left of topics that there are not: {remains}")
         found = inspect(entry(key, row) for key, row in rig.server.table.rows.items()).at_least("warning")
@@ -351,6 +449,9 @@ class Invariants:
         for tp in rig.producers.partitions:
             leader = rig.leader(tp)
             log = None if leader is None else leader.log(tp)
+            partition = self._committed.partitions.get(tp)
+            if partition is not None and partition.is_offline:
+                continue
             if log is not None and tp not in rig.unclean_asked and not self._is_unclean(tp):
                 missing = rig.producers.lost(tp, log)
                 said = f"{tp}: acknowledged and lost: {missing}" + (describe(rig) if missing else "")

@@ -95,6 +95,11 @@ class Log:
                 break
         return found
 
+    def record_bytes_at(self, offset: int) -> int:
+        """How large the record at `offset` is; 0 where there is none."""
+        place = self._place(offset)
+        return self.runs[place].record_bytes if place < len(self.runs) else 0
+
     def truncate(self, offset: int) -> int:
         """What stood at `offset` and above is gone; returns how many records. The high watermark follows."""
         removed = max(0, self.end_offset - offset)

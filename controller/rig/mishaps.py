@@ -114,6 +114,7 @@ class Mishaps(Parts):
             self.forgotten.remove(broker_id)
             broker.replaced(self.committed.held_by_right(broker_id))
         broker.life = Life.UP
+        self.network.started(broker)
         self.timeline.say("rig", f"starts broker {broker_id}")
         self.duties[broker_id].register()
 

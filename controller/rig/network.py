@@ -6,6 +6,8 @@ Rules
 * What was lost or heard twice may arrive later, after newer requests. Not so UpdateMetadata and `full` requests of a
   controller that still is the newest: nothing in them tells an older one from a newer one of the same controller epoch,
   so a host over a real network has to keep their order (one connection, one at a time), and so does this one.
+* Settings are kept as they were told last, and every broker that runs or starts knows them at once, as Kafka's brokers
+  do, which read them from the store themselves.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from controller.model.values import TopicPartition
 from controller.rig.broker import Broker, Life
 from controller.rig.timeline import Timeline
 from controller.runtime.executors import Call
@@ -75,7 +78,9 @@ class Network:
     ) -> None:
         self.faults = CallbackFaults()
         self.requests: deque[Sent] = deque(maxlen=REQUESTS_MAX)
+        self.purged: list[TopicPartition] = []  # what hosts were told to be gone, perhaps more than once
         self.observe: Callable[[Sent], None] = lambda _: None
+        self.observe_purge: Callable[[TopicPartition], None] = lambda _: None
         self._brokers = brokers
         self._chance = chance
         self._timeline = timeline
@@ -88,6 +93,7 @@ class Network:
         self.fates: deque[Fate] = deque()  # of the next callbacks, one each; where there is none left, chance decides
         self.now = 0
         self.revision_sent = 0  # of the round that runs just now
+        self.settings: dict[tuple[str, str], Mapping[str, str]] = {}  # kind and name of an entity -> what it has set
 
     # --- steering
 
@@ -107,6 +113,11 @@ class Network:
     def slow(self, broker: int, steps: int) -> None:
         """The next rounds to `broker` take `steps` steps."""
         self._slow[broker] = self.now + steps
+
+    def partition_purged(self, tp: TopicPartition) -> None:
+        """A host is told that a partition is gone for good."""
+        self.purged.append(tp)
+        self.observe_purge(tp)
 
     @property
     def is_quiet(self) -> bool:
@@ -139,6 +150,25 @@ class Network:
             one.call()
             moved = True
         return moved
+
+    # --- settings
+
+    def config_changed(self, kind: str, name: str, configs: Mapping[str, str]) -> None:
+        """A notice of a controller: `configs` are all settings of the entity from now on."""
+        if configs or (kind, name) in self.settings:
+            self.settings[kind, name] = dict(configs)
+        for broker in self._brokers.values():
+            if broker.life is not Life.DOWN:
+                self._tell_settings(broker, kind, name, configs)
+
+    def started(self, broker: Broker) -> None:
+        """A broker that starts reads what its settings are."""
+        for (kind, name), configs in self.settings.items():
+            self._tell_settings(broker, kind, name, configs)
+
+    def _tell_settings(self, broker: Broker, kind: str, name: str, configs: Mapping[str, str]) -> None:
+        for setting, reason in broker.config_changed(kind, name, configs).items():
+            self._timeline.say(f"broker {broker.broker_id}", f"passes over {setting} of {kind} {name}: {reason}")
 
     # --- one by one, by whoever decides on the order himself
 

@@ -11,7 +11,7 @@ Rules
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -26,11 +26,13 @@ from controller.model.host import (
 from controller.model.values import TARGETS_SINCE, Settings, TopicPartition
 from controller.rig.clock import NodeClock
 from controller.rig.network import Network
-from controller.rig.server import RecordingServer
+from controller.rig.operators import Operators
+from controller.rig.server import Client, RecordingServer
+from controller.rig.watched import WatchedAdmin
 from controller.runtime.executors import Call
+from controller.runtime.notices import LANE
 from stores.base import Depth, Session, StoreEvent, Subscription
 from stores.faults import FaultStore
-from stores.memory import MemoryStore
 
 
 class NodeStore(FaultStore):
@@ -95,9 +97,17 @@ class NodeHost:
         """Over the network."""
         return self._network.call(self._controller_id, request)
 
+    def config_changed(self, kind: str, name: str, configs: Mapping[str, str]) -> None:
+        """To every broker."""
+        self._network.config_changed(kind, name, configs)
+
+    def partition_purged(self, topic: str, partition: int) -> None:
+        """What groups committed of it goes."""
+        self._network.partition_purged(TopicPartition(topic, partition))
+
 
 class NodeExecutor:
-    """Hands rounds to the network, in the name of one process."""
+    """Hands rounds to the network, in the name of one process. Notices go to no broker: they are heard at once."""
 
     def __init__(self, process: object, controller_id: int, network: Network) -> None:
         self._process = process
@@ -106,6 +116,9 @@ class NodeExecutor:
 
     def submit(self, broker: int, call: Call) -> None:
         """The round goes out; it runs at a later step."""
+        if broker == LANE:
+            call()
+            return
         self._network.submit(self._process, self._controller_id, broker, call)
 
     def close(self, timeout_s: float) -> None:
@@ -125,7 +138,7 @@ class Process:
     """One life of a node: what is gone when it is killed."""
 
     store: NodeStore
-    inner: MemoryStore
+    inner: Client
     controller: Controller
 
 
@@ -142,6 +155,8 @@ class Node:
     policy: Callable[[TopicPartition, tuple[int, ...]], str | None]
     journal: Callable[[int], Any] | None = None
     leader_and_isr_version: int = TARGETS_SINCE
+    awaits_cluster: bool = False
+    operators: Operators = attrs.field(factory=Operators)
     state: State = State.DOWN
     process: Process | None = None
     starts: int = 0
@@ -170,7 +185,7 @@ class Node:
         self.starts += 1
         seed = f"{self.seed}/{self.node_id}/{self.starts}"
         with self.server.speaking(self.name):
-            inner = MemoryStore(self.server)
+            inner = self.server.client()
             store = NodeStore(inner, seed=self.starts, sleep=lambda _: None)
             marker = object()
             controller = Controller(
@@ -182,8 +197,10 @@ class Node:
                 seed=seed,
                 executor=NodeExecutor(marker, self.node_id, self.network),
                 alter_policy=self.policy,
+                awaits_cluster=self.awaits_cluster,
                 **({} if self.journal is None else {"journal": self.journal(self.node_id)}),
             )
+            controller.admin = WatchedAdmin(controller.admin, self.operators)
         self.process, self.state, self._marker = Process(store, inner, controller), State.UP, marker
         self.resume_at_ms = self.expires_at_ms = self.deaf_until_ms = None
 

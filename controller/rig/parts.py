@@ -12,6 +12,7 @@ from controller.rig.copying import Copying
 from controller.rig.duties import Duties
 from controller.rig.network import Network
 from controller.rig.node import Node
+from controller.rig.operators import Operators
 from controller.rig.producers import Producers
 from controller.rig.server import RecordingServer
 from controller.rig.timeline import Timeline
@@ -23,7 +24,8 @@ class Parts:
     `forgotten`: those of them that are down since.
     `quiet_steps`: for how many steps nothing has happened. `has_old_versions`: some broker or controller knows no
     targets, or did not for a while. `broken_keys`: what somebody else wrote there that nobody can read, and what stood
-    there before; `foreign_fields`: names of fields that somebody else added to a key, and that must stay."""
+    there before; `foreign_fields`: names of fields that somebody else added to a key, and that must stay. `operators`:
+    what of throttles is theirs."""
 
     seed: int
     chance: random.Random
@@ -49,6 +51,7 @@ class Parts:
     has_old_versions: bool
     broken_keys: dict[str, tuple[bytes, bytes]]
     foreign_fields: dict[str, set[str]]
+    operators: Operators
 
     def step(self) -> bool:
         """One tick passes; whether anything happened in it."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
+from controller.model.errors import ErrorCode
 from controller.model.values import TopicPartition
 from controller.rig.broker import Broker
 from controller.rig.clock import VirtualClock
@@ -57,7 +58,7 @@ class Producers:
     def write(self, tp: TopicPartition, count: int, record_bytes: int) -> int:
         """`count` records go to the leader of `tp`; how many it took: 0 where nobody leads."""
         replica = self._leader(tp)
-        if replica is None or count < 1:
+        if replica is None or count < 1 or self.brokers[replica.broker].refuses_produce(tp) is not ErrorCode.NONE:
             self.refused += count
             return 0
         run = replica.append(count, self.new_ids(tp, count), record_bytes)
@@ -94,6 +95,10 @@ class Producers:
             self.write(tp, each + (1 if place < more else 0), writer.record_bytes)
         writer.turn += more
 
+    def next_id(self, tp: TopicPartition) -> int:
+        """The id that the next record of `tp` gets."""
+        return self._next_ids.get(tp, 0)
+
     def new_ids(self, tp: TopicPartition, count: int) -> int:
         """The first of `count` ids that no other record of `tp` has."""
         first = self._next_ids.get(tp, 0)
@@ -126,12 +131,11 @@ class Producers:
         else:
             runs.append(run)
 
-    def forget(self, topic: str) -> None:
-        """The topic was deleted: whatever was acknowledged of it is gone, and may be."""
-        for tp in [tp for tp in self._runs if tp.topic == topic]:
-            del self._runs[tp]
-        for tp in [tp for tp in self._waiting if tp.topic == topic]:
-            del self._waiting[tp]
+    def forget(self, topic: str, partition: int | None = None) -> None:
+        """The topic was deleted, or a partition of it: whatever was acknowledged of it is gone, and may be."""
+        for known in (self._runs, self._waiting):
+            for tp in [tp for tp in known if tp.topic == topic and partition in (None, tp.partition)]:
+                del known[tp]
 
     def acknowledged(self, tp: TopicPartition | None = None) -> int:
         """How many records of `tp`, or of all, were acknowledged."""

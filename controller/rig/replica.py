@@ -16,6 +16,7 @@ import enum
 import attrs
 
 from controller.model.host import LeaderAndIsrPartition
+from controller.model.reductions import OFFLINE, ONLINE
 from controller.model.values import NO_LEADER, Replicas
 from controller.rig.log import Log, Run, truncation_offset
 
@@ -64,6 +65,7 @@ class Replica:
     replicas: Replicas = ()
     target: Replicas | None = None
     recovering: bool = False
+    status: int = ONLINE
     is_truncated: bool = False
     followers: dict[int, FollowerSeen] = attrs.field(factory=dict)
     asked: IsrAsked | None = None
@@ -92,7 +94,7 @@ class Replica:
         elif self.role is not Role.IDLE:
             self.target = said.target_replicas  # a controller that knows none took over: the move stops
             return
-        self.replicas, self.target = said.replicas, said.target_replicas
+        self.replicas, self.target, self.status = said.replicas, said.target_replicas, said.status_code
         self._take_role(now_ms)
 
     def _new_epoch(self, said: LeaderAndIsrPartition, now_ms: int) -> None:
@@ -104,7 +106,9 @@ class Replica:
         self.followers = {b: FollowerSeen(now_ms) for b in said.isr if b != self.broker}
 
     def _take_role(self, now_ms: int) -> None:
-        if self.leader == self.broker:
+        if self.status == OFFLINE:
+            self.stop()
+        elif self.leader == self.broker:
             self.role = Role.LEADER
             for follower in self.members:
                 if follower != self.broker:

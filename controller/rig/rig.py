@@ -12,9 +12,10 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from controller.admin import Admin
-from controller.model.requests import NewTopic
+from controller.model.requests import DeletePartitions, NewTopic
 from controller.model.values import TARGETS_SINCE, BrokerRegistration, Settings, TopicPartition
 from controller.rig.broker import Broker
+from controller.rig.clients import Clients
 from controller.rig.clock import NodeClock, VirtualClock
 from controller.rig.committed import CommittedTree
 from controller.rig.copying import Copying
@@ -23,6 +24,7 @@ from controller.rig.invariants import Invariants
 from controller.rig.mishaps import Mishaps
 from controller.rig.network import Network, Sent
 from controller.rig.node import Node, State
+from controller.rig.operators import Operators
 from controller.rig.planting import plant
 from controller.rig.producers import Producers, Writer
 from controller.rig.server import RecordingServer
@@ -41,9 +43,10 @@ class Rig(Waits, Mishaps):
     nodes, with the ids 101, 102, ...; one of them gets active. `tree`: what the store begins with, entries of
     `stores.tree` or a MemoryServer whose keys are copied; the replicas that it names hold `tree_records` records each
     if they are in sync, and nothing if they are not.
-    `store`: options of the MemoryServer. `tick_ms`: how long a step is. `copy_rate_bytes_s`: into each broker, None =
-    at once. `lag_max_ms`: how long a follower may be behind before its leader takes it out of the isr. `journal`: makes
-    the journal of a node, by its id. `leader_and_isr_versions`: broker id -> version, of those that are older than 3.
+    `store`: options of the MemoryServer; `server`: another one, as that of `controller.rig.served`. `tick_ms`: how long
+    a step is. `copy_rate_bytes_s`: into each broker, None = at once. `lag_max_ms`: how long a follower may be behind
+    before its leader takes it out of the isr. `journal`: makes the journal of a node, by its id.
+    `leader_and_isr_versions`: broker id -> version, of those that are older than 3.
     `check`: hold every commit and every callback against the invariants, and raise InvariantBroken.
     """
 
@@ -62,6 +65,7 @@ class Rig(Waits, Mishaps):
         lag_max_ms: int = 2_000,
         copy_rate_bytes_s: int | None = None,
         store: Mapping[str, Any] | None = None,
+        server: RecordingServer | None = None,
         journal: Callable[[int], Any] | None = None,
         leader_and_isr_versions: Mapping[int, int] | None = None,
         check: bool = True,
@@ -73,23 +77,26 @@ class Rig(Waits, Mishaps):
         self.record_bytes = record_bytes
         self.settings = settings or Settings()
         self.timeline = Timeline(self.clock)
-        self.server = RecordingServer(
-            **{**(store or {}), "session_timeout_s": session_timeout_ms / 1000, "clock": self.clock.monotonic_s}
-        )
+        self._session = {"session_timeout_s": session_timeout_ms / 1000, "clock": self.clock.monotonic_s}
+        self.server = RecordingServer(**{**(store or {}), **self._session}) if server is None else server
+        self.next_server: RecordingServer | None = None
+        self._journal = journal
         self.asked_targets: dict[TopicPartition, set[tuple[int, ...]]] = {}
         self.unclean_asked: set[TopicPartition] = set()
         self.asked_to_forget: set[int] = set()
         self.forgotten: set[int] = set()
         self.broken_keys: dict[str, tuple[bytes, bytes]] = {}
         self.foreign_fields: dict[str, set[str]] = {}
+        self.operators = Operators()
         self.brokers: dict[int, Broker] = {}
         self.network = Network(self.brokers, self.chance, self.timeline, lambda: self.server.revision)
-        self.nodes = {101 + i: self._node(101 + i, journal) for i in range(controllers)}
+        self.nodes = {101 + i: self._node(101 + i) for i in range(controllers)}
         self.copying = Copying(self.brokers, self.timeline, copy_rate_bytes_s)
         self.producers = Producers(self.brokers, self.clock)
+        self.clients = Clients(self.brokers, self.clock, self.producers)
         self.committed = CommittedTree(self.timeline)
         self.invariants = Invariants(self.committed, self, enabled=check)
-        self.network.observe = self.invariants.sent
+        self.network.observe, self.network.observe_purge = self.invariants.sent, self.clients.purged
         self.duties: dict[int, Duties] = {}
         self.polls_in_order = True
         self.quiet_steps = 0
@@ -100,6 +107,7 @@ class Rig(Waits, Mishaps):
             self._add_broker(broker_id, rack, versions.get(broker_id, TARGETS_SINCE))
         if tree is not None:
             plant(self, tree, tree_records)
+            self.operators.load(self.server)
         self.committed.load(self.server)
         for duties in self.duties.values():
             duties.register()
@@ -112,6 +120,8 @@ class Rig(Waits, Mishaps):
         """One tick. Whether anything happened in it that may lead to more."""
         self.clock.advance(self.tick_ms)
         self.server.tick()
+        if self.next_server is not None:
+            self.next_server.tick()
         now_ms, deaf_ms = self.clock.now_ms(), self.tick_ms * 5
         moved = False
         for node in self._order():
@@ -122,13 +132,17 @@ class Rig(Waits, Mishaps):
         for duties in self.duties.values():
             if duties.broker.is_up:
                 moved |= duties.watch()
-        moved |= self.copying.step(self.tick_ms) > 0
+        moved |= self.copying.step(self.tick_ms) > 0 or self.copying.is_held_up
+        self.copying.flows.step(self.clock.elapsed_ms)
         for duties in self.duties.values():
             if duties.broker.is_up:
                 moved |= duties.step()
                 duties.report()
+        self.clients.step(self.tick_ms)
         self.producers.step(self.tick_ms)
         moved |= self.invariants.step()
+        if not moved:
+            self.server.rest()
         self.quiet_steps = 0 if moved else self.quiet_steps + 1
         return moved
 
@@ -173,6 +187,33 @@ class Rig(Waits, Mishaps):
         InvariantBroken."""
         self.invariants.end()
 
+    # --- another store
+
+    def add_store(
+        self, *, controllers: int = 2, register: Iterable[int] | None = None, **store: Any
+    ) -> RecordingServer:
+        """A second store, with nodes 201, 202, ... that await a cluster there, and the brokers `register` (None: all)
+        registered in it. `store`: options of its MemoryServer."""
+        self.next_server = RecordingServer(**{**store, **self._session})
+        for node_id in range(201, 201 + controllers):
+            self.nodes[node_id] = self._node(node_id)
+            self.nodes[node_id].start()
+        for broker_id in self.brokers if register is None else register:
+            self.duties[broker_id].register_next(self.next_server)
+        return self.next_server
+
+    def follow_to_next_store(self) -> None:
+        """The cluster was moved: what counts from now on stands in the second store."""
+        assert self.next_server is not None, "add_store() comes first"
+        self.invariants.step()
+        self.server, self.next_server = self.next_server, None
+        self.committed = CommittedTree(self.timeline)
+        self.committed.load(self.server)
+        self.operators.moved(self.server)
+        self.invariants.moved(self.committed)
+        for duties in self.duties.values():
+            duties.follow(self.server)
+
     # --- what is asked
 
     def wait(self, future: Future[T], deadline_ms: int = 30_000) -> T:
@@ -205,6 +246,12 @@ class Rig(Waits, Mishaps):
         self.wait(self.admin.delete_topics([name]).all())
         if wait:
             self.until(lambda: name not in self.committed.topics, what=f"{name} is deleted")
+
+    def delete_partitions(self, name: str, total_count: int, *, immediate: bool = False) -> dict[int, int]:
+        """A topic is to have fewer partitions; the status of each that goes. Raises the error of a refusal. Time passes
+        until it is written down."""
+        asked = self.admin.delete_partitions({name: DeletePartitions(total_count, immediate)})
+        return self.wait(asked.values[name])
 
     def forget_broker(self, broker_id: int) -> None:
         """A broker is waited for no more; raises the error of a refusal. Time passes."""
@@ -240,9 +287,11 @@ class Rig(Waits, Mishaps):
 
     # --- making
 
-    def _node(self, node_id: int, journal: Callable[[int], Any] | None) -> Node:
-        clock = NodeClock(self.clock)
-        return Node(node_id, clock, self.server, self.network, self.settings, self.seed, self._note_target, journal)
+    def _node(self, node_id: int) -> Node:
+        server = self.server if self.next_server is None else self.next_server
+        parts = (NodeClock(self.clock), server, self.network, self.settings, self.seed, self._note_target)
+        awaits = self.next_server is not None
+        return Node(node_id, *parts, self._journal, awaits_cluster=awaits, operators=self.operators)
 
     def _note_target(self, tp: TopicPartition, target: tuple[int, ...]) -> None:
         """Asked of the policy of every controller: what the invariants hold targets against. Never refuses."""

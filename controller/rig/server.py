@@ -1,13 +1,18 @@
-"""A memory server that remembers every commit and who sent it: what the invariants are checked against."""
+"""A memory server that remembers every commit and who sent it: what the invariants are checked against.
+
+It is also the seam at which a rig stands on another store: whoever is a client asks for `client` or `connection`, and
+`controller.rig.served` gives clients of a real one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
+from controller.rig.client import StoreClient
 from stores.base import ABSENT, Commit, Delete, Op, Put
 from stores.memory import MemoryServer, MemoryStore
 from stores.memory.stream import Link
@@ -22,6 +27,23 @@ class Committed:
     revision: int
     sender: str
     ops: tuple[Op, ...]
+
+
+class Connection(MemoryStore):
+    """A client that remembers the sessions it opened, so that they can be cut."""
+
+    def __init__(self, server: MemoryServer) -> None:
+        super().__init__(server)
+        self.opened: list[MemoryStore] = []
+
+    def another_session(self) -> MemoryStore:
+        """As MemoryStore."""
+        store = super().another_session()
+        self.opened.append(store)
+        return store
+
+
+Client: TypeAlias = MemoryStore | StoreClient
 
 
 class RecordingServer(MemoryServer):
@@ -41,6 +63,17 @@ class RecordingServer(MemoryServer):
         finally:
             self._speaking = before
 
+    def client(self) -> Client:
+        """One more client."""
+        return MemoryStore(self)
+
+    def connection(self) -> Connection | StoreClient:
+        """One more client, which remembers the sessions that are opened from it."""
+        return Connection(self)
+
+    def rest(self) -> None:
+        """Nothing happened in a step. What is in this process has told everything at once: nothing to wait for."""
+
     def commit(self, link: Link, ops: Sequence[Op]) -> Commit:
         """As MemoryServer, and recorded."""
         commit = super().commit(link, ops)
@@ -54,9 +87,9 @@ class RecordingServer(MemoryServer):
         return history
 
 
-def write(server: MemoryServer, key: str, value: bytes | None) -> None:
+def write(server: RecordingServer, key: str, value: bytes | None) -> None:
     """Somebody else makes the key hold `value`, whatever stood there; None: it is gone."""
-    other = MemoryStore(server)
+    other = server.client()
     entry = other.get(key, timeout_s=1)
     if value is not None:
         other.commit([Put(key, value, ABSENT if entry is None else entry.version)], timeout_s=1)

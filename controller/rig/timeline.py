@@ -20,6 +20,10 @@ class Timeline:
         self._hash = hashlib.sha256()
         self.is_mute = False  # nothing is written down
 
+    def now_s(self) -> float:
+        """Seconds since it began."""
+        return self._clock.elapsed_ms / 1000
+
     def say(self, who: str, what: str) -> None:
         """One more thing happened just now."""
         if self.is_mute:

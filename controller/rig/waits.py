@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from controller.codec import keys
 from controller.codec.small import encode_admitted
 from controller.model.values import NO_LEADER, DeleteIntent, TopicPartition
-from controller.rig.gone import left_over
+from controller.quota import Family, Side
+from controller.rig.flows import WINDOW_MS, Flow
+from controller.rig.gone import left_over, unpurged
 from controller.rig.legacy import is_key_there
 from controller.rig.parts import Parts
 from controller.rig.replica import Role
@@ -58,6 +60,24 @@ class Waits(Parts):
         self.quiet_steps = 0  # what was just done to the rig has not been noticed by anybody yet
         self.until(lambda: self.quiet_steps >= 5 and not disagreements(self), deadline_ms=deadline_ms, what="all agree")
 
+    def watch_flow(self, broker: int, side: Side, family: Family | None = "reassignment") -> Flow:
+        """What flows from now on out of the leaders on a broker, or into the followers there, of the replicas that a
+        family of quotas holds (None: of all)."""
+        return self.copying.flows.watch(self.clock.elapsed_ms, broker, side, family)
+
+    def until_rate(
+        self, flow: Flow, bytes_s: float, *, within: float = 0.05, window_ms: int = WINDOW_MS, deadline_ms: int = 60_000
+    ) -> None:
+        """So many bytes a second flowed in the last `window_ms`, give or take `within` of it."""
+        begun_ms = self.clock.elapsed_ms
+
+        def reached() -> bool:
+            is_whole = self.clock.elapsed_ms - begun_ms >= window_ms
+            return is_whole and abs(flow.rate(window_ms) - bytes_s) <= within * bytes_s
+
+        what = f"{bytes_s} bytes a second over {window_ms} ms, {flow.side} side of broker {flow.broker}"
+        self.until(reached, deadline_ms=deadline_ms, what=what)
+
 
 def disagreements(rig: Parts) -> list[str]:
     """Where the live brokers and the store differ, one line each. Empty when all agree."""
@@ -71,8 +91,9 @@ def disagreements(rig: Parts) -> list[str]:
     if is_key_there(rig):
         found.append("the legacy key is there")
     found += left_over(rig)
+    found += unpurged(rig)
     for tp, partition in rig.committed.partitions.items():
-        if tp.topic in rig.committed.deleting:
+        if tp.topic in rig.committed.deleting or partition.is_offline:
             continue
         if partition.leader == NO_LEADER and live & set(partition.isr):
             found.append(f"{tp} has no leader, but {sorted(live & set(partition.isr))} of its isr live")
@@ -123,10 +144,14 @@ def _differs(rig: Parts, broker_id: int, live: set[int]) -> list[str]:
         known = broker.metadata.get(tp)
         # The epoch of a key that somebody else wrote is found out with the next write of it.
         epoch = known.partition_epoch if known and tp in rig.committed.foreign else rig.committed.partition_epochs[tp]
-        wanted = (partition.leader, partition.leader_epoch, partition.isr, partition.replicas, epoch)
-        told = known and (known.leader, known.leader_epoch, known.isr, known.replicas, known.partition_epoch)
+        status = partition.status_code
+        wanted = (partition.leader, partition.leader_epoch, partition.isr, partition.replicas, epoch, status)
+        said = (known.leader, known.leader_epoch, known.isr, known.replicas) if known else ()
+        told = known and (*said, known.partition_epoch, known.status_code)
         if told != wanted:
             found.append(f"broker {broker_id} knows {tp} as {told}, it is {wanted}")
+        if partition.is_offline:
+            continue
         replica = broker.replica(tp)
         if broker_id in partition.members:
             if replica is not None and (replica.leader, replica.leader_epoch) != (

@@ -12,12 +12,13 @@ from typing import Final
 
 from controller.admin import ALL
 from controller.codec import keys
-from controller.model.requests import AlterReassignmentsOptions, ElectionType, NewPartitions, NewTopic
+from controller.model.requests import AlterReassignmentsOptions, DeletePartitions, ElectionType, NewPartitions, NewTopic
 from controller.model.values import Partition, TopicPartition
 from controller.rig import legacy
 from controller.rig.broker import Life
 from controller.rig.world import World
 from controller.rules.leader_election import UNCLEAN
+from controller.rules.reduction.settings import RETENTION
 from stores.base import ABSENT, Put, Version
 from stores.memory import MemoryStore
 
@@ -128,6 +129,38 @@ def submit_by_key(world: World) -> str:
         targets[named[0]] = [1, 1]
     legacy.submit_by_key(rig, targets)
     return f"legacy key: {', '.join(f'{tp} to {target}' for tp, target in targets.items())}"
+
+
+def reduce(world: World) -> str:
+    """Fewer partitions for a topic, delayed or at once; by the API, or by the key as another tool writes it; seldom
+    more than there are, or just some in the middle."""
+    counts = {name: sum(p.topic == name for p in world.partitions()) for name in world.topics()}
+    topics = [name for name, count in counts.items() if count > 1]
+    if not topics:
+        return expand(world)
+    name, immediate = world.pick(topics), world.happens(0.5)
+    if world.happens(0.5):
+        _retain(world, name, world.between(0, 2_000))
+    if world.happens(0.3):
+        return _reduce_by_key(world, name, counts[name], immediate=immediate)
+    wanted = DeletePartitions(world.between(0 if world.happens(0.1) else 1, counts[name] - 1), immediate)
+    return world.ask(f"reduce {name}: {wanted}", lambda admin: admin.delete_partitions({name: wanted}).all())
+
+
+def _retain(world: World, name: str, ms: int) -> None:
+    known = world.rig.committed.configs.get(keys.topic_config(name), {})
+    _put(world, keys.topic_config(name), {"version": 1, "config": {**known, RETENTION: str(ms)}})
+
+
+def _reduce_by_key(world: World, name: str, count: int, *, immediate: bool) -> str:
+    """Also with what cannot be."""
+    first = world.between(1, count - 1)
+    going = [first] if world.happens(0.2) else list(range(first, count))
+    at_ms = world.rig.clock.now_ms()
+    entries = {str(p): {"timestamp": at_ms, "immediate": immediate} for p in going}
+    name = world.pick((name, name, name, f"{name}x"))
+    value: object = "{" if world.happens(0.1) else {"version": 1, "partitions": entries}
+    return _put(world, keys.delete_partitions(name), value)
 
 
 def elect_preferred(world: World) -> str:
@@ -283,5 +316,6 @@ WORKLOAD: Final[tuple[tuple[int, Deed], ...]] = (
     (1, log_dir_notification),
     (1, allow_unclean),
     (8, write),
+    (3, reduce),
 )
 """How often, in proportion, and what."""

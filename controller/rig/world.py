@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import random
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
@@ -28,6 +29,7 @@ class World:
     work: float = 0.15
     allows_unclean: bool = False
     agenda: list[tuple[int, int, Callable[[], object]]] = attrs.field(factory=list)
+    throttles: random.Random | None = None  # what of throttles is left to chance, where a seed has any
     asked: list[tuple[str, Node, object, Future[Any]]] = attrs.field(factory=list)
     topics_made: int = 0
     keys_put: int = 0

@@ -7,7 +7,9 @@ from __future__ import annotations
 from controller.model.events import (
     BrokerCame,
     BrokerGone,
+    BrokerKnown,
     BrokerRedescribed,
+    BrokerUnread,
     DeathDone,
     Decision,
     DeletionAcknowledged,
@@ -22,11 +24,14 @@ from controller.model.records import (
     DeathWorkedOff,
     DiskGone,
     Record,
+    RegistrationKnown,
+    RegistrationUnread,
     ReplicaDeleted,
 )
 from controller.model.values import NO_LEADER, Partition
 from controller.model.view import ClusterView
 from controller.rules.deletion import logs_due
+from controller.rules.reduction.purge import purges_due
 
 
 def broker_gone(view: ClusterView, event: BrokerGone) -> Decision:
@@ -55,12 +60,37 @@ def death_done(view: ClusterView, event: DeathDone) -> Decision:
 def broker_came(view: ClusterView, event: BrokerCame) -> Decision:
     """The broker is live; what waits for it is looked at again."""
     broker_id = event.broker.broker_id
-    if broker_id in view.brokers or broker_id in view.dying:
+    if broker_id in view.brokers or broker_id in view.dying or broker_id in view.unread:
         return Decision()
     due = tuple(
         PartitionDue(event.now_ms, p.topic, p.partition) for p in view.partitions_on(broker_id) if _waits(p, broker_id)
     )
     return Decision((BrokerRegistered(event.broker),), expand=due)
+
+
+def broker_unread(view: ClusterView, event: BrokerUnread) -> Decision:
+    """The broker is there, and nobody knows under which epoch, or how to call it: it is neither live nor dead."""
+    broker_id = event.broker_id
+    if broker_id in view.brokers or broker_id in view.dying or broker_id in view.unread:
+        return Decision()
+    return Decision((RegistrationUnread(broker_id, event.epoch),))
+
+
+def broker_known(view: ClusterView, event: BrokerKnown) -> Decision:
+    """It is gone, or registered under another epoch than before: that is a death, worked off before a birth. Otherwise
+    it never died."""
+    broker_id = event.broker_id
+    if broker_id not in view.unread:
+        return Decision()
+    unread, admitted = view.unread[broker_id], view.admitted_epoch(broker_id)
+    known = (unread, admitted) if unread is not None or admitted is not None else (event.epoch,)
+    if event.epoch is not None and event.epoch in known:
+        return Decision((RegistrationKnown(broker_id, unread, None),))
+    died = admitted if admitted is not None else 0
+    done = DeathDone(event.now_ms, broker_id, died)
+    return Decision(
+        (RegistrationKnown(broker_id, unread, died),), expand=(*expand_death(view, broker_id, event.now_ms), done)
+    )
 
 
 def _waits(partition: Partition, broker_id: int) -> bool:
@@ -99,4 +129,5 @@ def deletion_acknowledged(view: ClusterView, event: DeletionAcknowledged) -> Dec
         if view.open_intent(intent.broker, intent.topic_id, intent.partition) == intent
     ]
     records: tuple[Record, ...] = tuple(map(ReplicaDeleted, closed))
-    return Decision(records, expand=logs_due(view, closed, event.now_ms))
+    due = (*logs_due(view, closed, event.now_ms), *purges_due(view, closed, event.now_ms))
+    return Decision(records, expand=due)

@@ -1,102 +1,111 @@
-"""Which settings a topic may have, and of what kind: Kafka's names. An unknown name or a value of another kind is
-refused (INVALID_CONFIG), so that a misspelt setting is not kept in silence.
-"""
+"""What settings may be, and which value of a setting holds: its own, that of all brokers, the host's, the default."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from typing import Final
+import json
+from collections.abc import Iterator, Mapping
 
-_LONG_MAX: Final = 2**63 - 1
-_INT_MAX: Final = 2**31 - 1
-_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")
-_THROTTLED: Final = re.compile(r"\*|(?:[0-9]+:[0-9]+(?:,[0-9]+:[0-9]+)*)?")
+from controller.model.config_requests import ConfigEntry, ConfigSource, ConfigSynonym
+from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, Definition, Scope
+from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, KeySettings
+from controller.model.view import ClusterView
 
-Check = Callable[[str], str | None]
-
-
-def _whole(low: int, high: int) -> Check:
-    def check(value: str) -> str | None:
-        # Not int() alone: it takes 1_000, and digits of every script, which no broker reads.
-        number = int(value) if _WHOLE.fullmatch(value) else low - 1
-        return None if low <= number <= high else f"a whole number within {low}..{high}"
-
-    return check
+CONFIG_BYTES_MAX = 950_000  # of any key (`znodes.md`)
 
 
-def _ratio(value: str) -> str | None:
-    try:
-        return None if 0 <= float(value) <= 1 else "a number within 0..1"
-    except ValueError:
-        return "a number within 0..1"
-
-
-def _one_of(*choices: str) -> Check:
-    def check(value: str) -> str | None:
-        return None if value in choices else "one of " + ", ".join(choices)
-
-    return check
-
-
-def _any_of(*choices: str) -> Check:
-    def check(value: str) -> str | None:
-        return None if all(part.strip() in choices for part in value.split(",")) else "some of " + ", ".join(choices)
-
-    return check
-
-
-def _flag(value: str) -> str | None:
-    return None if value.strip().lower() in ("true", "false") else "true or false"
-
-
-def _throttled(value: str) -> str | None:
-    return None if _THROTTLED.fullmatch(value.replace(" ", "")) else "partition:broker pairs, or *"
-
-
-_TOPIC: Final[Mapping[str, Check]] = {
-    "cleanup.policy": _any_of("delete", "compact"),
-    "compression.gzip.level": _whole(-1, 9),
-    "compression.lz4.level": _whole(1, 17),
-    "compression.type": _one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
-    "compression.zstd.level": _whole(-131072, 22),
-    "delete.retention.ms": _whole(0, _LONG_MAX),
-    "file.delete.delay.ms": _whole(0, _LONG_MAX),
-    "flush.messages": _whole(1, _LONG_MAX),
-    "flush.ms": _whole(0, _LONG_MAX),
-    "follower.replication.throttled.replicas": _throttled,
-    "index.interval.bytes": _whole(0, _INT_MAX),
-    "leader.replication.throttled.replicas": _throttled,
-    "local.retention.bytes": _whole(-2, _LONG_MAX),
-    "local.retention.ms": _whole(-2, _LONG_MAX),
-    "max.compaction.lag.ms": _whole(1, _LONG_MAX),
-    "max.message.bytes": _whole(0, _INT_MAX),
-    "message.downconversion.enable": _flag,
-    "message.timestamp.after.max.ms": _whole(0, _LONG_MAX),
-    "message.timestamp.before.max.ms": _whole(0, _LONG_MAX),
-    "message.timestamp.difference.max.ms": _whole(0, _LONG_MAX),
-    "message.timestamp.type": _one_of("CreateTime", "LogAppendTime"),
-    "min.cleanable.dirty.ratio": _ratio,
-    "min.compaction.lag.ms": _whole(0, _LONG_MAX),
-    "min.insync.replicas": _whole(1, _INT_MAX),
-    "preallocate": _flag,
-    "remote.storage.enable": _flag,
-    "retention.bytes": _whole(-1, _LONG_MAX),
-    "retention.ms": _whole(-1, _LONG_MAX),
-    "segment.bytes": _whole(14, _INT_MAX),
-    "segment.index.bytes": _whole(4, _INT_MAX),
-    "segment.jitter.ms": _whole(0, _LONG_MAX),
-    "segment.ms": _whole(1, _LONG_MAX),
-    "unclean.leader.election.enable": _flag,
-}
+def definitions_of(kind: str) -> Mapping[str, Definition]:
+    """The settings that such an entity may have."""
+    return TOPIC_CONFIGS if kind == TOPICS else BROKER_CONFIGS
 
 
 def check_topic_configs(configs: Mapping[str, str]) -> str | None:
     """What is wrong with the settings of a topic; None if nothing is."""
-    for name, value in configs.items():
-        check = _TOPIC.get(name)
-        if check is None:
-            return f"there is no topic setting {name!r:.120}"
-        if expected := check(value):
-            return f"{name} must be {expected}, not {value!r:.120}"
-    return None
+    of = ConfigEntity(TOPICS, "")
+    return next((said for name, value in configs.items() if (said := check_config(of, name, value))), None) or (
+        check_size(configs)
+    )
+
+
+def check_config(entity: ConfigEntity, name: str, value: str) -> str | None:
+    """Why a setting of an entity may not get this value; None if it may."""
+    definition = definitions_of(entity.kind).get(name)
+    if definition is None:
+        return f"there is no {_word(entity)} setting {name!r:.120}"
+    if not definition.scope & _scope(entity):
+        where = "for all brokers only" if entity.name != ALL_BROKERS else "for each broker by itself only"
+        return f"{name} is set {where}"
+    expected = definition.check(value)
+    return None if expected is None else f"{name} must be {expected}, not {value!r:.120}"
+
+
+def _word(entity: ConfigEntity) -> str:
+    return "topic" if entity.kind == TOPICS else "broker"
+
+
+def _scope(entity: ConfigEntity) -> Scope:
+    if entity.kind == TOPICS:
+        return Scope.TOPIC
+    return Scope.ALL_BROKERS if entity.name == ALL_BROKERS else Scope.BROKER
+
+
+def check_size(configs: Mapping[str, str]) -> str | None:
+    """Whether settings fit into their key."""
+    more = json.dumps(configs.more) if isinstance(configs, KeySettings) else ""
+    size = 40 + len(more) + sum(len(json.dumps(name)) + len(json.dumps(value)) + 2 for name, value in configs.items())
+    if size <= CONFIG_BYTES_MAX:
+        return None
+    return f"the settings may take {size} bytes, their key holds {CONFIG_BYTES_MAX} at most"
+
+
+# --- which value holds
+
+
+def describe(view: ClusterView, entity: ConfigEntity) -> dict[str, ConfigEntry]:
+    """Every setting that the entity may have or has, by name."""
+    own = view.topic_config(entity.name) if entity.kind == TOPICS else view.broker_config(entity.name)
+    known = definitions_of(entity.kind)
+    scope = _scope(entity)
+    names = [name for name, one in known.items() if one.scope & scope or name in own]
+    return {name: _entry(view, entity, name, known.get(name), own) for name in (*names, *(set(own) - set(known)))}
+
+
+def _entry(
+    view: ClusterView, entity: ConfigEntity, name: str, definition: Definition | None, own: Mapping[str, str]
+) -> ConfigEntry:
+    chain = tuple(_chain(view, entity, name, definition, own))
+    first = chain[0]
+    kind, said = (None, None) if definition is None else (definition.kind, definition.documentation)
+    return ConfigEntry(name, first.value, first.source, chain, kind, said)
+
+
+def _chain(
+    view: ClusterView, entity: ConfigEntity, name: str, definition: Definition | None, own: Mapping[str, str]
+) -> Iterator[ConfigSynonym]:
+    """Whatever has a value, the first one that holds before the others."""
+    if name in own:
+        yield ConfigSynonym(name, own[name], _OWN[_scope(entity)])
+    if definition is None:
+        return
+    fallback = definition.broker_name if entity.kind == TOPICS else name
+    if fallback is not None:
+        if entity.name != ALL_BROKERS and fallback in view.broker_defaults:
+            said = view.broker_defaults[fallback]
+            yield ConfigSynonym(fallback, said, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
+        static = static_value(view, fallback)
+        if static is not None and static != definition.default:
+            yield ConfigSynonym(fallback, static, ConfigSource.STATIC_BROKER_CONFIG)
+    yield ConfigSynonym(fallback or name, definition.default, ConfigSource.DEFAULT_CONFIG)
+
+
+_OWN: Mapping[Scope, ConfigSource] = {
+    Scope.TOPIC: ConfigSource.DYNAMIC_TOPIC_CONFIG,
+    Scope.BROKER: ConfigSource.DYNAMIC_BROKER_CONFIG,
+    Scope.ALL_BROKERS: ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
+}
+
+
+def static_value(view: ClusterView, name: str) -> str | None:
+    """What the host's Settings say of a setting, whose fields are Kafka's names with underscores; None where they have
+    no such field."""
+    value = getattr(view.settings, name.replace(".", "_"), None)
+    return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -11,6 +11,9 @@
 A takeover begins with 2 for the partitions whose state key does not say that they were stopped. One without a state
 key was never told to anybody, or is behind step 3 already: of its replicas only brokers that were admitted and not
 forgotten are told (again). What was begun is finished, also where topics may not be deleted any more.
+
+A key of 1 that may not be read could not be removed: nothing is begun by it. Of what was begun it is all that stays.
+Nor is a deletion begun where a state key may not be read; one that was waits for it.
 """
 
 from __future__ import annotations
@@ -35,9 +38,11 @@ from controller.model.events import (
     refuse,
 )
 from controller.model.records import (
+    UNREAD,
     BadKey,
     DeletionKeyFound,
     DeletionRefused,
+    DeletionUnread,
     ForeignChange,
     KeyVersionFound,
     PartitionStopped,
@@ -61,6 +66,7 @@ from controller.model.values import (
 from controller.model.view import ClusterView
 from controller.rules.isr import told_by_key
 from controller.rules.progress import intend_deletion
+from controller.rules.throttling.marks import without_owner
 
 INTENT_KEYS_MAX: Final = 4  # that one Decision writes or removes, beside the state key, the topic's and a parent
 UNKNOWN = "there is no such topic"
@@ -79,6 +85,8 @@ def delete_topic(view: ClusterView, event: DeleteTopic) -> Decision:
     topic = view.topic(name)
     if topic is None:
         return refuse(UnknownTopicOrPartition(f"there is no topic {name!r:.300}"))
+    if problem := _forbidden(view, name):
+        return refuse(StorageError(problem))
     return Decision((TopicDeletionStarted(topic, 0),), expand=(TopicDeletionDue(event.now_ms, name),))
 
 
@@ -87,20 +95,39 @@ def deletion_key_read(view: ClusterView, event: DeletionKeyRead) -> Decision:
     name = event.topic
     if view.is_deleting(name):
         return _known_key(view, event)
-    if not event.version:
-        return Decision()
-    if view.unreadable(name):
-        return Decision()  # it waits: whose replicas would be told?
-    if not view.settings.delete_topic_enable and not _has_stopped(view, name):
-        return Decision((DeletionRefused(name, event.version, DISABLED),))
+    is_unread = event.version == UNREAD
+    told = () if is_unread == view.is_deletion_unread(name) else (DeletionUnread(name, is_unread),)
+    if not event.version or is_unread or _must_wait(view, name):
+        return Decision(told)
     topic = view.topic(name)
+    if not view.settings.delete_topic_enable and not has_stopped(view, name):
+        return Decision((*told, DeletionRefused(name, event.version, DISABLED)))
     if topic is None:
-        return Decision((DeletionRefused(name, event.version, UNKNOWN),))
+        return Decision((*told, DeletionRefused(name, event.version, UNKNOWN)))
     started = TopicDeletionStarted(topic, event.version)
-    return Decision((started,), expand=(TopicDeletionDue(event.now_ms, name),))
+    return Decision((*told, started), expand=(TopicDeletionDue(event.now_ms, name),))
 
 
-def _has_stopped(view: ClusterView, name: str) -> bool:
+def _must_wait(view: ClusterView, name: str) -> bool:
+    """Whose replicas would be told? And what may not be read could be neither stopped nor removed."""
+    return view.unreadable(name) is not None or (_unread_state(view, name) is not None and not has_stopped(view, name))
+
+
+def _forbidden(view: ClusterView, name: str) -> str | None:
+    """Why the deletion of a topic could not come to its end; None if nothing is known that is in its way."""
+    if view.is_deletion_unread(name):
+        return f"topic {name}: another request to delete it stands there, and may not be read"
+    return _unread_state(view, name)
+
+
+def _unread_state(view: ClusterView, name: str) -> str | None:
+    for p in view.partitions_of(name):
+        if view.key_version(name, p.partition).version == UNREAD:
+            return view.unreadable(name, p.partition) or f"the state key of {p.tp} may not be read"
+    return None
+
+
+def has_stopped(view: ClusterView, name: str) -> bool:
     """Whether a partition of the topic was stopped, so that its logs may be gone."""
     return any(p.leader == LEADER_DURING_DELETE for p in view.partitions_of(name))
 
@@ -109,7 +136,7 @@ def is_begun(view: ClusterView, name: str) -> bool:
     """Whether a deletion that a takeover finds cannot be taken back: a partition was stopped, or no state key is left.
     A topic none of whose partitions was ever led looks like that, too, and loses nothing."""
     left = (p.has_state or view.unreadable(name, p.partition) for p in view.partitions_of(name))
-    return _has_stopped(view, name) or not any(left)
+    return has_stopped(view, name) or not any(left)
 
 
 def _known_key(view: ClusterView, event: DeletionKeyRead) -> Decision:
@@ -148,12 +175,14 @@ def partition_deletion_due(view: ClusterView, event: PartitionDeletionDue) -> De
         return Decision()
     if partition.is_stopped or not view.is_deleting(event.topic):
         return Decision()
+    if view.key_version(event.topic, event.partition).version == UNREAD:
+        return Decision()  # until it can be read
     records: list[Record] = []
     if partition.leader == LEADER_DURING_DELETE:
         stopped, holders = partition, _still_waited_for(view, partition)
     else:
         partition, stopped, holders = _stop(view, partition, records)
-    told, left = _split(view, topic.topic_id, partition, holders)
+    told, left = split_holders(view, topic.topic_id, partition, holders)
     after = stopped.but(extra=_with_holders(stopped, left))
     records += [PartitionStopped(partition, after), *intend_deletion(view, after, told)]
     if left:
@@ -189,7 +218,9 @@ def _still_waited_for(view: ClusterView, partition: Partition) -> Replicas:
     return tuple(b for b in partition.holders_left if b in known or view.admitted_epoch(b) is not None)
 
 
-def _split(view: ClusterView, topic_id: str, partition: Partition, holders: Replicas) -> tuple[Replicas, Replicas]:
+def split_holders(
+    view: ClusterView, topic_id: str, partition: Partition, holders: Replicas
+) -> tuple[Replicas, Replicas]:
     """Who gets an intent by this Decision, and who by a later one: an intent is a key, and may empty that of an older
     one."""
     count = 0
@@ -262,10 +293,13 @@ def state_key_due(view: ClusterView, event: StateKeyDue) -> Decision:
 
 
 def topic_gone_due(view: ClusterView, event: TopicGoneDue) -> Decision:
-    """Once every state key is gone, the rest goes."""
+    """Once every state key is gone, the rest goes. Before it, what is marked of its throttles: a topic that comes later
+    under this name has its own."""
     topic = view.topic(event.topic)
     if topic is None or not _are_logs_gone(view, event.topic) or view.state_keys_left(event.topic):
         return Decision()
+    if unmarked := without_owner(view, "topics", event.topic):
+        return Decision(tuple(unmarked), expand=(event,))
     return Decision((TopicDeleted(topic),))
 
 
@@ -278,7 +312,11 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
     known, partition = view.key_version(event.topic, event.partition), view.partition(event.topic, event.partition)
     if known == event.at or partition is None:
         return Decision()
+    if event.at.version == UNREAD:
+        return Decision()
     moved = KeyVersionFound(event.topic, event.partition, event.at, known)
+    if known.version == UNREAD:
+        return Decision((moved,), expand=(PartitionDeletionDue(event.now_ms, event.topic, event.partition),))
     if event.found is None or not partition.has_state or partition.leader == LEADER_DURING_DELETE:
         return Decision((moved,))
     after = told_by_key(view, partition, event.found)
@@ -290,6 +328,6 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
 def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
     """As `state_key_read`."""
     known, at = view.key_version(event.name, None), event.versions.topic
-    if view.topic(event.name) is None or known == at:
+    if view.topic(event.name) is None or known == at or at.version == UNREAD:
         return Decision()
     return Decision((KeyVersionFound(event.name, None, at, known),))

@@ -23,12 +23,14 @@ from controller.model.events import (
     ForgetIntent,
     ForgettingDone,
     PartitionDeletionDue,
+    RetirementDue,
     refuse,
 )
 from controller.model.records import BrokerForgotten, IntentDropped
 from controller.model.values import DeleteIntent, Partition
 from controller.model.view import ClusterView
 from controller.rules.deletion import logs_due
+from controller.rules.reduction.purge import purges_due
 
 _NAMED_MAX: Final = 5  # partitions in the message
 
@@ -37,6 +39,8 @@ def check_forgettable(view: ClusterView, broker: int) -> ApiError | None:
     """Why a broker cannot be forgotten; None if it can."""
     if broker in view.brokers:
         return InvalidRequest(f"broker {broker} is alive")
+    if broker in view.unread:
+        return InvalidRequest(f"broker {broker} is registered, though nobody can read how")
     held = [p.tp for p in view.partitions_on(broker) if not p.is_offline and not view.is_deleting(p.topic)]
     if not held:
         return None
@@ -65,18 +69,26 @@ def _go_on(view: ClusterView, broker: int, now_ms: int, before: _Left | None) ->
         return Decision((BrokerForgotten(broker),) if view.admitted_epoch(broker) is not None else ())
     if left == before:
         return refuse(RequestTimedOut(f"broker {broker}: {len(left)} replicas are not dropped yet, ask again"))
-    due = (_due(one, now_ms) for one in left)
+    due = (_due(one, now_ms, is_deleting=view.is_deleting(one.topic)) for one in left)
     return Decision((), LATER, (*due, ForgettingDone(now_ms, broker, left)))
 
 
 def _not_stopped(view: ClusterView, broker: int) -> list[Partition]:
     """The partitions whose deletion would still ask the broker."""
-    return [p for p in view.partitions_on(broker) if view.is_deleting(p.topic) and not p.is_stopped]
+    return [p for p in view.partitions_on(broker) if _asks(view, p)]
 
 
-def _due(one: DeleteIntent | Partition, now_ms: int) -> Event:
+def _asks(view: ClusterView, partition: Partition) -> bool:
+    if view.is_deleting(partition.topic):
+        return not partition.is_stopped
+    return partition.is_offline and not partition.are_holders_told and bool(view.reduction(partition.topic))
+
+
+def _due(one: DeleteIntent | Partition, now_ms: int, *, is_deleting: bool) -> Event:
     if isinstance(one, DeleteIntent):
         return ForgetIntent(now_ms, one)
+    if one.is_offline and not is_deleting:
+        return RetirementDue(now_ms, one.topic, one.partition)
     return PartitionDeletionDue(now_ms, one.topic, one.partition)
 
 
@@ -87,4 +99,5 @@ def forget_intent(view: ClusterView, event: ForgetIntent) -> Decision:
     if view.open_intent(intent.broker, intent.topic_id, intent.partition) != intent:
         return Decision()
     dropped = IntentDropped(intent, "broker forgotten", forgotten=True)
-    return Decision((dropped,), expand=logs_due(view, [intent], event.now_ms))
+    due = (*logs_due(view, [intent], event.now_ms), *purges_due(view, [intent], event.now_ms))
+    return Decision((dropped,), expand=due)

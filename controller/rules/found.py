@@ -6,13 +6,13 @@ fields that they do not know), of a topic key only new partitions; the rest is r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
 
 from controller.model.events import (
-    BrokerDefaultsRead,
+    BrokerConfigRead,
     ConfigKeyRead,
     Decision,
     ErrandDone,
@@ -23,6 +23,7 @@ from controller.model.events import (
     KafkaMoveFound,
     LogDirNotified,
     PartitionDue,
+    ReductionDue,
     ReplicaDied,
     ReplicaLeaves,
     StateKeyRead,
@@ -33,15 +34,17 @@ from controller.model.events import (
     TopicKeyRead,
 )
 from controller.model.records import (
+    UNREAD,
     BadKey,
     BrokerAskedAgain,
-    BrokerDefaultsChanged,
+    BrokerConfigChanged,
     ConfigChanged,
     ErrandWorkedOff,
     ForeignChange,
     IntentDropped,
     IntentsKeyEmptied,
     KeysRewritten,
+    KeyVersion,
     KeyVersionFound,
     PartitionsAdded,
     Record,
@@ -51,7 +54,7 @@ from controller.model.records import (
     TopicChanged,
     TopicFound,
 )
-from controller.model.values import NO_LEADER, Move, Partition, Topic, TopicPartition
+from controller.model.values import ALL_BROKERS, HOLDERS_LEFT, NO_LEADER, Move, Partition, Topic, TopicPartition
 from controller.model.view import ClusterView, is_alive, is_up
 from controller.rules import deletion
 from controller.rules.isr import told_by_key
@@ -59,6 +62,7 @@ from controller.rules.leader_election import UNCLEAN, allows_unclean, allows_unc
 from controller.rules.progress import drop_intents, is_void, kafka_move_due, settle
 
 _NOTES_MAX: Final = 20
+_FORBIDDEN: Final = KeyVersion(UNREAD, 0)  # what is known of such a key stays in force
 
 
 def kafka_move_found(view: ClusterView, event: KafkaMoveFound) -> Decision:
@@ -68,7 +72,7 @@ def kafka_move_found(view: ClusterView, event: KafkaMoveFound) -> Decision:
     if partition is None or topic is None or not partition.has_state or view.is_deleting(event.topic):
         return Decision()  # it stays in the topic's key until the partition's own key can be read, or is there
     taken = _taken_over(topic, event.partition)
-    if partition.move is not None:
+    if partition.move is not None or partition.is_offline:
         return Decision(taken)
     origin = tuple(b for b in event.replicas if b not in event.adding)
     target = tuple(b for b in event.replicas if b not in event.removing)
@@ -111,8 +115,10 @@ def topic_id_missing(view: ClusterView, event: TopicIdMissing) -> Decision:
     if topic is None or topic.topic_id:
         return Decision()
     given = TopicChanged(topic, attrs.evolve(topic, topic_id=event.topic_id), "topic_id given", ours=True)
-    waiting = (TopicDeletionDue(event.now_ms, event.topic),) if view.is_deleting(event.topic) else ()
-    return Decision((given,), expand=waiting)
+    if view.is_deleting(event.topic):
+        return Decision((given,), expand=(TopicDeletionDue(event.now_ms, event.topic),))
+    reduced = view.reduction(event.topic)
+    return Decision((given,), expand=(ReductionDue(event.now_ms, event.topic),) if reduced else ())
 
 
 def topic_key_due(view: ClusterView, event: TopicKeyDue) -> Decision:
@@ -130,9 +136,10 @@ def intents_due(view: ClusterView, event: IntentsDue) -> Decision:
 
 
 def intent_due(view: ClusterView, event: IntentDue) -> Decision:
-    """An intent is dropped that became void, since its broker is a member of the partition again."""
+    """An intent is dropped that became void, since its broker is a member of the partition again. While the state
+    cannot be read nobody knows: the partition may be offline."""
     intent = event.intent
-    if not is_void(view, intent):
+    if not is_void(view, intent) or view.unreadable(intent.topic, intent.partition):
         return Decision()
     if view.open_intent(intent.broker, intent.topic_id, intent.partition) != intent:
         return Decision()
@@ -149,27 +156,41 @@ def intents_key_due(view: ClusterView, event: IntentsKeyDue) -> Decision:
 def config_key_read(view: ClusterView, event: ConfigKeyRead) -> Decision:
     """The topic's settings are those that its key holds. Where unclean election is allowed by them, leaderless
     partitions are due at once."""
-    if view.topic(event.topic) is None or view.config_version(event.topic) == event.version:
+    if view.topic(event.topic) is None:
         return Decision()
     before, version = view.topic_config(event.topic), view.config_version(event.topic)
-    changed = ConfigChanged(event.topic, before, event.configs, version, event.version)
-    if not allows_unclean(view, event.configs):
-        return Decision((changed,))
-    leaderless = (p for p in view.partitions_of(event.topic) if p.leader == NO_LEADER)
-    return Decision((changed,), expand=tuple(PartitionDue(event.now_ms, p.topic, p.partition) for p in leaderless))
-
-
-def broker_defaults_read(view: ClusterView, event: BrokerDefaultsRead) -> Decision:
-    """The defaults of all brokers are those that the key holds. Where they switch unclean election on, leaderless
-    partitions of topics that do not say otherwise are due at once."""
-    before, version = view.broker_defaults, view.broker_defaults_version
     if version == event.version:
         return Decision()
-    changed = BrokerDefaultsChanged(before, event.configs, version, event.version)
-    if allows_unclean_by_default(view, before) or not allows_unclean_by_default(view, event.configs):
-        return Decision((changed,))
+    changed = ConfigChanged(event.topic, before, event.configs, version, event.version)
+    return Decision((changed,), expand=due_by_topic(view, event.topic, event.configs, event.now_ms))
+
+
+def due_by_topic(view: ClusterView, topic: str, configs: Mapping[str, str], now_ms: int) -> tuple[PartitionDue, ...]:
+    """The partitions that may get a leader now that the topic's settings are `configs`."""
+    if not allows_unclean(view, configs):
+        return ()
+    leaderless = (p for p in view.partitions_of(topic) if p.leader == NO_LEADER)
+    return tuple(PartitionDue(now_ms, p.topic, p.partition) for p in leaderless)
+
+
+def broker_config_read(view: ClusterView, event: BrokerConfigRead) -> Decision:
+    """The own settings of a broker, or the defaults of all, are those that the key holds."""
+    before, version = view.broker_config(event.name), view.broker_config_version(event.name)
+    if version == event.version:
+        return Decision()
+    changed = BrokerConfigChanged(event.name, before, event.configs, version, event.version)
+    return Decision((changed,), expand=due_by_brokers(view, event.name, event.configs, event.now_ms))
+
+
+def due_by_brokers(view: ClusterView, name: str, configs: Mapping[str, str], now_ms: int) -> tuple[PartitionDue, ...]:
+    """The partitions that may get a leader now that the settings of `name` are `configs`: where the defaults switch
+    unclean election on, those of topics that do not say otherwise."""
+    if name != ALL_BROKERS:
+        return ()
+    if allows_unclean_by_default(view, view.broker_defaults) or not allows_unclean_by_default(view, configs):
+        return ()
     leaderless = (p for p in view.partitions() if p.leader == NO_LEADER and UNCLEAN not in view.topic_config(p.topic))
-    return Decision((changed,), expand=tuple(PartitionDue(event.now_ms, p.topic, p.partition) for p in leaderless))
+    return tuple(PartitionDue(now_ms, p.topic, p.partition) for p in leaderless)
 
 
 def passed_over(unknown: Sequence[TopicPartition]) -> tuple[str, ...]:
@@ -198,11 +219,13 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
         return Decision()
     if view.is_deleting(event.topic):
         return deletion.state_key_read(view, event)
+    was_unreadable = view.unreadable(event.topic, event.partition)
+    if event.at.version == UNREAD:
+        return _forbidden_state(view, partition, event)
     known = view.key_version(event.topic, event.partition)
     records: list[Record] = []
     if known != event.at:
         records.append(KeyVersionFound(event.topic, event.partition, event.at, known))
-    was_unreadable = view.unreadable(event.topic, event.partition)
     if was_unreadable:
         return _readable_again(view, partition, event, records, was_unreadable)
     if not partition.has_state and event.found is not None and view.is_new(event.topic):
@@ -220,8 +243,22 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
     return _take_over(view, partition, event.found, records)
 
 
+def _forbidden_state(view: ClusterView, partition: Partition, event: StateKeyRead) -> Decision:
+    """What is known stays in force; where nothing is known, nobody may lead."""
+    if partition.has_state:
+        return Decision()
+    known, was = view.key_version(event.topic, event.partition), view.unreadable(event.topic, event.partition)
+    records: list[Record] = []
+    if known != event.at:
+        records.append(KeyVersionFound(event.topic, event.partition, event.at, known))
+    if event.problem != was:
+        records.append(BadKey(event.topic, event.partition, event.problem, was))
+    return Decision(tuple(records))
+
+
 def _take_over(view: ClusterView, partition: Partition, found: Partition, records: list[Record]) -> Decision:
-    kept = partition.but(extra={**(partition.extra or {}), **(found.extra or {})} or None)
+    told = {name: value for name, value in (found.extra or {}).items() if name != HOLDERS_LEFT}  # ours alone
+    kept = partition.but(extra={**(partition.extra or {}), **told} or None)
     after = told_by_key(view, kept, found)
     detail = "nothing taken over, written again" if after is kept else f"isr {list(after.isr)} taken over"
     settled, _ = settle(view, after)
@@ -231,9 +268,12 @@ def _take_over(view: ClusterView, partition: Partition, found: Partition, record
 def _readable_again(
     view: ClusterView, partition: Partition, event: StateKeyRead, records: list[Record], was: str
 ) -> Decision:
+    mended = BadKey(event.topic, event.partition, None, was)
+    if view.is_new(event.topic):  # left of a former topic of this name; written over
+        return Decision((*records, mended), expand=(PartitionDue(event.now_ms, event.topic, event.partition),))
     if event.problem is not None or event.found is None:
         return Decision()  # an unreadable key that was deleted says nothing of the logs: still nobody may lead
-    records.append(BadKey(event.topic, event.partition, None, was))
+    records.append(mended)
     return _take_whole(view, partition, event, records, "readable again")
 
 
@@ -247,14 +287,25 @@ def _take_whole(
     if not set(found.isr) <= set(found.members):
         follow.insert(0, StrayIsrFound(event.now_ms, event.topic, event.partition))
     follow += kafka_move_due(view, event.topic, event.partition, event.now_ms)
+    follow += _intents_of_members(view, found, event.now_ms)
+    if found.status_code or event.partition in view.reduction(event.topic):
+        follow.append(ReductionDue(event.now_ms, event.topic))
     return Decision((*records, StateFound(partition, found, cause)), expand=tuple(follow))
+
+
+def _intents_of_members(view: ClusterView, partition: Partition, now_ms: int) -> list[Event]:
+    """Whether they are void can be told now."""
+    topic = view.topic(partition.topic)
+    topic_id = "" if topic is None else topic.topic_id
+    found = (view.open_intent(broker, topic_id, partition.partition) for broker in partition.members)
+    return [IntentDue(now_ms, intent) for intent in found if intent is not None]
 
 
 def missed(view: ClusterView, partition: Partition, now_ms: int) -> tuple[Event, ...]:
     """What the death or the shutdown of a member of I would have brought while nothing was known of the partition; its
     leader's first."""
     named = sorted(partition.isr, key=lambda b: b != partition.leader)
-    gone = [b for b in named if not is_alive(view, partition, b)]
+    gone = [b for b in named if not is_alive(view, partition, b) and b not in view.unread]
     return tuple(
         (ReplicaLeaves if is_up(view, partition, b) else ReplicaDied)(now_ms, partition.topic, partition.partition, b)
         for b in gone
@@ -271,7 +322,7 @@ def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
     if known is None:
         return _unknown_topic(view, event, was_unreadable)
     at = view.key_version(event.name, None)
-    if at == event.versions.topic:
+    if event.versions.topic in (at, _FORBIDDEN):
         return Decision()
     records: list[Record] = [KeyVersionFound(event.name, None, event.versions.topic, at)]
     if event.found is None:
@@ -298,14 +349,18 @@ def _unknown_topic(view: ClusterView, event: TopicKeyRead, was_unreadable: str |
     return Decision((*mended, found, *rewritten, *broken), expand=(*event.kafka_moves, *follow))
 
 
-def follow_up(now_ms: int, topic: Topic, partitions: tuple[Partition, ...]) -> tuple[Event, ...]:
+def follow_up(now_ms: int, topic: Topic, partitions: Sequence[Partition]) -> tuple[Event, ...]:
     """What there is to do for a topic that was read whole: strays in I, partitions without a leader, running moves."""
     events: list[Event] = []
+    not_online = 0
     for p in partitions:
-        if not set(p.isr) <= set(p.members):
+        if p.isr is not p.replicas and not set(p.isr) <= set(p.members):
             events.append(StrayIsrFound(now_ms, p.topic, p.partition))
         if p.leader not in p.isr or p.move is not None:
             events.append(PartitionDue(now_ms, p.topic, p.partition))
+        not_online |= p.status_code
+    if not_online:
+        events.append(ReductionDue(now_ms, topic.name))
     return tuple(events)
 
 

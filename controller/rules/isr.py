@@ -34,7 +34,7 @@ def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
     partition = view.partition(event.topic, event.partition)
     if problem := view.unreadable(event.topic, event.partition):
         return refuse(StorageError(problem))
-    if partition is None or not partition.has_state:
+    if partition is None or not partition.has_state or partition.is_offline:
         return refuse(UnknownTopicOrPartition(f"there is no partition {event.topic}-{event.partition}"))
     if view.is_deleting(event.topic):
         return refuse(UnknownTopicOrPartition(f"topic {event.topic} is being deleted"))

@@ -3,7 +3,8 @@ when nobody in I is alive the partition has no leader and keeps its I, unless un
 
 A broker that shuts down is passed over as long as another one of I is alive; the last one keeps the lead, and goes
 before any unclean election. Every change of leader, and every removal of a dead follower from I, raises the leader
-epoch by one.
+epoch by one. A broker whose registration cannot be read is not elected, and keeps its lead and its place in I: as long
+as one is in I nobody outside I is elected. Settings that cannot be read allow nothing.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from controller.model.errors import (
 )
 from controller.model.events import Decision, ElectLeader, PartitionDue, ReplicaDied, refuse
 from controller.model.records import IsrChanged, LeaderElected, Record
-from controller.model.values import NO_LEADER, Partition, Replicas
-from controller.model.view import ClusterView, is_alive, is_up
+from controller.model.values import NO_LEADER, Partition, Replicas, UnreadSettings
+from controller.model.view import ClusterView, is_alive, is_kept, is_up
 from controller.rules.progress import kafka_move_due, settle
 
 UNCLEAN = "unclean.leader.election.enable"
@@ -38,13 +39,27 @@ def elect_first(view: ClusterView, partition: Partition) -> Partition | None:
     return partition.but(leader=alive[0], isr=alive, leader_epoch=epoch)
 
 
+def is_going_unled(view: ClusterView, partition: Partition) -> bool:
+    """Whether a reduction takes the partition away before anybody led it."""
+    return not partition.has_state and partition.partition in view.reduction(partition.topic)
+
+
+def is_gone_to_requests(view: ClusterView, partition: Partition) -> bool:
+    """Whether requests find no such partition: it is offline, or was answered to be, since the key of its reduction
+    says at once; its status follows in a later commit."""
+    entry = view.reduction(partition.topic).get(partition.partition)
+    is_at_once = entry is not None and entry.immediate
+    return partition.is_offline or is_at_once or is_going_unled(view, partition)
+
+
 def elect_offline(view: ClusterView, partition: Partition, *, unclean: bool) -> Partition | None:
     """The partition with another leader than its present one, which is dead, gone or none; None if it stays
     leaderless as it is."""
-    isr = able_to_lead(view, partition)
-    leader = next((b for b in partition.members if b in isr), NO_LEADER)
+    able = able_to_lead(view, partition)
+    leader = next((b for b in partition.members if b in able), NO_LEADER)
     epoch = partition.leader_epoch + 1
     if leader != NO_LEADER:
+        isr = tuple(b for b in partition.isr if b in able or b in view.unread)
         same = (leader, isr) == (partition.leader, partition.isr)  # it shuts down and is the last one
         return None if same else partition.but(leader=leader, isr=isr, leader_epoch=epoch)
     outside = next((b for b in partition.replicas if is_alive(view, partition, b)), NO_LEADER) if unclean else NO_LEADER
@@ -67,12 +82,16 @@ def is_unclean_allowed(view: ClusterView, topic: str) -> bool:
 
 def allows_unclean(view: ClusterView, configs: Mapping[str, str]) -> bool:
     """What `is_unclean_allowed` says of a topic with these settings."""
+    if isinstance(configs, UnreadSettings):
+        return False
     own = configs.get(UNCLEAN)
     return allows_unclean_by_default(view, view.broker_defaults) if own is None else _is_true(own)
 
 
 def allows_unclean_by_default(view: ClusterView, defaults: Mapping[str, str]) -> bool:
     """What holds for topics that do not say, with these defaults of all brokers."""
+    if isinstance(defaults, UnreadSettings):
+        return False  # also where the controller's own setting would: they may say otherwise
     said = defaults.get(UNCLEAN)
     return view.settings.unclean_leader_election_enable if said is None else _is_true(said)
 
@@ -84,15 +103,15 @@ def _is_true(value: str) -> bool:
 def replica_died(view: ClusterView, event: ReplicaDied) -> Decision:
     """A replica's broker or disk is gone: another leader, or I without the dead."""
     partition = view.partition(event.topic, event.partition)
-    if partition is None or not partition.has_state or is_up(view, partition, event.broker):
+    if partition is None or not partition.has_state or is_kept(view, partition, event.broker):
         return Decision()
-    if view.is_deleting(event.topic):
+    if view.is_deleting(event.topic) or partition.is_offline:
         return Decision()
     if partition.leader == event.broker:
         return _lead_again(view, partition, "leader died")
     if event.broker not in partition.isr or partition.leader == NO_LEADER:
         return Decision()
-    isr = tuple(b for b in partition.isr if is_up(view, partition, b))
+    isr = tuple(b for b in partition.isr if is_kept(view, partition, b))
     if not isr or partition.leader not in isr:
         return Decision()  # the leader is dead as well: its own event elects
     after = partition.but(isr=isr, leader_epoch=partition.leader_epoch + 1)
@@ -105,6 +124,8 @@ def partition_due(view: ClusterView, event: PartitionDue) -> Decision:
     partition = view.partition(event.topic, event.partition)
     if partition is None or view.unreadable(event.topic, event.partition) or view.is_deleting(event.topic):
         return Decision()
+    if partition.is_offline or is_going_unled(view, partition):
+        return Decision()
     if not partition.has_state:
         first = elect_first(view, partition)
         if first is None:
@@ -112,13 +133,20 @@ def partition_due(view: ClusterView, event: PartitionDue) -> Decision:
         settled, _ = settle(view, first)
         late = kafka_move_due(view, event.topic, event.partition, event.now_ms)
         return Decision((LeaderElected(partition, first, "created"), *settled), expand=late)
-    if partition.leader in partition.isr and is_alive(view, partition, partition.leader):
+    if partition.leader in partition.isr and _leads_on(view, partition):
         return _and_settle(view, [], partition)
     return _lead_again(view, partition, "leader not available")
 
 
+def _leads_on(view: ClusterView, partition: Partition) -> bool:
+    leader = partition.leader
+    return leader not in view.shutting_down and is_kept(view, partition, leader)
+
+
 def _lead_again(view: ClusterView, partition: Partition, cause: str) -> Decision:
-    after = elect_offline(view, partition, unclean=is_unclean_allowed(view, partition.topic))
+    may_come_back = any(b in view.unread for b in partition.isr)
+    unclean = not may_come_back and is_unclean_allowed(view, partition.topic)
+    after = elect_offline(view, partition, unclean=unclean)
     if after is None:
         return Decision()
     return _and_settle(view, [LeaderElected(partition, after, cause)], after)
@@ -132,7 +160,7 @@ def _and_settle(view: ClusterView, records: list[Record], partition: Partition) 
 def elect_leader(view: ClusterView, event: ElectLeader) -> Decision:
     """`elect_leaders` for one partition; reply None = elected."""
     partition = view.partition(event.topic, event.partition)
-    if partition is None or partition.is_offline:
+    if partition is None or is_gone_to_requests(view, partition):
         return refuse(UnknownTopicOrPartition(f"there is no partition {event.topic}-{event.partition}"))
     if view.is_deleting(event.topic):
         return refuse(InvalidTopic(f"topic {event.topic} is being deleted"))
@@ -159,7 +187,7 @@ def _preferred(view: ClusterView, partition: Partition) -> Partition | ApiError:
 
 def _unclean(view: ClusterView, partition: Partition) -> Partition | ApiError:
     name = f"{partition.topic}-{partition.partition}"
-    if partition.leader != NO_LEADER and is_up(view, partition, partition.leader):
+    if partition.leader != NO_LEADER and is_kept(view, partition, partition.leader):
         return ElectionNotNeeded(f"{name}: {partition.leader} leads")
     after = elect_offline(view, partition, unclean=True) if partition.has_state else elect_first(view, partition)
     if after is None or after.leader == NO_LEADER:

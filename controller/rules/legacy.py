@@ -50,9 +50,10 @@ LATER: Final = "a later request"
 
 
 def legacy_key_read(view: ClusterView, event: LegacyKeyRead) -> Decision:
-    """A new plan is taken over; a key that we own and somebody else wrote is written again."""
+    """A new plan is taken over; a key that we own and somebody else wrote is written again, as soon as it can be
+    read."""
     legacy, found = view.legacy, event.found
-    is_owned = legacy.is_there and legacy.key.problem is None
+    is_owned = legacy.is_there and (legacy.key.problem is None or bool(legacy.entries))
     is_leaving = not legacy.is_there and legacy.key.version != 0
     if found == legacy.key and (found.version or not is_owned):
         return Decision()

@@ -19,7 +19,7 @@ from controller.model.events import (
 from controller.model.values import LEADER_DURING_DELETE, Partition, TopicPartition
 from controller.model.view import ClusterView, is_alive
 from controller.rules.found import passed_over
-from controller.rules.leader_election import elect_leader
+from controller.rules.leader_election import elect_leader, is_gone_to_requests
 
 
 def preferred_due(view: ClusterView, event: PreferredDue) -> Decision:
@@ -34,7 +34,7 @@ def preferred_election_put(view: ClusterView, event: PreferredElectionPut) -> De
     unknown: list[TopicPartition] = []
     for tp in dict.fromkeys(event.partitions):
         partition = view.partition(tp.topic, tp.partition)
-        if partition is None or partition.is_offline:
+        if partition is None or is_gone_to_requests(view, partition):
             unknown.append(tp)
         else:
             due.append(PreferredDue(event.now_ms, tp.topic, tp.partition, event.key))

@@ -30,7 +30,7 @@ from controller.model.records import LeaderElected, Record, TargetCleared, Targe
 from controller.model.requests import BROKER_ID_MAX, PartitionReassignment, ReassignmentAnswer, WaitingOn
 from controller.model.values import Move, Partition, Replicas
 from controller.model.view import ClusterView, is_alive, is_up
-from controller.rules.leader_election import elect_first
+from controller.rules.leader_election import elect_first, is_gone_to_requests
 from controller.rules.progress import drop_intents, intend_deletion, settle
 
 _REASONS_MAX: Final = 20  # in a message: a list of a million wrong ids is answered as one of twenty
@@ -41,7 +41,7 @@ def alter_reassignment(view: ClusterView, event: AlterReassignment) -> Decision:
     """One partition of `alter_partition_reassignments`; reply: a ReassignmentAnswer or the error."""
     partition = view.partition(event.topic, event.partition)
     name = f"{event.topic}-{event.partition}"
-    if partition is None or partition.is_offline:
+    if partition is None or _is_gone(view, partition, event):
         return refuse(UnknownTopicOrPartition(f"there is no partition {name}"))
     if view.is_deleting(event.topic):
         return refuse(UnknownTopicOrPartition(f"topic {event.topic} is being deleted"))
@@ -62,6 +62,12 @@ def alter_reassignment(view: ClusterView, event: AlterReassignment) -> Decision:
     if move.target == target:
         return _same_target(partition, move, event)
     return _override(view, partition, move, target, event)
+
+
+def _is_gone(view: ClusterView, partition: Partition, event: AlterReassignment) -> bool:
+    """Of what goes offline a move that runs can be cancelled still, as going offline does."""
+    is_cancel = event.target is None and not event.to_origin and partition.move is not None
+    return not is_cancel and is_gone_to_requests(view, partition)
 
 
 def _check_target(

@@ -50,17 +50,18 @@ def replica_leaves(view: ClusterView, event: ReplicaLeaves) -> Decision:
     partition = view.partition(event.topic, event.partition)
     if partition is None or partition.leader == NO_LEADER or event.broker not in view.shutting_down:
         return Decision()
-    if view.is_deleting(event.topic):
+    if view.is_deleting(event.topic) or partition.is_offline:
         return Decision()  # nobody is elected any more
-    isr = tuple(b for b in partition.isr if is_alive(view, partition, b))
-    if not isr or event.broker not in partition.isr:
+    alive = tuple(b for b in partition.isr if is_alive(view, partition, b))
+    if not alive or event.broker not in partition.isr:
         return Decision()
+    isr = tuple(b for b in partition.isr if b in alive or b in view.unread)
     epoch = partition.leader_epoch + 1
     if partition.leader in isr:
         after = partition.but(isr=isr, leader_epoch=epoch)
         settled, _ = settle(view, after)
         return Decision((IsrChanged(partition, after, CAUSE), *settled))
-    leader = next(b for b in partition.members if b in isr)
+    leader = next(b for b in partition.members if b in alive)
     after = partition.but(leader=leader, isr=isr, leader_epoch=epoch)
     settled, _ = settle(view, after)
     return Decision((LeaderElected(partition, after, CAUSE), *settled))
@@ -70,5 +71,6 @@ def shutdown_decided(view: ClusterView, event: ShutdownDecided) -> Decision:
     """Reply: the partitions that the broker leads still; StaleBrokerEpoch if it went meanwhile."""
     if error := _stale(view, event):
         return refuse(error)
-    led = (p.tp for p in view.partitions_on(event.broker_id) if p.leader == event.broker_id)
+    held = view.partitions_on(event.broker_id)
+    led = (p.tp for p in held if p.leader == event.broker_id and not p.is_offline)
     return Decision(reply=tuple(sorted(led)))

@@ -42,6 +42,10 @@ def check_name(view: ClusterView, name: str) -> ApiError | None:
         return StorageError(problem)
     if view.is_deleting(name):
         return TopicAlreadyExists(f"topic {name} is being deleted")
+    if view.is_deletion_unread(name):
+        return StorageError(f"topic {name}: a request to delete it stands there and may not be read")
+    if view.is_reduction_unread(name):
+        return StorageError(f"topic {name}: a request to delete partitions of it stands there and may not be read")
     if view.topic(name) is not None:
         return TopicAlreadyExists(f"topic {name} exists")
     if other := view.colliding_topic(name):
@@ -73,8 +77,9 @@ def _due(now_ms: int, topic: str, first: int, count: int) -> tuple[PartitionDue,
     return tuple(PartitionDue(now_ms, topic, first + i) for i in range(count))
 
 
-def _check_size(name: str, assignments: tuple[Replicas, ...]) -> ApiError | None:
-    size_max = 400 + sum(12 + 11 * len(replicas) for replicas in assignments)
+def _check_size(name: str, assignments: tuple[Replicas, ...], retired: int = 0) -> ApiError | None:
+    """`retired`: how many retired epochs the key holds beside them."""
+    size_max = 400 + 24 * retired + sum(12 + 11 * len(replicas) for replicas in assignments)
     if size_max <= VALUE_BYTES_MAX:
         return None
     return InvalidPartitions(
@@ -136,10 +141,14 @@ def create_partitions(view: ClusterView, event: CreatePartitions) -> Decision:
     if view.is_deleting(event.topic):
         return refuse(UnknownTopicOrPartition(f"topic {event.topic} is being deleted"))
     partitions = tuple(view.partitions_of(event.topic))
+    if view.is_reduction_unread(event.topic):
+        return refuse(StorageError(f"topic {event.topic}: a request to delete partitions may not be read"))
+    going = {*view.reduction(event.topic), *(p.partition for p in partitions if p.status_code)}
+    if going:
+        named = f"topic {event.topic}: partitions {sorted(going)[:20]}"
+        return refuse(InvalidPartitions(f"{named} are being removed; none is added before they are gone"))
     if any(p.move is not None for p in partitions):
         return refuse(ReassignmentInProgress(f"topic {event.topic}: a partition of it is being reassigned"))
-    if offline := [p.partition for p in partitions if p.status_code]:
-        return refuse(InvalidPartitions(f"topic {event.topic}: partitions {offline[:20]} are being removed"))
     present = tuple(p.replicas for p in partitions)
     added = _assign_added(view, event, present)
     if isinstance(added, ApiError):
@@ -157,17 +166,18 @@ def _assign_added(
     count = event.total_count - len(present)
     if count < 1:
         return InvalidPartitions(f"topic {event.topic} has {len(present)} partitions, {event.total_count} asked for")
-    factor = len(present[0])
+    factor, topic = len(present[0]), view.topic(event.topic)
+    retired = 0 if topic is None else len(topic.retired_epochs)
     if event.assignments is not None:
         if len(event.assignments) != count:
             return InvalidReplicaAssignment(
                 f"topic {event.topic}: {len(event.assignments)} lists for {count} partitions"
             )
         error = _check_assignments(view, event.topic, event.assignments, factor)
-        return error or _check_size(event.topic, present + event.assignments) or event.assignments
+        return error or _check_size(event.topic, present + event.assignments, retired) or event.assignments
     if error := _check_counts(view, event.topic, event.total_count, factor):
         return error
     racks = _racks(view)
     start = continue_rotation(racks, present[0][0])
     added = assign_replicas(racks, count, factor, start=start, shift=start, first_partition=len(present))
-    return _check_size(event.topic, present + added) or added
+    return _check_size(event.topic, present + added, retired) or added

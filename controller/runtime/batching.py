@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Callable
 from typing import Final, cast
 
 from controller.machine import step
@@ -16,22 +17,24 @@ from controller.model.errors import ApiError, InvalidRequest, RequestTimedOut
 from controller.model.events import (
     LATER,
     Decision,
-    DeletionKeyRead,
-    ErrandDone,
     Event,
     LastOf,
-    LegacyKeyRead,
-    StateKeyRead,
-    TopicKeyRead,
+    LeaderEpochsDue,
+    ThrottleMarkGoneDue,
+    ThrottleRequestAborted,
+    ThrottleStepDue,
 )
+from controller.rules.throttling.turns import must_wait
 from controller.runtime.committer import Committer, End, Result
 from controller.runtime.inbox import Job, WorkQueue
 from controller.runtime.lookout import Lookout
+from controller.runtime.pace import Pace
 from controller.runtime.publisher import Publisher
+from controller.runtime.rereading import Rereading
 from controller.runtime.services import Deposed, Services
 from controller.runtime.writer import Budget, Writer
-from controller.state import LEGACY, ClusterState, Mark, start_batch, undo_to
-from stores.base import Op, Put, StoreError, Version
+from controller.state import ClusterState, Mark, start_batch, undo_to
+from stores.base import Op, OutcomeUnknown, Put, StoreError, Unavailable, Version
 
 _log = logging.getLogger(__name__)
 
@@ -52,6 +55,7 @@ class Batching:
         lookout: Lookout,
         work: WorkQueue,
         findings: dict[str, str],
+        committed: Callable[[], None],
     ) -> None:
         self.services = services
         self.state = state
@@ -61,17 +65,20 @@ class Batching:
         self._committer = committer
         self._writer = writer
         self._publisher = publisher
+        self._committed = committed
+        self._rereading = Rereading(services, state, lookout, writer, committer)
         self._decided: list[tuple[Job, Decision]] = []
         self._marks: list[Mark] = []
         self._ops: list[Op] = []
+        self._unread: Result | None = None  # applied, and what it left could not be read yet
         self._conflicts: dict[Mark, int] = {}
         self._held: dict[Mark, int] = {}  # keys that others keep writing -> until when they are left alone
-        self._decisions_max = services.settings.commit_decisions_max
+        self.pace = Pace(services.clock, services.settings.commit_decisions_max)
 
     @property
     def is_in_flight(self) -> bool:
-        """Whether a commit was sent whose outcome is not known yet."""
-        return self._committer.is_in_flight
+        """Whether a commit was sent whose outcome is not known yet, or not what it left."""
+        return self._committer.is_in_flight or self._unread is not None
 
     def held_until_ms(self) -> list[int]:
         """When keys that are left alone are looked at again, in `elapsed_ms`."""
@@ -85,16 +92,20 @@ class Batching:
         capabilities = self.services.store.capabilities
         budget = Budget(self._writer, capabilities.commit_ops_max, capabilities.commit_bytes_max)
         now_ms = self.services.elapsed_ms()
-        while len(self._decided) < self._decisions_max and (job := self.work.next()) is not None:
-            if (job.future is not None and self._is_over(job, now_ms)) or self._must_wait(job):
+        self._writer.forget_unread(self.services.store.forbidden)
+        self.pace.begin()
+        self.services.measures.deciding()
+        while not self.pace.is_full(len(self._decided), len(state.batch)) and (job := self.work.next()) is not None:
+            if (_may_be_over(job) and self._is_over(job, now_ms)) or self._must_wait(job):
                 continue
             before = len(state.batch)
             decision = self._decide(job, before)
             if decision is None:
+                self._keep(job)
                 continue
             if self._held and self._touches_held(before):
                 undo_to(state, before)
-                if self._superseded(job.event) is None:  # else the key is read again when it is released
+                if self._rereading.superseded(job.event) is None:  # else the key is read again when it is released
                     self.work.delay(job, self.services.elapsed_ms())
                 continue
             if not budget.take(state.batch.log[before:]):
@@ -103,12 +114,16 @@ class Batching:
                     self.work.put_back([job])
                     break
                 self._refuse_too_large(job)
+                self._keep(job)
                 budget = Budget(self._writer, capabilities.commit_ops_max, capabilities.commit_bytes_max)
                 continue
             self._decided.append((job, decision))
+            self.services.measures.decided(job.event, job.since_s)
         if state.batch.log:
             self._marks, self._ops = self._writer.ops(state.batch, self._committer.next_seq)
             self._committer.begin(self._ops)
+            self.services.measures.committing()
+            self.pace.decided()
             self.go_on()
         else:
             self._publish()
@@ -125,6 +140,15 @@ class Batching:
             self.services.outstanding.complete(job.future, ApiError(f"the controller failed: {error!r}"))
             return None
 
+    def _keep(self, job: Job) -> None:
+        """What was refused is dropped, but for leader epochs that a move has left to raise: as long as any is not, the
+        marker stays, and nobody is told anything. It is tried again; the end of them waits for it. A request that takes
+        several steps ends with a step that was dropped."""
+        if isinstance(job.event, LeaderEpochsDue | ThrottleMarkGoneDue):
+            self.work.delay(job, self.services.elapsed_ms())
+        elif isinstance(job.event, ThrottleStepDue):
+            self.work.expanded.append(Job(ThrottleRequestAborted(job.event.now_ms), cause=job.cause))
+
     def _is_over(self, job: Job, now_ms: int) -> bool:
         """A request whose deadline passed is answered, not decided; one that was answered (by a demotion, or cancelled
         by the caller) is neither."""
@@ -139,6 +163,9 @@ class Batching:
     def _must_wait(self, job: Job) -> bool:
         """A death is not over before every partition of it is decided, also those that wait for a key; nor is any other
         large event."""
+        if must_wait(self.state, job.event):
+            self.work.delay(job, self.services.elapsed_ms())
+            return True
         if not isinstance(job.event, LastOf):
             return False
         waiting = (*self.work.delayed, *self.work.fresh)
@@ -146,19 +173,6 @@ class Batching:
             return False
         self.work.delay(job, self.services.elapsed_ms())
         return True
-
-    def _superseded(self, event: Event) -> Mark | None:
-        """The key that `event` tells of, if it tells of what was read: a later read says all that it said."""
-        if isinstance(event, TopicKeyRead):
-            return ("topic", event.name)
-        if isinstance(event, DeletionKeyRead):
-            return ("deletion", event.topic)
-        if isinstance(event, StateKeyRead):
-            number = self.state.number(event.topic, event.partition)
-            return None if number is None else ("state", number)
-        if isinstance(event, ErrandDone):
-            return ("errand", event.key)
-        return LEGACY if isinstance(event, LegacyKeyRead) else None
 
     def _touches_held(self, before: int) -> bool:
         return any(mark in self._held for _, _, fresh in self.state.batch.log[before:] for mark in fresh)
@@ -174,10 +188,10 @@ class Batching:
 
     def go_on(self) -> bool:
         """Send the commit in flight, or find out what became of it; whether that is known now."""
-        result = self._committer.try_once()
+        result = self._unread or self._committer.try_once()
         if result.end is End.APPLIED:
-            self._applied(result)
-        elif result.end is End.CONFLICT:
+            return self._applied(result)
+        if result.end is End.CONFLICT:
             self._conflicted(result)
         elif result.end is End.TOO_LARGE:
             self._too_large()
@@ -185,7 +199,7 @@ class Batching:
             raise Deposed(result.why)
         return result.end is not End.IN_FLIGHT
 
-    def _applied(self, result: Result) -> None:
+    def _applied(self, result: Result) -> bool:
         seq = self._committer.next_seq - 1
         versions = result.versions
         read_again: list[Event] = []
@@ -193,21 +207,35 @@ class Batching:
             try:
                 versions, read_again = self._read_versions()
             except StoreError as error:
-                raise Deposed(f"committed, but what it left cannot be read: {error}") from error
+                if not self._may_be_read_later(error):
+                    raise Deposed(f"committed, but what it left cannot be read: {error}") from error
+                self._unread = result
+                return False
+        self._unread = None
         self._writer.committed(self._marks, self._ops, versions, seq)
+        self.state.changes.committed()
         self.lookout.findings.written(op.key for op in self._ops)
-        self._decisions_max = self.services.settings.commit_decisions_max
+        self.pace.committed(len(self._decided))
+        self.services.measures.committed(self._ops)
         for mark in self._marks:
             self._conflicts.pop(mark, None)
         self._forget_reads()
         self._publish(seq)
         self.work.put_back(Job(event, cause="read again") for event in read_again)
+        return True
+
+    def _may_be_read_later(self, error: StoreError) -> bool:
+        """Whether there is no contact just now: the outcome was asked for over another session, which may have found a
+        server before ours does."""
+        return isinstance(error, Unavailable | OutcomeUnknown) and not self._committer.is_over_time
 
     def _forget_reads(self) -> None:
         """What was read of a key before we wrote it is old: our commit would have met what was news in it."""
         if self.work.first:
             written = set(self._marks)
-            self.work.first = deque(job for job in self.work.first if self._superseded(job.event) not in written)
+            self.work.first = deque(
+                job for job in self.work.first if self._rereading.superseded(job.event) not in written
+            )
 
     def _read_versions(self) -> tuple[tuple[Version | None, ...], list[Event]]:
         """The versions that a commit whose reply was lost left. A value that is not what it wrote is somebody else's
@@ -222,18 +250,22 @@ class Batching:
             else:  # the same bytes may have been written by somebody else since
                 is_ours = isinstance(op, Put) and entry.value == op.value and self._writer.is_next(mark, entry)
             if not is_ours:
-                events += self._read_again(mark)
+                events += self._rereading.read(mark)
+                if self._rereading.is_altered(*mark):
+                    versions[-1] = None  # what is read is told from what we wrote by its version
         return tuple(versions), events
 
     def _publish(self, seq: int = 0) -> None:
         decided, self._decided = self._decided, []
         batch = start_batch(self.state)
+        if batch.log:
+            self._committed()  # whoever is answered now sees what became of it
         self._publisher.publish(batch, self._marks, decided, seq)
         self._marks, self._ops = [], []
         for job, decision in decided:
             if decision.expand:
                 request = job.request if decision.reply is LATER else None
-                self.work.expanded.extend(Job(event, cause=job.cause, request=request) for event in decision.expand)
+                self.work.expand(Job(event, cause=job.cause, request=request) for event in decision.expand)
                 if decision.reply is LATER:  # whoever asked is answered with the last of them
                     last = self.work.expanded[-1]
                     last.future, last.deadline_ms, last.answer = job.future, job.deadline_ms, job.answer
@@ -257,13 +289,14 @@ class Batching:
         self._marks, self._ops = [], []
         count = self._conflicts[mark] = self._conflicts.get(mark, 0) + 1
         self.services.journal.conflict(key, count)
-        jobs = [job for job in jobs if self._superseded(job.event) != mark]
+        self.services.measures.conflicted()
+        jobs = [job for job in jobs if self._rereading.superseded(job.event) != mark]
         if count >= CONFLICTS_MAX:
             self._held[mark] = self.services.elapsed_ms() + min(100 << (count - CONFLICTS_MAX), 10_000)
             self.work.put_back(jobs)
             return
         try:
-            events = self._read_again(mark)
+            events = self._rereading.read(mark)
         except StoreError as error:
             raise Deposed(f"a conflict on {key} that cannot be read: {error}") from error
         self.work.put_back([*(Job(event, cause="conflict") for event in events), *jobs])
@@ -272,37 +305,10 @@ class Batching:
         """What keys hold that were left alone for long enough: to be decided before the events that wait for them.
         Raises what the store raises; all of them stay held then."""
         due = [mark for mark, until_ms in self._held.items() if until_ms <= now_ms]
-        events = [event for mark in due for event in self._read_again(mark)]
+        events = [event for mark in due for event in self._rereading.read(mark)]
         for mark in due:
             del self._held[mark]
         return events
-
-    def _read_again(self, mark: Mark) -> list[Event]:
-        """What a key that somebody else wrote holds now: an event for partitions and topics; the small keys are only
-        written over, at the version that they have."""
-        now_ms = self.services.clock.now_ms()
-        kind, of = mark
-        if kind == "state":
-            number = cast(int, of)
-            partition = self.state.rows[number] if number < len(self.state.rows) else None
-            if partition is None:
-                return []
-            return [self.lookout.read_state(partition.topic, partition.partition, now_ms)]
-        if kind == "topic":
-            return [self.lookout.read_topic(cast(str, of), now_ms)]
-        if mark == LEGACY:
-            return [self.lookout.legacy.read(now_ms)]
-        if kind == "errand":  # somebody put it anew, or removed it: what it says now is worked off by itself
-            self.lookout.errands.again(cast(str, of))
-            return []
-        if kind == "deletion":
-            return [self.lookout.read_deletion(cast(str, of), now_ms)]
-        if kind == "unregistered":
-            return self.lookout.read_brokers(now_ms)
-        key = self._writer.key(mark, self._committer.next_seq)
-        entry = self.lookout.read_versions([key])[0]
-        self._writer.found[key] = None if entry is None else entry.version
-        return []
 
     def _too_large(self) -> None:
         """The store refused the size: half as many decisions at once; one alone that is too large is refused."""
@@ -310,5 +316,10 @@ class Batching:
         if len(jobs) == 1:
             self._refuse_too_large(jobs[0])
             return
-        self._decisions_max = max(1, len(jobs) // 2)
+        self.pace.too_many(len(jobs))
         self.work.put_back(jobs)
+
+
+def _may_be_over(job: Job) -> bool:
+    """What somebody waits for, and need not be done once he has waited for too long; a step of what was begun is."""
+    return job.future is not None and not isinstance(job.event, ThrottleStepDue)

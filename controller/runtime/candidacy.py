@@ -3,11 +3,13 @@ token. What is won is led by the loop."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
 
-from controller.codec import BadValue
+from controller.codec import BadValue, keys
+from controller.codec.migration import Marker, decode_marker
 from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
 from controller.codec.small import decode_controller, encode_controller
 from controller.runtime.committer import Committer, End
@@ -34,6 +36,7 @@ class Won:
     controller_epoch: int
     session_id: int | None
     now_ms: int
+    migration_version: int = 0  # of the marker of a move to this store, which is to be worked off; 0: there is none
 
 
 class Candidacy:
@@ -50,10 +53,15 @@ class Candidacy:
         now_ms, session_id = services.clock.now_ms(), services.store.session.session_id
         entry = services.store.get(LEADER_KEY, sync=True, timeout_s=timeout_s)
         self._findings.pop(LEADER_KEY, None)
-        if entry is not None and entry.owner != session_id:
+        self._findings.pop(keys.MIGRATION, None)
+        if entry is not None and entry.owner not in {None, session_id}:
+            return self._another(entry)
+        marker = services.store.get(keys.MIGRATION, sync=True, timeout_s=timeout_s)
+        moves = self._migration(marker)
+        if entry is not None and entry.owner is None:
             return self._another(entry)
         tree_format = self._format()
-        if tree_format is None:
+        if tree_format is None or moves is None or not self._is_there():
             if entry is not None:  # it was raised between our election and our claim
                 self.give_up()
             return None
@@ -62,11 +70,14 @@ class Candidacy:
         if won is None:
             return None
         committer = Committer(services.store, Fence(won), services.clock, services.chance)
-        _claim(committer, tree_format)
-        return Won(committer, won.controller_epoch, session_id, now_ms)
+        _claim(committer, (tree_format, *([] if marker is None else [Check(keys.MIGRATION, marker.version)])))
+        version = 0 if marker is None or not moves else marker.version
+        return Won(committer, won.controller_epoch, session_id, now_ms, version)
 
     def _another(self, entry: Entry) -> Another:
         active_id = decode_controller(entry.value)
+        if entry.owner is None and keys.MIGRATION in self._findings:
+            return Another(None)  # held for good by the move, and by nobody who could be asked
         if active_id is None:
             self._findings[LEADER_KEY] = f"somebody holds it and does not say who: {entry.value!r:.100}"
         elif active_id == self._services.controller_id:
@@ -106,6 +117,32 @@ class Candidacy:
         )
         return None
 
+    def _migration(self, entry: Entry | None) -> bool | None:
+        """Whether leader epochs are to be raised, since the cluster was moved here. None: nobody may lead over this
+        store, which the cluster was moved away from, or is not whole yet; then this controller only stands by."""
+        if entry is None:
+            return False
+        try:
+            marker: Marker = decode_marker(entry.value)
+        except BadValue as error:
+            self._findings[keys.MIGRATION] = f"stands by, since this cannot be read: {error}"
+            return None
+        if marker.may_lead:
+            return marker.is_to_be_raised
+        way = "moved to" if marker.side == "from" else "being copied from"
+        self._findings[keys.MIGRATION] = f"stands by: the cluster is {way} {marker.other} ({marker.phase})"
+        return None
+
+    def _is_there(self) -> bool:
+        """Whether there is a cluster to lead; where none is, this controller begins one, unless it awaits one."""
+        self._findings.pop(EPOCH_KEY, None)
+        if not self._services.awaits_cluster:
+            return True
+        if self._services.store.get(EPOCH_KEY, sync=True, timeout_s=self._services.read_timeout_s) is not None:
+            return True
+        self._findings[EPOCH_KEY] = "stands by: the store holds no cluster, and this controller awaits one"
+        return False
+
     def give_up(self) -> None:
         """/controller is nobody's, if it was ours: the next one is elected at once. Raises what the store raises."""
         store, timeout_s = self._services.store, self._services.read_timeout_s
@@ -114,9 +151,9 @@ class Candidacy:
             store.commit([Delete(LEADER_KEY, entry.version)], timeout_s=timeout_s)
 
 
-def _claim(committer: Committer, tree_format: Op) -> None:
+def _claim(committer: Committer, ops: Sequence[Op]) -> None:
     """The token is ours before anything is loaded: nothing of an older term is applied after this."""
-    committer.begin((tree_format,))
+    committer.begin(ops)
     result = committer.try_once()
     for _ in range(CLAIMS_MAX - 1):
         if result.end is End.IN_FLIGHT:

@@ -69,6 +69,11 @@ class Committer:
         return self._attempt is not None
 
     @property
+    def is_over_time(self) -> bool:
+        """Whether half of the session time is over since the last commit was begun."""
+        return self._clock.monotonic_s() >= self._deadline_s
+
+    @property
     def next_seq(self) -> int:
         """The number of the next commit, or of the one in flight."""
         return self._fence.next_seq
@@ -97,7 +102,7 @@ class Committer:
             result = Result(End.TOO_LARGE, why=str(error))
         except StoreError as error:
             result = self._again(error)
-        if result.end is End.IN_FLIGHT and self._clock.monotonic_s() >= self._deadline_s:
+        if result.end is End.IN_FLIGHT and self.is_over_time:
             result = Result(End.DEPOSED, why=f"no outcome within half of the session time: {result.why}")
         if result.end is not End.IN_FLIGHT:
             self._attempt = None

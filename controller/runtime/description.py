@@ -14,7 +14,7 @@ from controller.runtime.registrar import Registrar
 class Description:
     """What a controller sees just now. `findings`: what is wrong, by key or subject, for people; `problems` of keys
     that cannot be read among them. `deleting_topics`: whose deletion is not over; brokers that are down are waited
-    for."""
+    for. `throttles_to_remove`: the "topics" and "brokers" whose throttles go when the last move has ended."""
 
     controller_id: int
     is_active: bool
@@ -28,6 +28,7 @@ class Description:
     waiting_requests: int
     findings: Mapping[str, str]
     deleting_topics: tuple[str, ...] = ()
+    throttles_to_remove: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
 
 
 def describe(loop: Loop, registrar: Registrar) -> Description:
@@ -40,7 +41,8 @@ def describe(loop: Loop, registrar: Registrar) -> Description:
         lead = (loop.is_active, loop.active_id, None)
         return Description(services.controller_id, *lead, (), *nothing, outstanding, findings)
     counts = term.counts
-    findings |= {**term.findings, **term.lookout.findings.as_dict(), **term.dispatcher.findings, **counts.problems}
+    findings |= {**term.findings, **term.lookout.findings.as_dict(), **services.store.findings()}
+    findings |= {**term.dispatcher.findings, **counts.problems}
     if services.journal.stopped:
         findings["journal"] = services.journal.stopped
     return Description(
@@ -56,4 +58,5 @@ def describe(loop: Loop, registrar: Registrar) -> Description:
         outstanding,
         findings,
         counts.deleting_topics,
+        counts.throttles_to_remove,
     )

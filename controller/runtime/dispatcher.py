@@ -24,10 +24,11 @@ from controller.model.host import (
     PartitionMetadata,
     UpdateMetadataRequest,
 )
-from controller.model.values import LEADER_DURING_DELETE, Broker, DeleteIntent, TopicPartition
+from controller.model.values import LEADER_DURING_DELETE, Broker, DeleteIntent, Partition, TopicPartition
 from controller.rules.progress import is_void
 from controller.runtime import requests
 from controller.runtime.clock import Clock, elapsed_ms
+from controller.runtime.collector import collector_off
 from controller.runtime.executors import Executor
 from controller.runtime.inbox import Inbox
 from controller.runtime.rounds import Round, deliver
@@ -123,6 +124,13 @@ class Dispatcher:
                 if lane is not None:
                     lane.dirty[number] = None
 
+    def purged(self, number: int, partition: Partition) -> None:
+        """A reduction took the partition away: everyone is told that it is gone."""
+        if partition.has_state:
+            self._log.append(number)
+            self._stopped[number] = requests.metadata_of_purged(self._state, number, partition)
+        self._unheard.pop(number, None)
+
     def created(self, number: int, members: Iterable[int]) -> None:
         """A partition got its first leader: whoever has not heard of it may make its log, also if its leader epoch has
         risen by then."""
@@ -145,12 +153,20 @@ class Dispatcher:
         """The order to delete a topic is known (again). A topic whose key could not be read when this term began may
         have been stopped long before: until now what its members had to delete looked void."""
         for partition in self._state.partitions_of(name):
-            if partition.leader != LEADER_DURING_DELETE:
-                continue
-            for broker_id in partition.members:
-                intent = self._state.open_intent(broker_id, topic_id, partition.partition)
-                if intent is not None:
-                    self.intended(intent)
+            if partition.leader == LEADER_DURING_DELETE:
+                self._intended_of_members(partition, topic_id)
+
+    def readable_again(self, partition: Partition) -> None:
+        """Its state could not be read, so what its members have to delete looked void until now."""
+        topic = self._state.topic(partition.topic)
+        if partition.is_offline and topic is not None:
+            self._intended_of_members(partition, topic.topic_id)
+
+    def _intended_of_members(self, partition: Partition, topic_id: str) -> None:
+        for broker_id in partition.members:
+            intent = self._state.open_intent(broker_id, topic_id, partition.partition)
+            if intent is not None:
+                self.intended(intent)
 
     def ask_again(self, broker_id: int) -> None:
         """A broker is told all its partitions again, so that it answers for each whose disk is gone."""
@@ -176,7 +192,8 @@ class Dispatcher:
         builder = requests.Builder(self._state, self._unheard, self._stopped) if due else None
         for broker_id in due:
             assert builder is not None
-            sending = self._build(builder, self._lanes[broker_id], now_ms)
+            with collector_off():
+                sending = self._build(builder, self._lanes[broker_id], now_ms)
             self._busy[broker_id] = sending
             self._executor.submit(broker_id, partial(deliver, self._host, sending, self._inbox))
         if due:
@@ -224,11 +241,11 @@ class Dispatcher:
 
     def _metadata(self, builder: requests.Builder, lane: _Lane) -> UpdateMetadataRequest | None:
         if lane.metadata_full:
-            return builder.update_metadata(lane.broker, range(len(self._state.rows)), full=True)
-        changed = dict.fromkeys(self._log[lane.metadata_at - self._log_from :])
-        if not changed and not lane.peers:
+            return builder.full_metadata(lane.broker)
+        since = lane.metadata_at - self._log_from
+        if since == len(self._log) and not lane.peers:
             return None
-        return builder.update_metadata(lane.broker, changed, full=False)
+        return builder.update_metadata(lane.broker, since, self._log[since:])
 
     def _trim(self) -> None:
         """Forget what everyone was told. Who is behind by more than the cluster is told everything instead."""

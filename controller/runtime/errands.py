@@ -6,6 +6,7 @@
 * A key that was put anew meanwhile is a Conflict: it is read again, and worked off for what it says then.
 * One that cannot be read goes as well: nobody else would delete it. It is a finding until the next of its kind is
   worked off.
+* One that may not be read is left alone: it could not be removed at a version. It is read once it can be.
 * To add a kind: its path here, its event in `_READ`; the rule ends with `ErrandDone`.
 """
 
@@ -21,6 +22,7 @@ from controller.model.records import ErrandWorkedOff
 from controller.model.values import TopicPartition
 from controller.rules.found import passed_over
 from controller.runtime.findings import Findings
+from controller.runtime.readable import FORBIDDEN
 from controller.runtime.services import Services
 from controller.state import ClusterState
 from stores.base import Entry, parent
@@ -77,7 +79,7 @@ class Errands:
         events: list[Event] = []
         self._fresh = {}
         for entry in store.get_many(list(paths), timeout_s=timeout_s) if paths else ():
-            if entry is not None and entry.key not in self._working:
+            if entry is not None and entry.value is not FORBIDDEN and entry.key not in self._working:
                 self._fresh[entry.key] = None
                 events += self._read(entry, now_ms)
         return events

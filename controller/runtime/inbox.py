@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from controller.model.events import Event
+from controller.model.events import Event, KeyRead
 from controller.model.view import ClusterView
 from controller.runtime.replies import ReplyFuture
 from stores.base import StoreEvent
@@ -27,7 +27,7 @@ Answer: TypeAlias = Callable[[ClusterView, Any], object]
 class Job:
     """An event to decide. `deadline_ms`: until when a request may be committed (None: no end), and `due_ms`, in
     `elapsed_ms`. `cause`, `request`: for the journal. `delay_ms`: how long it waits when it touches a key that others
-    keep writing; doubles."""
+    keep writing; doubles. `since_s`: when it came, where that is measured."""
 
     event: Event
     future: ReplyFuture[Any] | None = None
@@ -37,6 +37,7 @@ class Job:
     answer: Answer | None = None
     due_ms: int = 0
     delay_ms: int = 100
+    since_s: float | None = None
 
 
 @attrs.frozen(eq=False)
@@ -118,20 +119,32 @@ class Inbox:
 class WorkQueue:
     """Jobs that wait to be decided: first those that are decided anew and what was read in the store (it is news only
     until our next commit), in their order; then fresh ones and expanded ones in turn; delayed ones when they are due.
-    Used by the loop alone. Times are `elapsed_ms`."""
+    Used by the loop alone. Times are `elapsed_ms`. `now_s`: the clock, where it is measured how long they wait."""
 
-    def __init__(self) -> None:
+    def __init__(self, now_s: Callable[[], float] | None = None) -> None:
         self.first: deque[Job] = deque()
         self.fresh: deque[Job] = deque()
         self.expanded: deque[Job] = deque()
         self.delayed: list[Job] = []
         self._turn = False
+        self._now_s = now_s
 
     def __len__(self) -> int:
         return len(self.first) + len(self.fresh) + len(self.expanded) + len(self.delayed)
 
     def is_ready(self) -> bool:
         return bool(self.first or self.fresh or self.expanded)
+
+    def expand(self, jobs: Iterable[Job]) -> None:
+        """What an event, a request or time brought; those that do not know when they came do from now on."""
+        if self._now_s is None:
+            self.expanded.extend(jobs)
+            return
+        now_s = self._now_s()
+        for job in jobs:
+            if job.since_s is None:
+                job.since_s = now_s
+            self.expanded.append(job)
 
     def next(self) -> Job | None:
         """The next job to decide, None if there is none ready."""
@@ -140,6 +153,13 @@ class WorkQueue:
         self._turn = not self._turn
         first, second = (self.fresh, self.expanded) if self._turn else (self.expanded, self.fresh)
         return first.popleft() if first else second.popleft() if second else None
+
+    def read(self, jobs: Iterable[Job]) -> None:
+        """What keys hold is decided before all that waits, also before what is decided anew: that would raise epochs,
+        and what a leader wrote under the former one would be lost. After what was read before it."""
+        waiting = list(self.first)
+        count = next((i for i, job in enumerate(waiting) if not isinstance(job.event, KeyRead)), len(waiting))
+        self.first = deque([*waiting[:count], *jobs, *waiting[count:]])
 
     def put_back(self, jobs: Iterable[Job]) -> None:
         """Jobs that are decided anew, before all others and in their order."""

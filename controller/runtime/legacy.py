@@ -18,7 +18,9 @@ from controller.model.events import Event, LegacyKeyDue, LegacyKeyRead, LegacyPl
 from controller.model.legacy import NO_KEY, LegacyKey
 from controller.rules.legacy import DROPPED
 from controller.runtime.findings import Findings
+from controller.runtime.readable import FORBIDDEN
 from controller.runtime.services import Services
+from controller.runtime.unreadable import forbidden
 from controller.state import ClusterState
 from stores.base import Entry
 
@@ -31,6 +33,8 @@ def as_key(entry: Entry | None) -> LegacyKey:
     """What an entry of the store says; one that cannot be read says why."""
     if entry is None:
         return NO_KEY
+    if entry.value is FORBIDDEN:
+        return LegacyKey(entry.version, problem=forbidden(entry.key))
     try:
         return codec.decode(entry.value, entry.version)
     except BadValue as error:
@@ -76,7 +80,7 @@ class LegacyWatch:
         return LegacyKeyRead(now_ms, found)
 
     def _say(self, found: LegacyKey) -> None:
-        if found.problem is None:
+        if found.problem is None or found.version == r.UNREAD:  # said by the store
             self._findings.good(keys.REASSIGN_PARTITIONS)
         else:
             self._findings.bad(keys.REASSIGN_PARTITIONS, found.problem)
@@ -99,6 +103,8 @@ class LegacyWatch:
 
     def _is_late(self) -> bool:
         legacy = self._state.legacy
+        if legacy.key.version == r.UNREAD:
+            return False
         return legacy.is_behind or (legacy.is_there and legacy.key.problem is not None and not self._state.moves)
 
     def next_due_ms(self) -> int | None:

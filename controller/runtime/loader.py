@@ -9,55 +9,45 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Final
 
-import attrs
-
-from controller.codec import BadValue, keys, partition_state, small
-from controller.codec import broker as broker_codec
-from controller.codec import topic as topic_codec
-from controller.codec.names import NO_TOPIC, broker_in, is_topic, number_in
-from controller.codec.text import parse_many
-from controller.codec.topic import TopicKey
+from controller.codec import BadValue, keys, small
+from controller.codec.names import broker_in, number_in
 from controller.model.events import (
     BrokerRedescribed,
     DeathDone,
     DeletionKeyRead,
     Event,
     IntentsDue,
+    ThrottleRemovalDue,
     TopicDeletionDue,
     TopicIdMissing,
 )
-from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import Broker, Partition, Replicas, Settings, without_state
+from controller.model.records import UNREAD
+from controller.model.throttles import KINDS, OLD, MarkKind, MarkSlot
+from controller.model.values import Broker, Settings, UnreadSettings
 from controller.rules.brokers import expand_death
-from controller.rules.deletion import is_begun
-from controller.rules.found import follow_up
-from controller.rules.progress import kafka_moves
+from controller.rules.deletion import has_stopped, is_begun
 from controller.runtime.clock import Chance
+from controller.runtime.collector import collector_off
 from controller.runtime.findings import Findings
 from controller.runtime.legacy import as_key
+from controller.runtime.loaded import Loaded
+from controller.runtime.presence import Registrations, read_registrations
+from controller.runtime.readable import FORBIDDEN, ReadableStore, read_children
+from controller.runtime.reductions import load_key
+from controller.runtime.topic_load import load_topics
+from controller.runtime.unreadable import broken, forbidden
+from controller.runtime.written_throttles import as_mark, path_of
 from controller.state import ClusterState
-from controller.state.rows import Admitted
+from controller.state.rows import Admitted, OwnSettings
 from stores.base import Columns, Entry, MetadataStore
+from stores.recipes import next_in_sequence
 
-_CHUNK: Final = 2000  # values parsed at once: one broken among them costs the parse of as many, one by one
-_UNKNOWN_EPOCH: Final = (
-    -1
-)  # of an admission that cannot be read: no registration has it, so it is a death, then a birth
+__all__ = ["UNKNOWN_EPOCH", "Loader", "load", "read_children"]
+
+UNKNOWN_EPOCH: Final = -1  # of an admission that cannot be read: no registration has it, so it is a death, then a birth
 _FREEZE_ABOVE: Final = 10_000  # partitions, from which on the collector need not look at them again
-
-
-@attrs.define
-class Loaded:
-    """The state of a term as it begins, and what there is to do; what is wrong with keys."""
-
-    state: ClusterState
-    events: list[Event]
-    registered: dict[int, Broker]
-    intents_seq_max: int
-    findings: Findings
 
 
 class Loader:
@@ -71,19 +61,21 @@ class Loader:
         self._now_ms = now_ms
         self._chance = chance
         self._timeout_s = timeout_s
-        self._tuples: dict[Replicas, Replicas] = {}
-        self._ids: list[Event] = []
-        self._loaded = Loaded(state, [], {}, 0, Findings())
+        self._ids: list[TopicIdMissing] = []
+        self._loaded = Loaded(state, [], Registrations(), 0, Findings())
 
     def load(self) -> Loaded:
         """Everything. Raises what the store raises; the caller takes over anew."""
-        with _collector_off():
+        with collector_off():
             self._load_brokers()
-            self._load_broker_defaults()
-            self._load_topics()
+            self._load_broker_configs()
+            self._load_changes()
+            self._ids = load_topics(self._store, self._loaded, self._now_ms, self._chance, self._timeout_s)
             self._load_deletions()
+            self._load_reductions()
             self._load_intents()
             self._load_legacy()
+            self._load_throttles()
         if len(self._state.rows) > _FREEZE_ABOVE:
             gc.freeze()
         # Ids first: a death may complete a move, and the intents of that are known by the topic's id.
@@ -96,23 +88,34 @@ class Loader:
         for name, entry in self._entries(keys.ADMITTED):
             try:
                 broker_id = broker_in(name)
-                self._state.admitted[broker_id] = Admitted(entry.version, _UNKNOWN_EPOCH)
+                self._state.admitted[broker_id] = Admitted(entry.version, UNKNOWN_EPOCH)
+                if entry.value is FORBIDDEN:
+                    continue
                 self._state.admitted[broker_id] = Admitted(entry.version, small.decode_admitted(entry.value))
             except BadValue as error:
                 self._loaded.findings.bad(entry.key, str(error))
-        registered, problems = read_registrations(self._store, self._timeout_s)
-        self._loaded.findings.below(keys.BROKER_IDS, problems)
-        self._loaded.registered = registered
-        for broker_id, broker in registered.items():
+        registered = self._loaded.registered = read_registrations(self._store, self._timeout_s)
+        self._loaded.findings.below(keys.BROKER_IDS, registered.problems)
+        for broker_id, epoch in registered.unread.items():
+            if epoch is None or self._state.admitted_epoch(broker_id) in (None, epoch):
+                self._state.unread[broker_id] = epoch
+        for broker_id, broker in registered.brokers.items():
+            self._believe(broker)
             if self._state.admitted_epoch(broker_id) in (None, broker.epoch):
                 self._state.brokers[broker_id] = broker
                 self._loaded.events.append(BrokerRedescribed(self._now_ms, broker))
+
+    def _believe(self, broker: Broker) -> None:
+        """A broker whose admission may not be read was admitted as it is registered."""
+        known = self._state.admitted.get(broker.broker_id)
+        if known is not None and known.version == UNREAD:
+            self._state.admitted[broker.broker_id] = Admitted(UNREAD, broker.epoch)
 
     def _deaths(self) -> list[Event]:
         """Whoever is named by a partition and not live died while nobody looked, or bounced."""
         state, events = self._state, list[Event]()
         for broker_id in sorted({*state.brokers_named(), *state.admitted}):
-            if broker_id in state.brokers:
+            if broker_id in state.brokers or broker_id in state.unread:
                 continue
             epoch = state.admitted_epoch(broker_id) or 0
             state.dying[broker_id] = epoch
@@ -120,94 +123,20 @@ class Loader:
             events.append(DeathDone(self._now_ms, broker_id, epoch))
         return events
 
-    def _load_broker_defaults(self) -> None:
-        entry = self._store.get(keys.BROKER_DEFAULTS, timeout_s=self._timeout_s)
-        if entry is None:
-            return
-        self._state.broker_defaults_version = entry.version
-        try:
-            self._state.broker_defaults = small.decode_config(entry.value)
-        except BadValue as error:
-            self._loaded.findings.bad(entry.key, str(error))
-
-    # --- topics
-
-    def _load_topics(self) -> None:
-        names = self._store.children(keys.TOPICS, timeout_s=self._timeout_s)
-        self._loaded.findings.below(keys.TOPICS, {keys.topic(name): NO_TOPIC for name in names if not is_topic(name)})
-        names = [name for name in names if is_topic(name)]
-        columns = self._columns([keys.topic(name) for name in names])
-        topics = []
-        for name, value, version, generation in zip(
-            names, columns.values, columns.versions, columns.generations, strict=True
-        ):
-            if value is None:
-                continue  # deleted since, or a parent without data
+    def _load_broker_configs(self) -> None:
+        for name, entry in self._entries(keys.CONFIG_BROKERS):
+            configs: Mapping[str, str] = UnreadSettings()
             try:
-                topics.append((topic_codec.decode(value, name), KeyVersion(version, generation)))
+                configs = small.decode_config(entry.value)
             except BadValue as error:
-                self._problem(name, None, str(error))
-        configs = self._load_configs([found.topic.name for found, _ in topics])
-        self._load_states(topics, configs)
+                if entry.value is not FORBIDDEN:
+                    self._loaded.findings.bad(entry.key, broken(entry.key, error))
+            self._state.broker_configs[name] = OwnSettings(entry.version, configs)
 
-    def _load_configs(self, names: Sequence[str]) -> dict[str, tuple[Mapping[str, str], int]]:
-        paths = [keys.topic_config(name) for name in names]
-        columns = self._columns(paths)
-        configs: dict[str, tuple[Mapping[str, str], int]] = {}
-        for name, path, value, version in zip(names, paths, columns.values, columns.versions, strict=True):
-            if value is None:
-                continue
-            try:
-                configs[name] = (small.decode_config(value), version)
-            except BadValue as error:
-                self._loaded.findings.bad(path, str(error))
-                configs[name] = ({}, version)
-        return configs
-
-    def _load_states(
-        self, topics: Sequence[tuple[TopicKey, KeyVersion]], configs: Mapping[str, tuple[Mapping[str, str], int]]
-    ) -> None:
-        paths = [
-            f"/brokers/topics/{found.topic.name}/partitions/{partition}/state"
-            for found, _ in topics
-            for partition in range(len(found.assignments))
-        ]
-        columns = self._columns(paths)
-        parsed = _parsed(columns)
-        at = 0
-        for found, version in topics:
-            end = at + len(found.assignments)
-            config, config_version = configs.get(found.topic.name, ({}, 0))
-            states = [
-                KeyVersion(v, g if v else -1)
-                for v, g in zip(columns.versions[at:end], columns.generations[at:end], strict=True)
-            ]
-            raws = (next(parsed) for _ in found.assignments)
-            self._add_topic(found, raws, config, KeyVersions(version, tuple(states), config_version))
-            at = end
-
-    def _add_topic(
-        self, found: TopicKey, raws: Iterator[object], config: Mapping[str, str], versions: KeyVersions
-    ) -> None:
-        name, tuples, now_ms = found.topic.name, self._tuples, self._now_ms
-        partitions = []
-        for number, (listed, raw) in enumerate(zip(found.assignments, raws, strict=True)):
-            replicas = tuples.setdefault(listed, listed)
-            try:
-                partitions.append(_partition(name, number, replicas, raw, now_ms))
-            except BadValue as error:
-                self._problem(name, number, str(error))
-                partitions.append(without_state(name, number, replicas))
-        self._state.load_topic(found.topic, partitions, config, versions)
-        events = self._loaded.events
-        if not found.topic.topic_id:
-            self._ids.append(TopicIdMissing(now_ms, name, self._chance.topic_id()))
-        events += kafka_moves(found.topic, now_ms)
-        events += follow_up(now_ms, found.topic, tuple(partitions))
-
-    def _problem(self, topic: str, partition: int | None, message: str) -> None:
-        key = keys.topic(topic) if partition is None else keys.state(topic, partition)
-        self._state.set_problem(topic, partition, f"{key}: {message}")
+    def _load_changes(self) -> None:
+        """The number with which changes of settings go on."""
+        store, timeout_s = self._store, self._timeout_s
+        self._state.changes.next_number = next_in_sequence(store, keys.CONFIG_CHANGES, keys.CONFIG_CHANGE, timeout_s)
 
     # --- deletions
 
@@ -215,11 +144,23 @@ class Loader:
         """Those of known topics go on before anything else is decided; of the others the rules decide."""
         state = self._state
         for name, entry in self._entries(keys.DELETE_TOPICS):
-            if name in state.topics and (state.settings.delete_topic_enable or is_begun(state, name)):
+            if name in state.topics and self._goes_on(name, entry):
                 state.start_deletion(name, entry.version)
                 self._loaded.events.append(TopicDeletionDue(self._now_ms, name))
             else:
                 self._loaded.events.append(DeletionKeyRead(self._now_ms, name, entry.version))
+
+    def _goes_on(self, name: str, entry: Entry) -> bool:
+        """Whether the deletion of a topic goes on before anything is decided: what was begun does, at any rate; of the
+        others those that can be ended."""
+        state = self._state
+        if entry.value is FORBIDDEN or UNREAD in [state.versions[number] for number in state.topics[name].numbers]:
+            return has_stopped(state, name)
+        return state.settings.delete_topic_enable or is_begun(state, name)
+
+    def _load_reductions(self) -> None:
+        for name, entry in self._entries(keys.DELETE_PARTITIONS):
+            self._loaded.events += load_key(self._state, name, entry, self._now_ms)
 
     # --- intents
 
@@ -232,7 +173,8 @@ class Loader:
                     intents = small.decode_intents(entry.value, owner)
                     self._state.intents.load(owner, number, entry.version, intents)
                 except BadValue as error:
-                    self._loaded.findings.bad(entry.key, str(error))
+                    said = forbidden(entry.key) if entry.value is FORBIDDEN else str(error)
+                    self._loaded.findings.bad(entry.key, said)
         brokers = sorted({broker for broker, _ in self._state.intents.keys})
         self._loaded.events += [IntentsDue(self._now_ms, broker) for broker in brokers]
 
@@ -241,6 +183,21 @@ class Loader:
     def _load_legacy(self) -> None:
         """All that it names is in force; the lookout says when it is gone on with."""
         self._state.legacy.load(as_key(self._store.get(keys.REASSIGN_PARTITIONS, timeout_s=self._timeout_s)))
+
+    # --- throttles
+
+    def _load_throttles(self) -> None:
+        """What is marked is taken back, unless something is being reassigned; decided after all that was found."""
+        throttles = self._state.throttles
+        slots: list[tuple[MarkSlot, MarkKind]] = [*((kind, kind) for kind in KINDS), *((OLD[k], k) for k in KINDS)]
+        entries = self._store.get_many([path_of(slot) for slot, _ in slots], timeout_s=self._timeout_s)
+        for (slot, kind), entry in zip(slots, entries, strict=True):
+            if entry is not None:
+                throttles.marks[slot] = mark = as_mark(kind, entry)
+                if mark.problem is not None and mark.version != UNREAD:
+                    self._loaded.findings.bad(entry.key, mark.problem)
+        if throttles.is_marked:
+            self._loaded.events.append(ThrottleRemovalDue(self._now_ms))
 
     # --- reading
 
@@ -251,58 +208,8 @@ class Loader:
         return read_children(self._store, parent, self._timeout_s)
 
 
-def read_children(store: MetadataStore, parent: str, timeout_s: float) -> Iterator[tuple[str, Entry]]:
-    """Name and entry of every key directly below `parent`."""
-    names = store.children(parent, timeout_s=timeout_s)
-    entries = store.get_many([f"{parent}/{name}" for name in names], timeout_s=timeout_s)
-    return ((name, entry) for name, entry in zip(names, entries, strict=True) if entry is not None)
-
-
-def read_registrations(store: MetadataStore, timeout_s: float) -> tuple[dict[int, Broker], dict[str, str]]:
-    """The registered brokers by id, and what is wrong with keys that are no registrations."""
-    brokers: dict[int, Broker] = {}
-    problems: dict[str, str] = {}
-    for name, entry in read_children(store, keys.BROKER_IDS, timeout_s):
-        try:
-            brokers[broker_in(name)] = Broker(broker_codec.decode(entry.value, broker_in(name)), entry.created)
-        except (ValueError, TypeError) as error:
-            problems[entry.key] = str(error)
-    return brokers, problems
-
-
-def _partition(topic: str, number: int, replicas: Replicas, raw: object, now_ms: int) -> Partition:
-    """A partition from its parsed state key; None = it has none yet."""
-    if raw is None:
-        return without_state(topic, number, replicas)
-    if isinstance(raw, BadValue):
-        raise raw
-    return partition_state.decode(raw, topic, number, replicas, now_ms)
-
-
-def _parsed(columns: Columns) -> Iterator[object]:
-    """The JSON of each value, None where there is no key, a BadValue where it is none."""
-    values = columns.values
-    for start in range(0, len(values), _CHUNK):
-        chunk = values[start : start + _CHUNK]
-        present = iter(parse_many([value for value in chunk if value is not None]))
-        for value in chunk:
-            yield None if value is None else next(present)
-
-
-@contextmanager
-def _collector_off() -> Iterator[None]:
-    """A load makes hundreds of thousands of objects that stay: looking at them again and again finds nothing."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
 def load(  # noqa: PLR0917 - what a term begins with, handed on
-    store: MetadataStore,
+    store: ReadableStore,
     controller_id: int,
     controller_epoch: int,
     settings: Settings,
@@ -311,5 +218,6 @@ def load(  # noqa: PLR0917 - what a term begins with, handed on
     timeout_s: float,
 ) -> Loaded:
     """The state of a term that was just won, loaded under its claimed token."""
+    store.forget()
     state = ClusterState(controller_id, controller_epoch, settings)
     return Loader(store, state, now_ms, chance, timeout_s).load()

@@ -1,8 +1,9 @@
 """Hints -> reads -> events. A hint says "look again at this key"; what is found there is a new event for the machine.
 
-Brokers are level-triggered: what is registered is compared with what is live, and the difference is a death or a
-birth. A birth waits until nothing of the death before it is left to do. A topic's key is looked at by version first:
-our own writes are hinted, too.
+A topic's key is looked at by version first: our own writes are hinted, too. Of brokers all registrations are read
+(`presence`).
+
+No hint says that a key may be read that could not be: those are looked at again at times, and read when they can be.
 """
 
 from __future__ import annotations
@@ -14,27 +15,31 @@ import attrs
 
 from controller.codec import BadValue, keys, partition_state, small
 from controller.codec import topic as topic_codec
-from controller.codec.names import NO_TOPIC, is_topic
+from controller.codec.names import NO_TOPIC, broker_in, is_topic
 from controller.codec.text import parse
 from controller.model.events import (
-    BrokerCame,
-    BrokerGone,
     BrokerRedescribed,
     DeletionKeyRead,
     Event,
+    ReductionKeyRead,
     StateKeyRead,
     TopicKeyRead,
 )
-from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import Partition, TopicPartition, without_state
+from controller.model.records import UNREAD, KeyVersion, KeyVersions
+from controller.model.values import Partition, TopicPartition, UnreadSettings, without_state
 from controller.rules.progress import kafka_moves
 from controller.runtime.config_watch import ConfigWatch
 from controller.runtime.errands import Errands
 from controller.runtime.legacy import LegacyWatch
-from controller.runtime.loader import Loaded, read_children, read_registrations
+from controller.runtime.loaded import Loaded
+from controller.runtime.loader import UNKNOWN_EPOCH
+from controller.runtime.presence import came_and_went, read_registrations
+from controller.runtime.readable import FORBIDDEN, read_children
+from controller.runtime.reductions import read_key as read_reduction
 from controller.runtime.services import Services
+from controller.runtime.unreadable import broken, forbidden
 from controller.state import ClusterState
-from controller.state.rows import ABSENT
+from controller.state.rows import ABSENT, Admitted
 from stores.base import Changed, Entry, Resync, StoreEvent
 from stores.recipes import TOKEN_KEY
 
@@ -55,7 +60,9 @@ class Lookout:
         self._topics_hinted: dict[str, None] = {}
         self._no_topics_hinted: dict[str, None] = {}  # names that are no topic's
         self._all_topics = False
-        self._deletions_hinted = False
+        self._deletions_hinted = self._reductions_hinted = False
+        self._states_hinted: dict[tuple[str, int], None] = {}
+        self._admissions_hinted: dict[int, None] = {}
         self._recheck_ms = services.elapsed_ms() + RECHECK_MS
         self.legacy = LegacyWatch(services, state, self.findings)
         self.errands = Errands(services, state, self.read_states, self.findings)
@@ -70,12 +77,13 @@ class Lookout:
 
     @property
     def _is_hinted(self) -> bool:
-        own = self.brokers_due or self._deletions_hinted or self._topics_hinted
-        return bool(own) or self.errands.is_hinted or self.configs.is_hinted
+        own = (self.brokers_due, self._deletions_hinted, self._reductions_hinted, self._topics_hinted)
+        readable = (self._states_hinted, self._admissions_hinted)
+        return any((*own, *readable)) or self.errands.is_hinted or self.configs.is_hinted
 
     @property
     def _has_to_recheck(self) -> bool:
-        return bool(self._state.problems or self.findings.under(_UNWATCHED))
+        return bool(self._state.problems or self._services.store.forbidden or self.findings.under(_UNWATCHED))
 
     def hint(self, event: StoreEvent) -> None:
         """Remember what to look at."""
@@ -86,6 +94,8 @@ class Lookout:
             self.legacy.hint()
         elif where.startswith(keys.DELETE_TOPICS):
             self._deletions_hinted = True
+        elif where.startswith(keys.DELETE_PARTITIONS):
+            self._reductions_hinted = True
         elif where == keys.TOPICS:
             self._all_topics = True
         elif where.startswith(keys.TOPICS + "/"):
@@ -103,15 +113,17 @@ class Lookout:
             self._no_topics_hinted[name] = None
 
     def look_at_deletions(self) -> None:
-        """A topic was found: a key that asks for its deletion may have waited for it."""
-        self._deletions_hinted = True
+        """A topic was found: a key that asks for its deletion, or its reduction, may have waited for it."""
+        self._deletions_hinted = self._reductions_hinted = True
 
     def look(self) -> list[Event]:
         """Read what was hinted at; what was found. Raises what the store raises, having forgotten nothing."""
         now_ms, elapsed_ms = self._services.clock.now_ms(), self._services.elapsed_ms()
+        is_recheck_due = self._has_to_recheck and elapsed_ms >= self._recheck_ms
+        if is_recheck_due:
+            self._hint_readable()
         if self._brokers_hinted:
-            self._registered, problems = read_registrations(self._services.store, self._services.read_timeout_s)
-            self.findings.below(keys.BROKER_IDS, problems)
+            self._read_registrations()
             self._brokers_hinted, self.brokers_due = False, True
         if self._all_topics:
             names = self._services.store.children(keys.TOPICS, timeout_s=self._services.read_timeout_s)
@@ -124,9 +136,10 @@ class Lookout:
             self._look_at_no_topics()
         events = self._topics(now_ms) if self._topics_hinted else []
         events += self.legacy.look(now_ms)
-        if self._deletions_hinted:
-            events += self._deletions(now_ms)
-        if self._has_to_recheck and elapsed_ms >= self._recheck_ms:
+        events += self._orders(now_ms)
+        events += [self.read_state(topic, partition, now_ms) for topic, partition in self._states_hinted]
+        events += self._admissions(now_ms)
+        if is_recheck_due:
             events += self._recheck(now_ms)
             self._recheck_ms = elapsed_ms + RECHECK_MS
         events += self.configs.look(now_ms)
@@ -138,33 +151,57 @@ class Lookout:
             events += self._brokers(now_ms)
         events += self.legacy.due(now_ms, elapsed_ms, all_admitted=self._all_admitted)
         self.brokers_due, self._topics_hinted = False, {}
-        self._deletions_hinted = False
+        self._deletions_hinted = self._reductions_hinted = False
+        self._states_hinted, self._admissions_hinted = {}, {}
+        return events
+
+    # --- what could not be read
+
+    def _hint_readable(self) -> None:
+        """What was forbidden and can be read now is looked at."""
+        for key in self._services.store.look_again(self._services.read_timeout_s):
+            of_state = keys.partition_of(key)
+            if of_state is not None:
+                self._states_hinted[of_state] = None
+            elif key.startswith(keys.ADMITTED + "/"):
+                self._admissions_hinted[broker_in(key.removeprefix(keys.ADMITTED + "/"))] = None
+            else:
+                self.hint(Changed(key))
+
+    def _admissions(self, now_ms: int) -> list[Event]:
+        """Where admissions stand that may be read again. Who is live was admitted meanwhile: its key is to say so."""
+        events: list[Event] = []
+        for broker_id in self._admissions_hinted:
+            entry = self._get(keys.admitted(broker_id))
+            live, known = self._state.brokers.get(broker_id), self._state.admitted.get(broker_id)
+            if known is None or known.version != UNREAD:
+                continue
+            if entry is None:
+                del self._state.admitted[broker_id]
+            else:
+                self._state.admitted[broker_id] = Admitted(entry.version, _epoch(entry))
+            if live is not None:
+                events.append(BrokerRedescribed(now_ms, live))
         return events
 
     # --- brokers
 
     def _brokers(self, now_ms: int) -> list[Event]:
-        state, events = self._state, list[Event]()
-        for broker_id in sorted({*state.brokers, *self._registered}):
-            live, registered = state.brokers.get(broker_id), self._registered.get(broker_id)
-            if live is not None and (registered is None or registered.epoch != live.epoch):
-                events.append(BrokerGone(now_ms, broker_id, live.epoch))
-            elif live is None and registered is not None and broker_id not in state.dying:
-                events.append(BrokerCame(now_ms, registered))
-            elif live is not None and registered is not None and live != registered:
-                events.append(BrokerRedescribed(now_ms, registered))
-        return events
+        return came_and_went(self._state, self._registered, now_ms)
 
     def read_brokers(self, now_ms: int) -> list[Event]:
         """Who came and who went, by what is registered now: at least as the commit saw it that found a broker there."""
         self._get(TOKEN_KEY)
-        found = read_registrations(self._services.store, self._services.read_timeout_s)
-        self._registered, self._registration_findings = found
+        self._read_registrations()
         return self._brokers(now_ms)
+
+    def _read_registrations(self) -> None:
+        self._registered = read_registrations(self._services.store, self._services.read_timeout_s)
+        self.findings.below(keys.BROKER_IDS, self._registered.problems)
 
     def _all_admitted(self) -> bool:
         live = self._state.brokers
-        return all(b in live and live[b].epoch == found.epoch for b, found in self._registered.items())
+        return all(b in live and live[b].epoch == found.epoch for b, found in self._registered.brokers.items())
 
     # --- topics and partitions
 
@@ -212,11 +249,17 @@ class Lookout:
     def _is_news(self, name: str, version: int) -> bool:
         return self._state.key_version(name, None).version != version or self._state.unreadable(name) is not None
 
+    def _orders(self, now_ms: int) -> list[Event]:
+        """What others ask of topics and of partitions."""
+        events = self._deletions(now_ms) if self._deletions_hinted else []
+        return events + (self._reductions(now_ms) if self._reductions_hinted else [])
+
     def _deletions(self, now_ms: int) -> list[Event]:
         """Keys under /admin/delete_topics that are not as we know them."""
         entries = read_children(self._services.store, keys.DELETE_TOPICS, self._services.read_timeout_s)
         found = {name: entry.version for name, entry in entries}
-        known = {name: deletion.version for name, deletion in self._state.deletions.items()}
+        known = dict.fromkeys(self._state.unread_deletions, UNREAD)
+        known |= {name: deletion.version for name, deletion in self._state.deletions.items()}
         names = [name for name, version in found.items() if known.get(name) != version]
         names += [name for name, version in known.items() if version and name not in found]
         return [DeletionKeyRead(now_ms, name, found.get(name, 0)) for name in names]
@@ -226,14 +269,30 @@ class Lookout:
         entry = self._get(keys.delete_topic(name))
         return DeletionKeyRead(now_ms, name, 0 if entry is None else entry.version)
 
+    def _reductions(self, now_ms: int) -> list[Event]:
+        """Keys under /admin/delete_topic_partitions that are not as we know them."""
+        reducing = self._state.reducing
+        known = {name: one.version for name, one in reducing.of.items()} | dict.fromkeys(reducing.unread, UNREAD)
+        read = read_children(self._services.store, keys.DELETE_PARTITIONS, self._services.read_timeout_s)
+        found = dict(read)
+        events = [read_reduction(n, entry, now_ms) for n, entry in found.items() if known.get(n) != entry.version]
+        lost = [name for name, version in known.items() if version and name not in found]
+        return [*events, *(read_reduction(name, None, now_ms) for name in lost)]
+
+    def read_reduction(self, name: str, now_ms: int) -> ReductionKeyRead:
+        """Which partitions of a topic somebody wants to go."""
+        return read_reduction(name, self._get(keys.delete_partitions(name)), now_ms)
+
     def _recheck(self, now_ms: int) -> list[Event]:
         unwatched = self.findings.under(_UNWATCHED)
         for path, is_there in self._are_there(unwatched) if unwatched else ():
             if not is_there:
                 self.findings.good(path)
+        forbidden_keys = self._services.store.forbidden
         return [
             self.read_topic(topic, now_ms) if partition is None else self.read_state(topic, partition, now_ms)
             for topic, partition in list(self._state.problems)
+            if (keys.topic(topic) if partition is None else keys.state(topic, partition)) not in forbidden_keys
         ]
 
     def _get(self, key: str) -> Entry | None:
@@ -252,7 +311,6 @@ class Lookout:
         return [self._state_read(tp.topic, tp.partition, entry, now_ms) for tp, entry in read]
 
     def _state_read(self, topic: str, partition: int, entry: Entry | None, now_ms: int) -> StateKeyRead:
-        key = keys.state(topic, partition)
         if entry is None:
             return StateKeyRead(now_ms, topic, partition, None, None, ABSENT)
         at = KeyVersion(entry.version, entry.generation)
@@ -261,21 +319,20 @@ class Lookout:
         try:
             found = partition_state.decode(parse(entry.value), topic, partition, replicas, now_ms)
         except BadValue as error:
-            return StateKeyRead(now_ms, topic, partition, None, f"{key}: {error}", at)
+            return StateKeyRead(now_ms, topic, partition, None, _problem(entry, error), at)
         return StateKeyRead(now_ms, topic, partition, found, None, at)
 
     def read_topic(self, name: str, now_ms: int) -> TopicKeyRead:
         """What the key of a topic holds now, and all that stands below it."""
-        key = keys.topic(name)
-        entry = self._get(key)
+        entry = self._get(keys.topic(name))
         at = ABSENT if entry is None else KeyVersion(entry.version, entry.generation)
-        nothing = KeyVersions(at, (), 0)
+        nothing = KeyVersions.of(at, (), 0)
         if entry is None:
             return TopicKeyRead(now_ms, name, None, (), {}, nothing, (), None, {})
         try:
             found = topic_codec.decode(entry.value, name)
         except BadValue as error:
-            return TopicKeyRead(now_ms, name, None, (), {}, nothing, (), f"{key}: {error}", {})
+            return TopicKeyRead(now_ms, name, None, (), {}, nothing, (), _problem(entry, error), {})
         read = [self._partition(name, i, replicas, now_ms) for i, replicas in enumerate(found.assignments)]
         config, config_version = self._config(name)
         topic = found.topic
@@ -287,7 +344,7 @@ class Lookout:
             topic,
             tuple(partition for partition, _, _ in read),
             config,
-            KeyVersions(at, tuple(version for _, version, _ in read), config_version),
+            KeyVersions.of(at, [version for _, version, _ in read], config_version),
             kafka_moves(topic, now_ms),
             None,
             {i: problem for i, (_, _, problem) in enumerate(read) if problem},
@@ -297,15 +354,14 @@ class Lookout:
     def _partition(
         self, topic: str, partition: int, replicas: tuple[int, ...], now_ms: int
     ) -> tuple[Partition, KeyVersion, str | None]:
-        key = keys.state(topic, partition)
-        entry = self._get(key)
+        entry = self._get(keys.state(topic, partition))
         if entry is None:
             return without_state(topic, partition, replicas), ABSENT, None
         at = KeyVersion(entry.version, entry.generation)
         try:
             return partition_state.decode(parse(entry.value), topic, partition, replicas, now_ms), at, None
         except BadValue as error:
-            return without_state(topic, partition, replicas), at, f"{key}: {error}"
+            return without_state(topic, partition, replicas), at, _problem(entry, error)
 
     def _config(self, name: str) -> tuple[dict[str, str], int]:
         key = keys.topic_config(name)
@@ -316,11 +372,23 @@ class Lookout:
         try:
             return small.decode_config(entry.value), entry.version
         except BadValue as error:
-            self.findings.bad(key, str(error))
-            return {}, entry.version
+            if entry.value is not FORBIDDEN:
+                self.findings.bad(key, broken(key, error))
+            return UnreadSettings(self._state.topic_config(name)), entry.version
 
     def read_versions(self, paths: Iterable[str]) -> list[Entry | None]:
         """Where keys stand now, after a commit whose reply was lost: at least as it left them, hence the read of its
         token before (ZooKeeper: `sync`)."""
         self._get(TOKEN_KEY)
         return self._services.store.get_many(list(paths), timeout_s=self._services.read_timeout_s)
+
+
+def _problem(entry: Entry, error: BadValue) -> str:
+    return f"{entry.key}: {forbidden(entry.key) if entry.value is FORBIDDEN else error}"
+
+
+def _epoch(entry: Entry) -> int:
+    try:
+        return small.decode_admitted(entry.value)
+    except BadValue:
+        return UNKNOWN_EPOCH

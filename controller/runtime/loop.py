@@ -45,8 +45,9 @@ class Loop:
         self._was_driven = self._is_closed = False
         self._stand_at_ms = 0
         self._candidacy = Candidacy(services, self.findings)
-        self._lock = threading.Lock()  # of `term` and `_lost`: sessions are watched from another thread
+        self._lock = threading.Lock()  # of `term`, `_lost` and `_losses`: sessions are watched from another thread
         self._lost: str | None = None
+        self._losses = 0
         self._session_id: int | None = None  # in which the term was won
         self._suspended_at_s: float | None = None
         self._check_leader = False
@@ -56,12 +57,13 @@ class Loop:
         self.subscription.add(keys.REASSIGN_PARTITIONS, Depth.SELF)
         self.subscription.add(keys.CONFIG_TOPICS, Depth.VALUES)
         self.subscription.add(keys.CONFIG_CHANGES, Depth.CHILDREN)
-        self.subscription.add(keys.BROKER_DEFAULTS, Depth.SELF)
+        self.subscription.add(keys.CONFIG_BROKERS, Depth.VALUES)
         for key in errands.SINGLE:
             self.subscription.add(key, Depth.SELF)
         for key in errands.PARENTS:
             self.subscription.add(key, Depth.CHILDREN)
         self.subscription.add(keys.DELETE_TOPICS, Depth.VALUES)
+        self.subscription.add(keys.DELETE_PARTITIONS, Depth.VALUES)
 
     @property
     def is_active(self) -> bool:
@@ -112,10 +114,15 @@ class Loop:
             self._suspended_at_s = None
             self.lose("no contact with the store for as long as a session lives")
 
+    def check_deadlines(self) -> None:
+        """Whoever asked with a deadline that is over is answered, also while the loop is inside the store."""
+        self.services.outstanding.expire(self.services.elapsed_ms())
+
     def lose(self, why: str) -> None:
         """The term is over: whoever waits hears NOT_CONTROLLER now, the loop follows when it returns from where it
         is."""
         with self._lock:
+            self._losses += 1
             if self.term is None or self._lost is not None:
                 return
             self._lost = why
@@ -137,6 +144,7 @@ class Loop:
         while (event := self.subscription.poll(0)) is not None:
             self.hear(event)
         self.check_session()
+        self.check_deadlines()
         self.watch_registrations()
 
     def watch_registrations(self) -> None:
@@ -170,6 +178,8 @@ class Loop:
         try:
             worked = self._step(timeout_s)
             self.services.notices.send()
+            if worked:
+                self.services.measures.publish()
         except Exception:
             self.lose("a pass of the loop failed")  # what it left half done is loaded anew
             raise
@@ -255,6 +265,7 @@ class Loop:
 
     def _stand(self) -> bool:
         """Stand for election; whether it was won and the cluster is loaded."""
+        losses = self._losses
         outcome = self._candidacy.stand()
         if isinstance(outcome, Another):
             self.active_id = outcome.active_id
@@ -262,10 +273,11 @@ class Loop:
             self._stand_at_ms = self.services.elapsed_ms() + patience_ms
         if not isinstance(outcome, Won):
             return False
-        self._take_over(outcome)
+        self._take_over(outcome, losses)
         return True
 
-    def _take_over(self, won: Won) -> None:
+    def _take_over(self, won: Won, losses: int) -> None:
+        """Load, and lead. `losses`: how often the session had been lost when the election began."""
         services, committer, epoch, now_ms = self.services, won.committer, won.controller_epoch, won.now_ms
         loaded = load(
             services.store,
@@ -278,15 +290,20 @@ class Loop:
         )
         if services.store.session.session_id != won.session_id:
             raise Deposed("the session was lost during the load")
+        loaded.state.migration_version = won.migration_version
+        if services.measures.is_kept:
+            loaded.state.start_tally()
         seq = committer.next_seq - 1
         offset = loaded.intents_seq_max if loaded.intents_seq_max > seq else 0
-        services.journal.takeover(loaded.state, seq, now_ms)
         self._check_leader = False
         self.findings.clear()
         term = Term(services, committer, loaded, offset)
         with self._lock:
+            if self._losses != losses:  # heard of while there was no term yet that it could have ended
+                raise Deposed("the session was lost during the load")
             self.term, self._lost, self._session_id = term, None, won.session_id
             self.active_id, self.controller_epoch = services.controller_id, epoch
+        services.journal.takeover(loaded.state, seq, now_ms)
         services.notices.controller_changed(services.controller_id, epoch)
         _log.info("controller %d: active under epoch %d", services.controller_id, epoch)
 

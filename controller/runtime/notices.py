@@ -2,16 +2,19 @@
 made.
 
 They run where callbacks run, one at a time, never on the loop's own thread unless that is the caller's (`poll_once`).
-What a notice raises is logged and not repeated; a notice that was missed (a failover, a crash) is not made up for.
+What a notice raises is logged and not repeated; a notice that was missed (a crash) is not made up for, but a term
+begins with all settings.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from controller.model.values import ALL_BROKERS, BROKERS, TOPICS
+from controller.model.view import ClusterView
 from controller.runtime.executors import Executor
 
 _log = logging.getLogger(__name__)
@@ -26,6 +29,7 @@ class Notices:
         self._executor = executor
         self._config_changed = _method(host, "config_changed")
         self._controller_changed = _method(host, "controller_changed")
+        self._partition_purged = _method(host, "partition_purged")
         self._controller: tuple[int, int] | None = None
         self._waiting: list[Callable[[], None]] = []
 
@@ -35,10 +39,26 @@ class Notices:
         return self._controller_changed is not None
 
     def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
-        """The settings of a topic (`entity_type` "topics") or the defaults of all brokers ("brokers", "<default>") are
-        `configs` from now on."""
+        """The settings of a topic (`entity_type` "topics"), a broker ("brokers", its id in decimal) or all brokers
+        ("brokers", "<default>") are `configs` from now on."""
         if self._config_changed is not None:
             self._waiting.append(partial(_tell, self._config_changed, entity_type, name, dict(configs)))
+
+    def term_began(self, view: ClusterView) -> None:
+        """All settings are told once, empty ones too: of every topic, every broker that is live or has any, and the
+        defaults of all brokers."""
+        if self._config_changed is None:
+            return
+        names = dict.fromkeys((ALL_BROKERS, *map(str, sorted(view.brokers)), *sorted(view.configured_brokers())))
+        said = [(BROKERS, name, view.broker_config(name)) for name in names]
+        said += [(TOPICS, name, view.topic_config(name)) for name in view.topic_names()]
+        self._waiting.append(partial(_tell_all, self._config_changed, said))
+
+    def partition_purged(self, topic: str, partition: int) -> None:
+        """A reduction took a partition away: what else was kept of it, as committed offsets, may go. After a
+        failover it may be told again."""
+        if self._partition_purged is not None:
+            self._waiting.append(partial(_tell, self._partition_purged, topic, partition))
 
     def controller_changed(self, controller_id: int, epoch: int) -> None:
         """Another controller is active, or the same one under another epoch."""
@@ -58,6 +78,11 @@ def _method(host: object, name: str) -> Callable[..., object] | None:
     if found is not None and not callable(found):
         raise TypeError(f"{name} of the host must be a method, not {found!r:.80}")
     return found
+
+
+def _tell_all(method: Callable[..., object], said: Sequence[tuple[str, str, Mapping[str, str]]]) -> None:
+    for kind, name, configs in said:
+        _tell(method, kind, name, dict(configs))
 
 
 def _tell(method: Callable[..., object], *said: Any) -> None:

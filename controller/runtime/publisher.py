@@ -4,12 +4,14 @@ timers their times."""
 from __future__ import annotations
 
 import heapq
+import logging
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from controller.codec import keys
 from controller.model import records as r
 from controller.model.events import LATER, Decision, Event, MoveDeadline, TopicKeyDue
-from controller.model.values import Partition
+from controller.model.values import BROKERS, TOPICS, Partition
 from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.inbox import Job
 from controller.runtime.journal import Decided
@@ -17,9 +19,14 @@ from controller.runtime.legacy import SAID, say
 from controller.runtime.lookout import Lookout
 from controller.runtime.services import Services
 from controller.state import Batch, ClusterState, Mark
+from controller.state.cluster import Purged
+
+_log = logging.getLogger(__name__)
+
+_log = logging.getLogger(__name__)
 
 _TELLS_MEMBERS: Final = (r.StateFound,)
-_TELLS_NOBODY: Final = (r.PartitionStopped,)  # its members hear of it by StopReplica
+_TELLS_NOBODY: Final = (r.PartitionStopped, r.HoldersTold)  # its members hear of it by StopReplica
 _OF_LOGS: Final = (r.ReplicaDeleted, r.IntentDropped, r.StateKeyRemoved)
 _MOVES: Final = (r.TargetSet, r.TargetReplaced, r.StateFound)  # what may bring a deadline
 
@@ -94,6 +101,9 @@ class Publisher:
             late = (t for t in batch.late_topics if ("topic", t) not in batch.marks)
             self._timers.topics_late(late, self._services.elapsed_ms())
             self._tell_brokers(batch.records())
+            for record, token, _ in batch.log:
+                if isinstance(record, r.PartitionPurged):
+                    self._purged(record.before, token)
         self.answer(decided)
 
     def _bytes_copied(self, decision: Decision) -> int | None:
@@ -117,13 +127,7 @@ class Publisher:
         touched: dict[int, bool] = {}
         for record in records:
             if isinstance(record, r.PartitionRecord):
-                number = self._state.number(record.after.topic, record.after.partition)
-                if number is not None:
-                    touched[number] = touched.get(number, False) or _concerns_members(record)
-                    if not record.before.has_state and isinstance(record, r.LeaderElected):
-                        self._dispatcher.created(number, record.after.isr)
-                if isinstance(record, _MOVES):
-                    self._timers.move(record.after)
+                self._tell_of_partition(record, touched)
             elif isinstance(record, _OF_LOGS):
                 self._forget_reports(record)
             elif isinstance(record, SAID):
@@ -134,6 +138,32 @@ class Publisher:
                 self._tell_other(record, touched)
         for number, to_members in touched.items():
             self._dispatcher.partition_changed(number, to_members=to_members)
+
+    def _tell_of_partition(self, record: r.PartitionRecord, touched: dict[int, bool]) -> None:
+        number = self._state.number(record.after.topic, record.after.partition)
+        if number is not None:
+            touched[number] = touched.get(number, False) or _concerns_members(record)
+            if self._may_be_unheard(record):
+                self._dispatcher.created(number, record.after.isr)
+        if isinstance(record, r.StateFound):
+            self._dispatcher.readable_again(record.after)
+        if isinstance(record, _MOVES):
+            self._timers.move(record.after)
+
+    def _purged(self, partition: Partition, token: object) -> None:
+        assert isinstance(token, Purged)
+        self._dispatcher.purged(token.number, partition)
+        self._services.notices.partition_purged(partition.topic, partition.partition)
+        for broker in (*partition.members, *partition.isr):
+            self._services.progress.forget(partition.topic, partition.partition, broker)
+
+    def _may_be_unheard(self, record: r.PartitionRecord) -> bool:
+        """Whether its brokers may have no log of the partition yet: it got its first leader, or has still the one that
+        the store told of, from which the cluster was moved here."""
+        if isinstance(record, r.LeaderElected):
+            return not record.before.has_state
+        topic = self._state.topic(record.after.topic) if isinstance(record, r.LeaderEpochRaised) else None
+        return topic is not None and record.before.leader_epoch == topic.created_epoch(record.after.partition)
 
     def _forget_reports(self, record: r.ReplicaDeleted | r.IntentDropped | r.StateKeyRemoved) -> None:
         """Nobody asks any more what these logs hold; a report that came after its log was deleted goes with the
@@ -168,8 +198,20 @@ class Publisher:
                 self._timers.move(partition)
             self._lookout.configs.topic_hinted(record.topic.name)  # changed perhaps since it was read
             self._lookout.look_at_deletions()
+            self._services.notices.config_changed(TOPICS, record.topic.name, record.configs)
         else:
             self._tell_of_others(record)
+
+    def _tell_of_reduction(self, record: r.ReductionRefused | r.ReductionChanged) -> None:
+        """People hear of a key that was removed until a reduction is begun."""
+        if isinstance(record, r.ReductionChanged):
+            self._lookout.findings.good(keys.DELETE_PARTITIONS)
+            for partition in record.gone:
+                self._services.notices.partition_purged(record.topic, partition)
+            return
+        said = f"{keys.delete_partitions(record.topic)} was removed: {record.detail}"
+        self._lookout.findings.bad(keys.DELETE_PARTITIONS, said)
+        _log.warning("%s", said)
 
     def _tell_of_rewritten(self, record: r.ForeignChange, touched: dict[int, bool]) -> None:
         """The state key has a later partition epoch, without which no leader may change the isr any more."""
@@ -184,16 +226,39 @@ class Publisher:
         if isinstance(record, r.ErrandWorkedOff):
             self._lookout.errands.worked_off(record)
         elif isinstance(record, r.BadKey):
-            if record.partition is None and record.problem is None:
+            if record.problem is None:
                 self._lookout.look_at_deletions()  # one may have waited for the topic, which is there again, or gone
             if not self._state.problems:
                 self._dispatcher.everything_readable()
+        elif isinstance(record, r.ReductionRefused | r.ReductionChanged):
+            self._tell_of_reduction(record)
         elif isinstance(record, r.BrokerAskedAgain):
             self._dispatcher.ask_again(record.broker_id)
+        else:
+            self._tell_of_settings(record)
+
+    def _say_of_throttles(self, record: r.ThrottleMarkChanged) -> None:
+        """A throttle that is to go with the last move may wait for long where nothing moves."""
+        state = self._state
+        idle = not state.is_reassigning and state.throttles.request is None and not state.throttles.is_removing
+        if record.after.owners and idle:
+            what = f"throttles of {record.slot} {', '.join(record.after.owners[:20])}"
+            _log.warning("%s are set while nothing moves: they go when the next move has ended", what)
+
+    def _tell_of_settings(self, record: r.Record) -> None:
+        tell = self._services.notices.config_changed
+        if isinstance(record, r.ConfigsAltered):
+            tell(record.entity.kind, record.entity.name, record.after)
+        elif isinstance(record, r.TopicCreated):
+            tell(TOPICS, record.topic.name, record.configs)  # also none: the host may remember a former topic's
+        elif isinstance(record, r.TopicDeleted):
+            tell(TOPICS, record.topic.name, {})
+        elif isinstance(record, r.ThrottleMarkChanged):
+            self._say_of_throttles(record)
         elif isinstance(record, r.ConfigChanged) and record.before != record.after:
-            self._services.notices.config_changed("topics", record.topic, record.after)
-        elif isinstance(record, r.BrokerDefaultsChanged) and record.before != record.after:
-            self._services.notices.config_changed("brokers", "<default>", record.after)
+            tell(TOPICS, record.topic, record.after)
+        elif isinstance(record, r.BrokerConfigChanged) and record.before != record.after:
+            tell(BROKERS, record.name, record.after)
 
 
 def _concerns_members(record: r.PartitionRecord) -> bool:

@@ -1,19 +1,19 @@
 """Futures of callers. Each is completed exactly once, whatever happens: success, error, deadline, demotion, close.
 
-The loop completes them when a commit is published; demotion and close complete what is left, from another thread if the
-loop is inside the store just then. Whoever comes second is ignored.
-"""
+The loop completes them when a commit is published; demotion, close and the caller's deadline complete what is left,
+from another thread if the loop is inside the store just then. Whoever comes second is ignored."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures._base import CANCELLED, CANCELLED_AND_NOTIFIED, FINISHED, PENDING
 from typing import Any, Final, Protocol, TypeVar, cast
 
-from controller.model.errors import ControllerError
+from controller.model.errors import ControllerError, RequestTimedOut
 
 T = TypeVar("T")
 
@@ -54,9 +54,12 @@ class ReplyFuture(Future[T]):
     _condition = _Condition()  # an attribute of the instance once it was asked for
     _done_callbacks: list[Callable[[Future[T]], object]] = []  # noqa: RUF012 - of the instance once there is one
     is_watched = False
+    deadline_ms: int | None = None  # on the clock that never goes back; of the instance where it has one
 
-    def __init__(self, is_driver: IsDriver) -> None:  # not super(): see above
+    def __init__(self, is_driver: IsDriver, deadline_ms: int | None = None) -> None:  # not super(): see above
         self._is_driver = is_driver
+        if deadline_ms is not None:
+            self.deadline_ms = deadline_ms
         self._state = PENDING
         self._result: T | None = None
         self._exception: BaseException | None = None
@@ -136,13 +139,16 @@ class Outstanding:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._futures: dict[ReplyFuture[Any], None] = {}
+        self._earliest_ms: float = math.inf  # no future here has an earlier deadline
 
     def __len__(self) -> int:
         return len(self._futures)
 
     def add(self, futures: Iterable[ReplyFuture[Any]]) -> None:
         with self._lock:
-            self._futures.update(dict.fromkeys(futures))
+            found = dict.fromkeys(futures)
+            self._futures.update(found)
+            self._earliest_ms = min(self._earliest_ms, _earliest(found))
 
     def complete(self, future: ReplyFuture[Any] | None, outcome: object) -> None:
         """The future gets `outcome` (`ReplyFuture.settle`)."""
@@ -152,6 +158,21 @@ class Outstanding:
             self._futures.pop(future, None)
         future.settle(outcome)
 
+    def expire(self, now_ms: int) -> int:
+        """Whoever waits past his deadline hears so, also while the loop is inside the store; what he asked for is not
+        decided any more, or is in the commit under way, of which nobody knows yet. Returns how many there were. All are
+        looked at only when the earliest deadline that was seen is over."""
+        if now_ms < self._earliest_ms:
+            return 0
+        with self._lock:
+            late = [f for f in self._futures if f.deadline_ms is not None and now_ms >= f.deadline_ms]
+            for future in late:
+                del self._futures[future]
+            self._earliest_ms = _earliest(self._futures)
+        for future in late:
+            future.settle(RequestTimedOut("the deadline passed before the answer"))
+        return len(late)
+
     def fail_all(self, error: Callable[[], BaseException]) -> int:
         """Complete everything with an error of its own; returns how many there were."""
         with self._lock:
@@ -159,3 +180,7 @@ class Outstanding:
         for future in futures:
             future.settle(error())
         return len(futures)
+
+
+def _earliest(futures: Iterable[ReplyFuture[Any]]) -> float:
+    return min((f.deadline_ms for f in futures if f.deadline_ms is not None), default=math.inf)

@@ -14,7 +14,8 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import LEADER_DURING_DELETE, TARGETS_SINCE, Broker, DeleteIntent, Partition
+from controller.model.reductions import OFFLINE
+from controller.model.values import LEADER_DURING_DELETE, TARGETS_SINCE, Broker, DeleteIntent, Partition, Replicas
 from controller.model.view import is_up
 from controller.state import ClusterState
 
@@ -32,25 +33,35 @@ class Builder:
         self._stopped = stopped
         self._peers = tuple(_peer(state.brokers[broker_id]) for broker_id in sorted(state.brokers))
         self._metadata: dict[int, PartitionMetadata] = {}
-        self._members: dict[tuple[int, bool, bool], LeaderAndIsrPartition] = {}
+        self._changed: dict[int, tuple[PartitionMetadata, ...]] = {}
+        self._everything: tuple[PartitionMetadata, ...] | None = None
+        self._offline: dict[Replicas, Replicas] = {}
+        # by whether the broker is not in I, or heard nothing yet, and by whether it knows targets
+        self._members: dict[tuple[bool, bool], dict[int, LeaderAndIsrPartition]] = {
+            (is_new, targets): {} for is_new in (False, True) for targets in (False, True)
+        }
 
     def leader_and_isr(self, broker: Broker, numbers: Iterable[int], *, full: bool) -> LeaderAndIsrRequest:
         """The partitions of `numbers` that the broker is a member of and that have a state."""
-        state, broker_id = self._state, broker.broker_id
+        state, broker_id, unheard = self._state, broker.broker_id, self._unheard
         knows_targets = broker.registration.leader_and_isr_version >= TARGETS_SINCE
-        partitions = []
+        known, anew = self._members[False, knows_targets], self._members[True, knows_targets]
+        rows, partitions = state.rows, list[LeaderAndIsrPartition]()
         for number in numbers:
-            partition = state.rows[number]
+            partition = rows[number]
             if partition is None or not partition.isr or partition.leader == LEADER_DURING_DELETE:
                 continue
-            move = partition.move
-            if broker_id not in partition.replicas and (move is None or broker_id not in move.target):
+            if partition.status_code == OFFLINE and not self._has_to_delete(broker_id, partition):
                 continue
-            is_new = broker_id not in partition.isr or broker_id in self._unheard.get(number, ())
-            key = (number, is_new, knows_targets)
-            told = self._members.get(key)
+            if broker_id not in partition.replicas:
+                move = partition.move
+                if move is None or broker_id not in move.target:
+                    continue
+            is_new = broker_id not in partition.isr or (bool(unheard) and broker_id in unheard.get(number, ()))
+            made = anew if is_new else known
+            told = made.get(number)
             if told is None:
-                told = self._members[key] = self._member(number, partition, is_new=is_new, targets=knows_targets)
+                told = made[number] = self._member(number, partition, is_new=is_new, targets=knows_targets)
             partitions.append(told)
         return LeaderAndIsrRequest(
             broker_id,
@@ -61,6 +72,11 @@ class Builder:
             tuple(partitions),
             self._peers,
         )
+
+    def _has_to_delete(self, broker_id: int, partition: Partition) -> bool:
+        """Whether the broker may hold a log of an offline partition: who deleted it is to make none again."""
+        topic_id = self._state.topics[partition.topic].topic.topic_id
+        return self._state.open_intent(broker_id, topic_id, partition.partition) is not None
 
     def _member(self, number: int, partition: Partition, *, is_new: bool, targets: bool) -> LeaderAndIsrPartition:
         topic = self._state.topics[partition.topic].topic
@@ -79,29 +95,62 @@ class Builder:
             partition.leader_recovery_state,
         )
 
-    def update_metadata(self, broker: Broker, numbers: Iterable[int], *, full: bool) -> UpdateMetadataRequest:
-        """The partitions of `numbers` that have a state; and those that are gone, unless `full`, which says so by not
-        naming them."""
-        state, made = self._state, self._metadata
+    def update_metadata(self, broker: Broker, since: int, log: Iterable[int]) -> UpdateMetadataRequest:
+        """The partitions in `log` that have a state, and those that are gone. `since`: where the log begins; brokers
+        that were told up to there hear the same."""
+        partitions = self._changed.get(since)
+        if partitions is None:
+            partitions = self._changed[since] = self._told(dict.fromkeys(log))
+        return self._update(broker, partitions, full=False)
+
+    def _told(self, numbers: Iterable[int]) -> tuple[PartitionMetadata, ...]:
+        rows, made = self._state.rows, self._metadata
         partitions: list[PartitionMetadata] = []
         for number in numbers:
             told = made.get(number)
             if told is None:
-                partition = state.rows[number]
+                partition = rows[number]
                 if partition is None or not partition.isr:
-                    gone = None if full else self._stopped.get(number)
+                    gone = self._stopped.get(number)
                     partitions += () if gone is None else (gone,)
                     continue
-                told = made[number] = metadata_of(state, number, partition)
+                told = made[number] = self._metadata_of(number, partition)
             partitions.append(told)
+        return tuple(partitions)
+
+    def full_metadata(self, broker: Broker) -> UpdateMetadataRequest:
+        """Every partition that has a state: those that are gone are told of by not being named."""
+        if self._everything is None:
+            made = self._metadata
+            self._everything = tuple(
+                [
+                    made.get(number) or self._metadata_of(number, partition)
+                    for number, partition in enumerate(self._state.rows)
+                    if partition is not None and partition.isr
+                ]
+            )
+        return self._update(broker, self._everything, full=not self._state.problems)
+
+    def _metadata_of(self, number: int, partition: Partition) -> PartitionMetadata:
+        if self._state.has_gone_disks:
+            return metadata_of(self._state, number, partition)
+        replicas = partition.replicas
+        offline = self._offline.get(replicas)
+        if offline is None:
+            offline = self._offline[replicas] = tuple(b for b in replicas if b not in self._state.brokers)
+        return _metadata(self._state, number, partition, offline)
+
+    def _update(
+        self, broker: Broker, partitions: tuple[PartitionMetadata, ...], *, full: bool
+    ) -> UpdateMetadataRequest:
         return UpdateMetadataRequest(
             broker.broker_id,
             broker.epoch,
-            state.controller_id,
-            state.controller_epoch,
-            full and not state.problems,
+            self._state.controller_id,
+            self._state.controller_epoch,
+            full,
             self._peers,
-            tuple(partitions),
+            partitions,
         )
 
     def stop_replica(self, broker: Broker, intents: Iterable[DeleteIntent]) -> StopReplicaRequest:
@@ -117,6 +166,15 @@ class Builder:
 
 def metadata_of(state: ClusterState, number: int, partition: Partition) -> PartitionMetadata:
     """What brokers are told of a partition that has a state."""
+    return _metadata(state, number, partition, tuple([b for b in partition.replicas if not is_up(state, partition, b)]))
+
+
+def metadata_of_purged(state: ClusterState, number: int, partition: Partition) -> PartitionMetadata:
+    """What brokers are told of a partition that a reduction purged: nobody leads it any more."""
+    return _metadata(state, number, partition.but(leader=LEADER_DURING_DELETE), ())
+
+
+def _metadata(state: ClusterState, number: int, partition: Partition, offline: Replicas) -> PartitionMetadata:
     return PartitionMetadata(
         partition.topic,
         state.topics[partition.topic].topic.topic_id,
@@ -126,7 +184,7 @@ def metadata_of(state: ClusterState, number: int, partition: Partition) -> Parti
         partition.isr,
         state.generations[number],
         partition.replicas,
-        tuple([b for b in partition.replicas if not is_up(state, partition, b)]),
+        offline,
         partition.status_code,
     )
 

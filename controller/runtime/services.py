@@ -10,10 +10,11 @@ from controller.runtime.clock import Chance, Clock, elapsed_ms
 from controller.runtime.executors import Executor
 from controller.runtime.inbox import Inbox
 from controller.runtime.journal import Journal
+from controller.runtime.measures import Measures
 from controller.runtime.notices import Notices
 from controller.runtime.progress import Progress
+from controller.runtime.readable import ReadableStore
 from controller.runtime.replies import Outstanding
-from stores.base import MetadataStore
 
 
 @attrs.frozen(eq=False)
@@ -21,7 +22,7 @@ class Services:
     """One controller's. `read_timeout_s` is for each read of the store."""
 
     controller_id: int
-    store: MetadataStore
+    store: ReadableStore
     host: Host
     settings: Settings
     clock: Clock
@@ -32,6 +33,8 @@ class Services:
     journal: Journal
     progress: Progress
     notices: Notices
+    measures: Measures
+    awaits_cluster: bool = False  # it leads over a store only once that holds a cluster
 
     def elapsed_ms(self) -> int:
         """Milliseconds that never go back: what back-offs and deadlines of calls are reckoned in. The wall clock, which

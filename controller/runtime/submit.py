@@ -9,10 +9,12 @@ from typing import Any, Final, TypeVar
 
 from controller.model.errors import ApiError
 from controller.model.events import Event
+from controller.model.throttles import Room
 from controller.model.view import ClusterView
 from controller.runtime.inbox import Answer, Item, Job, Query, Request
 from controller.runtime.loop import Loop
 from controller.runtime.replies import ReplyFuture
+from controller.runtime.writer import FIXED_BYTES, FIXED_OPS
 
 K = TypeVar("K")
 
@@ -28,9 +30,12 @@ class Submitter:
         self._loop: Final = loop
         self._services: Final = loop.services
 
-    def future(self) -> ReplyFuture[Any]:
-        """A future that this controller completes, whatever happens."""
-        return ReplyFuture(self._loop.is_driver)
+    def future(self, timeout_ms: int | None = None) -> ReplyFuture[Any]:
+        """A future that this controller completes, whatever happens; by `timeout_ms` from now, if there is such."""
+        return ReplyFuture(self._loop.is_driver, self._deadline_ms(timeout_ms))
+
+    def _deadline_ms(self, timeout_ms: int | None) -> int | None:
+        return None if timeout_ms is None else self._services.elapsed_ms() + timeout_ms
 
     def failed(self, error: Exception) -> ReplyFuture[Any]:
         """A future that has failed."""
@@ -41,6 +46,12 @@ class Submitter:
     def now_ms(self) -> int:
         return self._services.clock.now_ms()
 
+    @property
+    def room(self) -> Room:
+        """What a commit takes beside its fence."""
+        capabilities = self._services.store.capabilities
+        return Room(capabilities.commit_ops_max - FIXED_OPS, capabilities.commit_bytes_max - FIXED_BYTES)
+
     def job(
         self,
         event: Event,
@@ -50,8 +61,13 @@ class Submitter:
         answer: Answer | None = None,
     ) -> Job:
         """An event with a future of its own."""
-        deadline_ms = None if timeout_ms is None else self._services.elapsed_ms() + timeout_ms
-        return Job(event, self.future(), deadline_ms, cause, request, answer)
+        future = self.future(timeout_ms)
+        return Job(event, future, future.deadline_ms, cause, request, answer, since_s=self._since_s())
+
+    def _since_s(self) -> float | None:
+        """From when on it is measured how long something waits."""
+        measures = self._services.measures
+        return measures.now_s() if measures.is_kept else None
 
     def submit(self, jobs: list[Job]) -> None:
         """The jobs are in the inbox, a large number of them as one request; or their futures have failed."""
@@ -63,15 +79,17 @@ class Submitter:
         self,
         make: Callable[[ClusterView], Mapping[K, Job]],
         leave_out: tuple[type[Exception], ...] = (),
+        timeout_ms: int | None = None,
     ) -> ReplyFuture[dict[K, Any]]:
         """A request that becomes jobs where the state can be seen. Its future is done when all of them are: with what
         each was answered, value or error, but for errors of the kinds to leave out. NotController is the answer to the
-        whole."""
-        whole = self.future()
+        whole. `timeout_ms` is for the expansion; from then on the jobs have their own."""
+        whole, since_s = self.future(timeout_ms), self._since_s()
 
         def expanded(view: ClusterView) -> Iterable[Job]:
             if whole.done():
                 return ()
+            whole.deadline_ms = None
             try:
                 jobs = make(view)
             except Exception as error:  # noqa: BLE001 - a defect of ours: whoever asked gets it, the controller goes on
@@ -93,6 +111,7 @@ class Submitter:
             self.track(job.future for job in jobs.values() if job.future is not None)
             for key, job in jobs.items():
                 assert job.future is not None
+                job.since_s = since_s
                 job.future.add_done_callback(partial(one_done, key))
             return jobs.values()
 
@@ -101,9 +120,8 @@ class Submitter:
 
     def query(self, ask: Callable[[ClusterView], object], timeout_ms: int | None = None) -> ReplyFuture[Any]:
         """What `ask` makes of the committed state."""
-        deadline_ms = None if timeout_ms is None else self._services.elapsed_ms() + timeout_ms
-        future = self.future()
-        self._offer([Query(ask, future, deadline_ms)], [future])
+        future = self.future(timeout_ms)
+        self._offer([Query(ask, future, future.deadline_ms)], [future])
         return future
 
     def complete(self, future: ReplyFuture[Any], outcome: object) -> None:

@@ -8,36 +8,31 @@ of it, unless there is more waiting than one batch holds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import attrs
 
 from controller.model.errors import RequestTimedOut
-from controller.model.events import (
-    BrokerDefaultsRead,
-    ConfigKeyRead,
-    DeletionKeyRead,
-    Event,
-    LegacyKeyRead,
-    StateKeyRead,
-    TopicKeyRead,
-)
+from controller.model.events import Event, KeyRead, LeaderEpochsDue, MigrationDone, ReductionKeyRead
 from controller.runtime.batching import Batching
+from controller.runtime.collector import collector_off
 from controller.runtime.committer import Committer
 from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.inbox import Hint, Item, Job, Query, Request, Sent, WorkQueue
-from controller.runtime.loader import Loaded
+from controller.runtime.loaded import Loaded
 from controller.runtime.lookout import Lookout
 from controller.runtime.publisher import Publisher, Timers
 from controller.runtime.rebalance import Rebalancing
+from controller.runtime.reductions import Retirements
+from controller.runtime.rounds import Round
 from controller.runtime.services import Services
 from controller.runtime.writer import FIXED_OPS, Writer
+from controller.state.tally import Tally
 from stores.base import StoreError
 
 LOOK_AGAIN_MS: Final = 100  # after a read that failed
-ACKNOWLEDGED_MAX: Final = 16  # deletions in one Decision
-_READ: Final = (StateKeyRead, TopicKeyRead, LegacyKeyRead, ConfigKeyRead, BrokerDefaultsRead, DeletionKeyRead)
+ACKNOWLEDGED_MAX: Final = 16  # deletions in one Decision, and leader epochs that are raised in one
 
 
 @attrs.frozen
@@ -51,6 +46,8 @@ class Counts:
     intents: int
     problems: Mapping[str, str]
     deleting_topics: tuple[str, ...]
+    throttles_to_remove: Mapping[str, tuple[str, ...]]
+    tally: Tally | None = None
 
 
 class Term:
@@ -66,12 +63,14 @@ class Term:
             services.executor,
             services.inbox,
             services.clock,
-            acknowledged_max=max(1, min(ACKNOWLEDGED_MAX, services.store.capabilities.commit_ops_max - FIXED_OPS)),
+            acknowledged_max=self._at_once,
         )
         self.lookout = Lookout(services, self.state, loaded)
         self._timers = Timers(services.settings.topic_rewrite_interval_ms)
         self._rebalancing = Rebalancing(services.settings, services.elapsed_ms())
-        self.work = WorkQueue()
+        self.work = WorkQueue(services.measures.now_s if services.measures.is_kept else None)
+        self._retirements = Retirements(self.state, services.progress, services.elapsed_ms())
+        self.state.keys_at_once = max(1, services.store.capabilities.commit_ops_max - FIXED_OPS)
         self._batching = Batching(
             services,
             self.state,
@@ -81,12 +80,20 @@ class Term:
             lookout=self.lookout,
             work=self.work,
             findings=self.findings,
+            committed=self._committed,
         )
         self._queries: list[Query] = []
         self._look_again_ms: int | None = None  # a read failed: when it is made again
+        self._kept: list[Item] | None = None  # what came while leader epochs are raised: nothing else is done then
         self.is_over = False  # set from any thread: nothing more is decided or sent
+        self._events: Sequence[Event] = ()  # of the takeover, once leader epochs are raised
         self._begin(loaded.events)
         self.counts = self._count()  # of what is committed; replaced as a whole, so that any thread may look
+
+    def _committed(self) -> None:
+        """All of the state is committed: from now on others see it."""
+        self.counts = self._count()
+        self.services.measures.publish()
 
     def _count(self) -> Counts:
         state = self.state
@@ -100,21 +107,76 @@ class Term:
             len(state.intents),
             problems,
             tuple(sorted(state.deletions)),
+            {kind: tuple(owners) for kind, owners in state.throttles.told().items()},
+            None if state.tally is None else state.tally.copy(),
         )
 
+    @property
+    def _at_once(self) -> int:
+        return max(1, min(ACKNOWLEDGED_MAX, self.services.store.capabilities.commit_ops_max - FIXED_OPS))
+
     def _begin(self, events: Sequence[Event]) -> None:
-        self.work.expanded.extend(Job(event, cause="takeover") for event in events)
+        self._events = events
+        if self.state.migration_version:
+            self._kept = []
+            self._batching.pace.hurry()
+            self.work.expand(Job(event, cause="migration") for event in self._to_be_raised())
+        else:
+            self._take_over()
         for partition in self.state.moving():
             self._timers.move(partition)
         for broker in self.state.brokers.values():
             self.dispatcher.registered(broker)
 
+    def _take_over(self) -> None:
+        self.services.notices.term_began(self.state)
+        # What others ask of partitions comes before any request is decided.
+        jobs = [Job(event, cause="takeover") for event in self._events]
+        self.work.first.extend(job for job in jobs if isinstance(job.event, ReductionKeyRead))
+        self.work.expand(job for job in jobs if not isinstance(job.event, ReductionKeyRead))
+        self._events = ()
+
+    def _to_be_raised(self) -> Iterator[Event]:
+        """An event for some partitions of a topic at a time, and one for the end."""
+        now_ms, most = self.services.clock.now_ms(), self._at_once
+        for name in self.state.topic_names():
+            numbers = range(self.state.partition_count(name))
+            for start in range(0, len(numbers), most):
+                yield LeaderEpochsDue(now_ms, name, tuple(numbers[start : start + most]))
+        yield MigrationDone(now_ms)
+
     # --- one pass
 
     def step(self, items: Sequence[Item]) -> bool:
         """One pass; whether anything was done. Raises Deposed when the term is over."""
+        return self._step(items) if self._kept is None else self._raise(self._kept, items)
+
+    def _raise(self, kept: list[Item], items: Sequence[Item]) -> bool:
+        """One pass while leader epochs are raised after a move: nobody is told, asked or answered before all are, since
+        what brokers know and say goes by epochs that count for nothing any more."""
+        kept.extend(items)
+        if self.is_waiting_for_store and not self._batching.go_on():
+            return bool(items)
+        now_ms = self.services.elapsed_ms()
+        self.work.wake_delayed(now_ms)
+        try:
+            self._found(self._batching.release_held(now_ms))
+        except StoreError as error:
+            self.findings["store"] = str(error)
+        worked = bool(items) or self.work.is_ready()
+        if not self.is_over and self.work.is_ready():
+            with collector_off():
+                self._batching.gather()
+        if not self.is_waiting_for_store and not self.is_over and not self.state.migration_version:
+            self._kept = None
+            self._batching.pace.calm()
+            self._take_over()
+            return self._step(kept)
+        return worked
+
+    def _step(self, items: Sequence[Item]) -> bool:
         worked = bool(items)
-        much_waits = len(self.work) > self.services.settings.commit_decisions_max
+        much_waits = len(self.work) > self._batching.pace.decisions
         for item in items:
             self._take_in(item)
         if self.is_waiting_for_store:
@@ -127,11 +189,10 @@ class Term:
             return worked
         worked |= self._look()
         if self.work.is_ready():
-            self._batching.gather()
+            with collector_off():  # what a batch makes stays for the next commits, or goes by itself
+                self._batching.gather()
             worked = True
         if not self._batching.is_in_flight and not self.is_over:
-            if worked:
-                self.counts = self._count()
             self._answer_queries()
             worked |= self.dispatcher.send() > 0
         return worked
@@ -142,12 +203,19 @@ class Term:
         elif isinstance(item, Hint):
             self.lookout.hint(item.event)
         elif isinstance(item, Sent):
+            self._measure(item.outcome)
             events = self.dispatcher.returned(item.outcome)
-            self.work.expanded.extend(Job(event, cause="broker answered") for event in events)
+            self.work.expand(Job(event, cause="broker answered") for event in events)
         elif isinstance(item, Query):
             self._queries.append(item)
         elif isinstance(item, Request):
-            self.work.expanded.extend(item.expand(self.state))
+            self.work.expand(item.expand(self.state))
+
+    def _measure(self, sending: object) -> None:
+        if isinstance(sending, Round):
+            self.services.measures.called(
+                sending.broker.broker_id, sending.started_ms, failed=sending.error is not None
+            )
 
     def _look(self) -> bool:
         """What was hinted, what time has come for."""
@@ -156,7 +224,8 @@ class Term:
         self.work.wake_delayed(now_ms)
         events = self._timers.due(self.services.clock.now_ms(), now_ms)
         events += self._rebalancing.due(self.services.clock.now_ms(), now_ms)
-        self.work.expanded.extend(Job(event, cause=_cause(event)) for event in events)
+        events += self._retirements.due(self.services.clock.now_ms(), now_ms)
+        self.work.expand(Job(event, cause=_cause(event)) for event in events)
         if self._look_again_ms is not None and now_ms < self._look_again_ms:
             return bool(events)
         waiting = len(self.work.first)
@@ -173,9 +242,10 @@ class Term:
 
     def _found(self, events: Sequence[Event]) -> None:
         """What was read is decided before anything else: a commit of ours in between would make it old."""
-        for event in events:
-            queue = self.work.first if isinstance(event, _READ) else self.work.expanded
-            queue.append(Job(event, cause=_cause(event)))
+        jobs = [Job(event, cause=_cause(event)) for event in events]
+        if read := [job for job in jobs if isinstance(job.event, KeyRead)]:
+            self.work.read(read)
+        self.work.expand(job for job in jobs if not isinstance(job.event, KeyRead))
 
     def _answer_queries(self) -> None:
         queries, self._queries = self._queries, []
@@ -191,8 +261,11 @@ class Term:
     def next_due_ms(self) -> int | None:
         """When there is something to do without any new item, in `elapsed_ms`; None if not by time."""
         services = self.services
+        if self._kept is not None:
+            return min((*self._batching.held_until_ms(), *filter(None, [self.work.next_due_ms()])), default=None)
         times = [self._timers.next_due_ms(services.clock.now_ms(), services.elapsed_ms())]
         times += [self.work.next_due_ms(), self.dispatcher.next_due_ms(), self._rebalancing.next_due_ms]
+        times.append(self._retirements.next_due_ms)
         if self._look_again_ms is not None:
             times.append(self._look_again_ms)
         else:

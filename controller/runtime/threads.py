@@ -1,6 +1,6 @@
-"""The threads of a started controller: one drives the loop, one listens to the store and watches its session, one keeps
-the own brokers registered (it may wait for the store, and must not hold up the word of a lost session). Callbacks have
-threads of their own (`executors`)."""
+"""The threads of a started controller: one drives the loop, one listens to the store and watches its session and the
+deadlines of callers, one keeps the own brokers registered (it may wait for the store, and must not hold up the word of
+a lost session). Callbacks have threads of their own (`executors`)."""
 
 from __future__ import annotations
 
@@ -60,6 +60,7 @@ class Threads:
                 if event is not None:
                     self._loop.hear(event)
                 self._loop.check_session()
+                self._loop.check_deadlines()
             except StoreError:
                 self._stop.wait(FAILED_S)
 

@@ -6,12 +6,14 @@ it outgrows what the store declares.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Final, cast
 
 from controller.codec import partition_state, small
 from controller.codec import topic as topic_codec
 from controller.model.records import (
+    UNREAD,
+    ConfigsAltered,
     DeleteIntended,
     PartitionRecord,
     PartitionsAdded,
@@ -41,6 +43,8 @@ class Budget:
         for record, _, fresh in log:
             self._ops_left -= len(fresh)
             self._bytes_left -= sum(map(self._writer.cost_max, fresh)) if fresh else _growth_max(record)
+            if isinstance(record, ConfigsAltered):  # its key may have been dirty before
+                self._bytes_left -= len(small.encode_config(record.after))
             if type(record) is DeleteIntended:
                 size = small.intent_bytes_max(record.intent)
                 self._bytes_left -= size
@@ -100,13 +104,19 @@ class Writer:
                 ops.append(op)
         return marks, ops
 
+    def forget_unread(self, forbidden: Container[str]) -> None:
+        """Nothing is known any more of small keys that could not be read, and can be."""
+        for key in [key for key, found in self.found.items() if found == UNREAD and key not in forbidden]:
+            del self.found[key]
+
     def is_next(self, mark: Mark, entry: Entry) -> bool:
         """Whether the key of a partition or topic was written just once since: by the commit that is looked up."""
         kind, of = mark
-        if kind == "state" and self._state.versions[cast(int, of)]:
-            return entry.generation == self._state.generations[cast(int, of)] + 1
+        if kind == "state":
+            number = cast(int, of)
+            return entry.generation == _next(self._state.versions[number], self._state.generations[number])
         row = self._state.topics.get(cast(str, of)) if kind == "topic" else None
-        return row is None or not row.version or entry.generation == row.generation + 1
+        return row is None or entry.generation == _next(row.version, row.generation)
 
     def committed(self, marks: Sequence[Mark], ops: Sequence[Op], versions: Sequence[Version | None], seq: int) -> None:
         """The commit of `marks` left `versions`: the state knows where its keys stand now."""
@@ -114,3 +124,8 @@ class Writer:
             self._kinds[kind].stands(of, version or 0, seq)
             if self.found:
                 self.found.pop(op.key, None)
+
+
+def _next(version: int, generation: int) -> int:
+    """The generation that our write leaves of a key that stands so, or is not there."""
+    return generation + 1 if version else 0

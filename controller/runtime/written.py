@@ -12,10 +12,12 @@ from typing import Any, Final, Protocol
 
 import attrs
 
-from controller.codec import keys, legacy, partition_state, small
+from controller.codec import keys, legacy, orders, partition_state, small
 from controller.codec import topic as topic_codec
-from controller.model.records import KeyVersion
+from controller.model.records import UNREAD, KeyVersion
 from controller.model.values import LEADER_DURING_DELETE, Partition
+from controller.runtime.written_settings import BrokerConfigKeys, ChangeKeys, OldChangeKeys
+from controller.runtime.written_throttles import ThrottleMarks
 from controller.state import ClusterState
 from controller.state.intents import KeyId
 from controller.state.rows import Admitted, TopicRow
@@ -53,12 +55,16 @@ class Ground:
         """Where a small key stands, that the state knows at `version`."""
         if key in self.found:
             found = self.found[key]
-            return ABSENT if found is None else found
+            return ABSENT if found is None else expect(found)
         return expect(version)
 
     def is_gone(self, key: str, version: int) -> bool:
         """Whether somebody else removed the key that the state knows at `version`."""
         return self.found.get(key, version) is None
+
+    def is_unread(self, key: str, version: int) -> bool:
+        """Whether the key may not be read: then it is left as it is."""
+        return self.found.get(key, version) == UNREAD
 
     def intents_seq(self, seq: int) -> int:
         """The number in the key of new intents: the commit's; above all that were found, if somebody removed the
@@ -66,13 +72,15 @@ class Ground:
         return seq + self.intents_seq_offset
 
     def row(self, number: int) -> Partition:
-        partition = self.state.rows[number]
+        """The partition with this number, also of one that this batch purged."""
+        partition = self.state.rows[number] or self.state.reducing.purged.get(number)
         assert partition is not None
         return partition
 
 
 def expect(version: int) -> Expect:
-    return Version(version) if version else ABSENT
+    """What may not be read stands at no version: to write it is a conflict as long as it is there."""
+    return Version(version) if version and version != UNREAD else ABSENT
 
 
 def _gone(key: str, where: Expect) -> Op:
@@ -105,6 +113,8 @@ class StateKeys(_Kind):
 
     def op(self, of: int, key: str) -> Op | None:
         partition, at = self.ground.row(of), expect(self.state.versions[of])
+        if of in self.state.reducing.purged:
+            return _gone(key, at)
         if not partition.has_state:
             return _gone(key, at) if partition.leader == LEADER_DURING_DELETE else None
         return Put(key, partition_state.encode(partition, self.state.controller_epoch), at)
@@ -113,6 +123,7 @@ class StateKeys(_Kind):
         state = self.state
         generation = -1 if not version else state.generations[of] + 1 if state.versions[of] else 0
         state.state_key_stands(self.ground.row(of).topic, of, KeyVersion(version, generation))
+        state.reducing.purged.pop(of, None)
 
 
 class TopicKeys(_Kind):
@@ -138,13 +149,16 @@ class TopicKeys(_Kind):
         if row is not None:
             return Put(key, topic_codec.encode(row.topic, self.state.assignments(of)), expect(row.version))
         version = self.state.deletions[of].topic_version
-        return Delete(key, Version(version)) if version else None
+        return _gone(key, expect(version)) if version else None
 
     def stands(self, of: str, version: int, seq: int) -> None:  # noqa: ARG002
         row = self.state.topics.get(of)
         if row is not None:
             row.generation = row.generation + 1 if row.version else 0
             row.version = version
+        elif of in self.state.deletions and self.state.deletions[of].version == UNREAD:
+            del self.state.deletions[of]  # all that is left is a request that could not be removed
+            self.state.unread_deletions.add(of)
 
 
 class ConfigKeys(_Kind):
@@ -160,7 +174,8 @@ class ConfigKeys(_Kind):
     def op(self, of: str, key: str) -> Op | None:
         row = self.state.topics.get(of)
         if row is None:
-            return _gone(key, self.ground.at(key, self.state.deletions[of].config_version))
+            version = self.state.deletions[of].config_version
+            return None if self.ground.is_unread(key, version) else _gone(key, self.ground.at(key, version))
         return Put(key, small.encode_config(row.configs), self.ground.at(key, row.config_version))
 
     def stands(self, of: str, version: int, seq: int) -> None:  # noqa: ARG002
@@ -180,6 +195,8 @@ class Deletions(_Kind):
         deletion = state.deletions.get(of)
         if deletion is None:
             return _gone(key, expect(state.refused.get(of, 0)))
+        if deletion.version == UNREAD:
+            return None
         if of not in state.topics:
             return Delete(key, Version(deletion.version)) if deletion.version else None
         return None if deletion.version else Put(key, b"", expect(state.refused.get(of, 0)))
@@ -191,6 +208,29 @@ class Deletions(_Kind):
             state.deletions[of].version = version
         else:
             state.deletions.pop(of, None)
+
+
+class Reductions(_Kind):
+    """Which partitions of a topic go; without any the key goes, or of a new topic is held to be absent. `of`: the
+    topic, which may have been deleted."""
+
+    def cost_max(self, of: str) -> int:
+        found = self.state.reducing.of.get(of)
+        return _PATH + len(of) + (0 if found is None else orders.reduction_bytes_max(found.entries, found.extra))
+
+    def key(self, of: str, seq: int) -> str:  # noqa: ARG002
+        return keys.delete_partitions(of)
+
+    def op(self, of: str, key: str) -> Op | None:
+        found = self.state.reducing.of.get(of)
+        if found is None:
+            return Check(key, ABSENT)  # of a new topic
+        if found.entries and of in self.state.topics:
+            return Put(key, orders.encode_reduction(found.entries, found.extra), expect(found.version))
+        return Delete(key, Version(found.version)) if found.version else None
+
+    def stands(self, of: str, version: int, seq: int) -> None:  # noqa: ARG002
+        self.state.reducing.stands(of, version)
 
 
 class Parents(_Kind):
@@ -218,6 +258,8 @@ class Admissions(_Kind):
         live, known = self.state.brokers.get(of), self.state.admitted.get(of)
         if live is None:
             return None  # it came and went within the batch: the next birth writes it
+        if self.ground.is_unread(key, 0 if known is None else known.version):
+            return None
         return Put(key, small.encode_admitted(live.epoch), self.ground.at(key, 0 if known is None else known.version))
 
     def stands(self, of: int, version: int, seq: int) -> None:  # noqa: ARG002
@@ -231,6 +273,8 @@ class Forgotten(Admissions):
         known = self.state.admitted.get(of)
         if known is None or of in self.state.brokers or self.ground.is_gone(key, known.version):
             return None  # it came again within the batch, or somebody else removed it
+        if self.ground.is_unread(key, known.version):
+            return Check(key, ABSENT)  # a conflict: it is not forgotten as long as its key is there
         return Delete(key, self.ground.at(key, known.version))
 
     def stands(self, of: int, version: int, seq: int) -> None:  # noqa: ARG002
@@ -293,6 +337,8 @@ class LegacyPlan(_Kind):
     def op(self, of: object, key: str) -> Op | None:  # noqa: ARG002
         held = self.state.legacy
         version = held.key.version
+        if version == UNREAD:
+            return None
         if held.entries:
             return Put(key, legacy.encode(held.ordered(), held.key.extra, held.key.format), expect(version))
         return Delete(key, Version(version)) if version else None
@@ -317,13 +363,30 @@ class ErrandKeys(_Kind):
         self.state.worked_off.pop(of)
 
 
+class Migrations(_Kind):
+    """The marker of a move to this store, which goes. `of`: its version."""
+
+    def key(self, of: int, seq: int) -> str:  # noqa: ARG002
+        return keys.MIGRATION
+
+    def op(self, of: int, key: str) -> Op | None:
+        return None if self.ground.is_gone(key, of) else Delete(key, self.ground.at(key, of))
+
+    def stands(self, of: int, version: int, seq: int) -> None:
+        """Nobody asks."""
+
+
 def kinds_of(ground: Ground) -> Mapping[str, Kind]:
     """The table."""
     return {
         "state": StateKeys(ground),
         "topic": TopicKeys(ground),
         "config": ConfigKeys(ground),
+        "broker config": BrokerConfigKeys(ground),
+        "change": ChangeKeys(ground),
+        "old change": OldChangeKeys(ground),
         "deletion": Deletions(ground),
+        "reduction": Reductions(ground),
         "parent": Parents(ground),
         "admitted": Admissions(ground),
         "forgotten": Forgotten(ground),
@@ -331,5 +394,7 @@ def kinds_of(ground: Ground) -> Mapping[str, Kind]:
         "intents": NewIntents(ground),
         "intents done": DoneIntents(ground),
         "legacy": LegacyPlan(ground),
+        "throttles": ThrottleMarks(ground),
         "errand": ErrandKeys(ground),
+        "migration": Migrations(ground),
     }

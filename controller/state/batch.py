@@ -1,10 +1,13 @@
 """A batch: what was decided since the last commit, so that it can be undone, and which keys that makes dirty.
 
 A mark names a dirty key by what it holds, not by its path: `("state", number)`, `("topic", name)`, `("config", name)`,
+`("broker config", name)`, `("change", entity)` (a change of settings that is told of), `("old change", key)`,
 `("admitted", broker)`, `("forgotten", broker)`, `("unregistered", broker)` (nothing is written: it is held to have no
 registration), `("intents", broker)` (its new intents), `("intents done", (broker, seq))`, `("deletion", topic)` (of a
 new topic: held to be absent), `("parent", (topic, partition or None))` (a node without data, where the store needs
-such), `("errand", key)` (an errand that goes), `LEGACY`. Each is encoded once, from the
+such), `("reduction", topic)` (which partitions of it go), `("throttles", slot)` (which throttles are to go),
+`("errand", key)` (an errand that goes), `LEGACY`,
+`("migration", version)` (its marker goes). Each is encoded once, from the
 state, however many records set it.
 """
 

@@ -8,7 +8,7 @@ failover does no harm.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import attrs
 
@@ -16,6 +16,7 @@ from controller.model.values import DeleteIntent
 
 KeyId: TypeAlias = tuple[int, int]  # broker, seq
 _Slot: TypeAlias = tuple[str, int]  # topic_id, partition
+_K = TypeVar("_K", str, tuple[str, int])
 
 
 @attrs.define
@@ -34,6 +35,7 @@ class Intents:
         self._open: dict[int, dict[_Slot, tuple[DeleteIntent, int | None]]] = {}
         self._undurable: dict[int, dict[_Slot, DeleteIntent]] = {}
         self._of_topic: dict[str, int] = {}  # topic_id -> how many are open
+        self._of_slot: dict[_Slot, int] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._open.values()))
@@ -52,6 +54,10 @@ class Intents:
         """How many of a topic are open."""
         return self._of_topic.get(topic_id, 0)
 
+    def count_of_partition(self, topic_id: str, partition: int) -> int:
+        """How many of a partition are open, whosoever they are."""
+        return self._of_slot.get((topic_id, partition), 0)
+
     def load(self, broker: int, seq: int, version: int, intents: Iterable[DeleteIntent]) -> None:
         """Take in a key as it stands in the store. Of two intents for one replica the newer one (higher epoch)
         stands."""
@@ -65,7 +71,7 @@ class Intents:
             if held is not None and held[1] is not None:
                 self.keys[broker, held[1]].open_count -= 1
             if held is None:
-                self._count(intent.topic_id, 1)
+                self._count(intent, 1)
             slots[slot] = (intent, seq)
             key.open_count += 1
 
@@ -111,21 +117,26 @@ class Intents:
     def _put(self, intent: DeleteIntent, seq: int | None) -> None:
         slot = (intent.topic_id, intent.partition)
         self._open.setdefault(intent.broker, {})[slot] = (intent, seq)
-        self._count(intent.topic_id, 1)
+        self._count(intent, 1)
         if seq is None:
             self._undurable.setdefault(intent.broker, {})[slot] = intent
 
     def _take(self, intent: DeleteIntent) -> int | None:
         slot = (intent.topic_id, intent.partition)
         _, seq = self._open[intent.broker].pop(slot)
-        self._count(intent.topic_id, -1)
+        self._count(intent, -1)
         if seq is None:
             del self._undurable[intent.broker][slot]
         return seq
 
-    def _count(self, topic_id: str, by: int) -> None:
-        count = self._of_topic.get(topic_id, 0) + by
-        if count:
-            self._of_topic[topic_id] = count
-        else:
-            del self._of_topic[topic_id]
+    def _count(self, intent: DeleteIntent, by: int) -> None:
+        _add(self._of_topic, intent.topic_id, by)
+        _add(self._of_slot, (intent.topic_id, intent.partition), by)
+
+
+def _add(counts: dict[_K, int], key: _K, by: int) -> None:
+    count = counts.get(key, 0) + by
+    if count:
+        counts[key] = count
+    else:
+        del counts[key]

@@ -30,6 +30,16 @@ class Admitted(NamedTuple):
     epoch: int
 
 
+class OwnSettings(NamedTuple):
+    """What /config/brokers/<name> holds, and the version at which it stands."""
+
+    version: int
+    configs: Mapping[str, str]
+
+
+NO_SETTINGS: Final = OwnSettings(0, {})
+
+
 @attrs.define
 class Deletion:
     """A topic that is being deleted. `version`: where its key under /admin/delete_topics stands, 0 before it is
@@ -84,7 +94,10 @@ class BrokerIndex:
             self.stale = 0
 
     def of(self, broker: int, rows: list[Partition | None]) -> list[int]:
-        """The numbers whose rows name `broker`. A stale entry may name a row that was taken back."""
+        """The numbers whose rows name `broker`. A stale entry may name a row that was taken back; where none is stale,
+        none repeats either, as a number comes again only after it left."""
+        if not self.stale:
+            return self.numbers.tolist()
         count = len(rows)
         return [n for n in dict.fromkeys(self.numbers) if n < count and names(rows[n], broker)]
 

@@ -96,6 +96,7 @@ CALLS: tuple[str, ...] = (
     "get_many",
     "get_columns",
     "children",
+    "created_below",
     "snapshot",
     "commit",
     "subscribe",

@@ -201,6 +201,10 @@ class FaultStore(MetadataStore):
         """As the inner store, unless the plan says otherwise."""
         return self._call("children", (key,), lambda: self.inner.children(key, timeout_s=timeout_s))
 
+    def created_below(self, key: str, *, timeout_s: float) -> int:
+        """As the inner store, unless the plan says otherwise."""
+        return self._call("created_below", (key,), lambda: self.inner.created_below(key, timeout_s=timeout_s))
+
     def snapshot(self, prefix: str, *, timeout_s: float) -> Snapshot:
         """As the inner store, unless the plan says otherwise."""
         return self._call("snapshot", (prefix,), lambda: self.inner.snapshot(prefix, timeout_s=timeout_s))

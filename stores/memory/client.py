@@ -99,6 +99,13 @@ class MemoryStore(MetadataStore):
             self.server.contact(self._link)
             return self.server.table.children(key)
 
+    def created_below(self, key: str, *, timeout_s: float) -> int:
+        """Nobody counts them here."""
+        check_prefix(key)
+        with self.server.lock:
+            self.server.contact(self._link)
+        return 0
+
     def snapshot(self, prefix: str, *, timeout_s: float) -> Snapshot:
         """All keys below `prefix`, as one instant. The cursor is the revision."""
         check_prefix(prefix)

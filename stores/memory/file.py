@@ -11,6 +11,8 @@ Rules
   base64. Ephemeral keys are not written: their sessions end with the process.
 * `sha256` is taken over the compact JSON (sorted members, ASCII) of the whole object without that member, so that a
   file which was only laid out anew still loads, and one that was torn or edited does not.
+* `"consistent"` may stand in the header: whether the keys were read from a store at one instant (`stores.transfer` says
+  so). A server's own snapshot always is, and does not say it.
 * `revision` is never below any version or `created`, so that what is written after a load is newer.
 * Writing is atomic: a temporary file in the same folder, fsync, rename, fsync of the folder.
 """
@@ -34,15 +36,17 @@ _FORMAT: Final = "kedge-memory-tree"
 _FORMAT_VERSION: Final = 1
 _NUMBER_MAX: Final = 2**62
 _HEADER: Final = {"format", "format_version", "versioning", "revision", "sha256", "keys"}
+_MAY_STAND: Final = {"consistent"}
 
 
 @attrs.frozen
 class Image:
-    """All that a file holds."""
+    """All that a file holds. `consistent`: whether it was one instant, None where the file does not say."""
 
     versioning: Literal["global", "per_key"]
     revision: int
     rows: dict[str, Row]
+    consistent: bool | None = None
 
 
 def write_image(path: Path, image: Image) -> None:
@@ -50,7 +54,7 @@ def write_image(path: Path, image: Image) -> None:
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
         with os.fdopen(descriptor, "wb") as file:
-            file.write(_encode(image))
+            file.write(encode_image(image))
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(path)
@@ -75,14 +79,20 @@ def parse_image(data: bytes, source: str) -> Image:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise Corrupt(f"{source}: not a whole JSON file: {error}") from error
+    return image_of(document, source)
+
+
+def image_of(document: Any, source: str) -> Image:
+    """`parse_image`, of JSON that was read already. Raises Corrupt."""
     if not isinstance(document, dict) or document.get("format") != _FORMAT:
         raise Corrupt(f"{source}: not a snapshot of a memory store (no format {_FORMAT!r})")
     if document.get("format_version") != _FORMAT_VERSION:
         raise Corrupt(
             f"{source}: format_version {document.get('format_version')!r}, this library reads {_FORMAT_VERSION}"
         )
-    if set(document) != _HEADER:
+    if set(document) - _MAY_STAND != _HEADER:
         raise Corrupt(f"{source}: the members should be {sorted(_HEADER)}, found {sorted(document)}")
+    document = dict(document)
     _demand(document.pop("sha256") == _digest(document), source, "the checksum does not fit: the file was changed")
     return _image(document, source)
 
@@ -92,8 +102,10 @@ def _image(document: dict[str, Any], source: str) -> Image:
     _demand(versioning in ("global", "per_key"), source, f"versioning {versioning!r}")
     _demand(_is_number(revision, 0), source, f"revision {revision!r}")
     _demand(isinstance(keys, dict), source, "keys is not an object")
+    consistent = document.get("consistent")
+    _demand(isinstance(consistent, bool) or "consistent" not in document, source, f"consistent {consistent!r:.40}")
     rows = {key: _row(key, fields, revision, source) for key, fields in keys.items()}
-    return Image(cast(Literal["global", "per_key"], versioning), revision, rows)
+    return Image(cast(Literal["global", "per_key"], versioning), revision, rows, consistent)
 
 
 def _row(key: str, fields: Any, revision: int, source: str) -> Row:
@@ -123,7 +135,8 @@ def _value(key: str, fields: dict[str, Any], source: str) -> bytes:
     raise Corrupt(f"{source}: {key}: neither value nor value_base64 is a text", key=key)
 
 
-def _encode(image: Image) -> bytes:
+def encode_image(image: Image) -> bytes:
+    """The file's bytes. Rows that a session owns are left out."""
     keys = {key: _fields(row) for key, row in sorted(image.rows.items()) if row[4] is None}
     document: dict[str, Any] = {
         "format": _FORMAT,
@@ -132,6 +145,8 @@ def _encode(image: Image) -> bytes:
         "revision": image.revision,
         "keys": keys,
     }
+    if image.consistent is not None:
+        document["consistent"] = image.consistent
     header = {name: member for name, member in document.items() if name != "keys"} | {"sha256": _digest(document)}
     lines = ",\n".join(f"{json.dumps(key)}: {json.dumps(fields, ensure_ascii=False)}" for key, fields in keys.items())
     return f'{json.dumps(header)[:-1]},\n"keys": {{\n{lines}\n}}}}\n'.encode()

@@ -1,9 +1,7 @@
 """The streams of hints of a memory server, and who watches what.
 
 Rules
-* A hint that is queued already is not queued again: it says "look", and the look comes after it was taken.
-* An overflow throws the hints away and says Resync for every prefix; the session events that were queued stay, since
-  nothing else would tell of them.
+* A stream is a queue of hints (`stores.hints`); an overflow leaves as many session events as half of what it holds.
 * A client that is cut off gets no hints. What it missed is told by a Resync when it comes back.
 * Everything here is guarded by the server's lock, which is also the lock that `poll` waits on.
 """
@@ -12,9 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
@@ -30,6 +26,7 @@ from stores.base import (
     check_prefix,
     parent,
 )
+from stores.hints import Hints
 from stores.memory.table import Touched
 
 if TYPE_CHECKING:
@@ -101,8 +98,8 @@ class MemorySubscription(Subscription):
         self._server = server
         self._link = link
         self._awake = threading.Condition(server.lock)
-        self._queue: deque[StoreEvent] = deque()
-        self._hinted: set[str] = set()
+        most = server.queue_events_max
+        self._queue: Final = Hints(most, -(-most // 2))
         self._prefixes: dict[str, None] = {}  # in the order of `add`
         self._closed = False
 
@@ -131,7 +128,7 @@ class MemorySubscription(Subscription):
                 if self._link.closed:
                     raise Closed("the store was closed")
                 return None
-            return self._take() if self._queue else None
+            return self._queue.take() if self._queue else None
 
     def close(self) -> None:
         """End the stream."""
@@ -147,13 +144,9 @@ class MemorySubscription(Subscription):
 
     def push(self, event: StoreEvent) -> None:
         """Queue an event, unless it is a hint that is queued or the client is cut off."""
-        if isinstance(event, Changed):
-            if event.key in self._hinted or not self._link.connected:
-                return
-            self._hinted.add(event.key)
-        self._queue.append(event)
-        if len(self._queue) > self._server.queue_events_max:
-            self._overflow()
+        if isinstance(event, Changed) and not self._link.connected:
+            return
+        self._queue.push(event, self._prefixes)
         self._awake.notify_all()
 
     def resync(self, reason: str) -> None:
@@ -172,22 +165,6 @@ class MemorySubscription(Subscription):
                 return
             self._awake.wait(max(left_s, 0.001))
             self._server.tick()
-
-    def _take(self) -> StoreEvent:
-        event = self._queue.popleft()
-        if isinstance(event, Changed):
-            self._hinted.discard(event.key)
-        return event
-
-    def _overflow(self) -> None:
-        self._hinted.clear()
-        self._queue = deque(self._kept())
-
-    def _kept(self) -> Iterator[StoreEvent]:
-        states = [event for event in self._queue if isinstance(event, SessionChanged)]
-        yield from states[-self._server.queue_events_max // 2 :]
-        for prefix in self._prefixes:
-            yield Resync(prefix, "overflow")
 
     def _demand_open(self) -> None:
         if self._closed or self._link.closed:

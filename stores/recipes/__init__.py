@@ -12,27 +12,32 @@ Rules
 
 from stores.recipes.election import Term, decode_epoch, elect
 from stores.recipes.fence import FENCE_OPS, Attempt, Fence, Outcome, Resolution, is_fence_conflict, resolve
+from stores.recipes.holding import Contested, hold
 from stores.recipes.leftover import reap_own_leftover
-from stores.recipes.sequence import Appended, append_sequence, next_number
+from stores.recipes.sequence import NUMBER_MAX, next_in_sequence, next_number, number_in_sequence, sequence_key
 from stores.recipes.token import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
 
 __all__ = [
     "EPOCH_KEY",
     "FENCE_OPS",
     "LEADER_KEY",
+    "NUMBER_MAX",
     "TOKEN_KEY",
-    "Appended",
     "Attempt",
+    "Contested",
     "Fence",
     "Outcome",
     "Resolution",
     "Term",
     "Token",
-    "append_sequence",
     "decode_epoch",
     "elect",
+    "hold",
     "is_fence_conflict",
+    "next_in_sequence",
     "next_number",
+    "number_in_sequence",
     "reap_own_leftover",
     "resolve",
+    "sequence_key",
 ]

@@ -22,7 +22,7 @@ from stores.base import (
 )
 from stores.recipes.token import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
 
-_EPOCH_MAX: Final = 2**31 - 2  # Kafka's requests carry it as an int32, and the next one must still fit
+EPOCH_MAX: Final = 2**31 - 2  # Kafka's requests carry it as an int32, and the next one must still fit
 _DECIMAL: Final = re.compile(rb"[0-9]{1,19}")
 
 
@@ -39,7 +39,7 @@ class Term:
 
 def decode_epoch(value: bytes) -> int:
     """The controller epoch in the value of EPOCH_KEY, decimal text. Raises Corrupt."""
-    if _DECIMAL.fullmatch(value) is None or int(value) > _EPOCH_MAX:
+    if _DECIMAL.fullmatch(value) is None or int(value) > EPOCH_MAX:
         raise Corrupt(f"{EPOCH_KEY}: not a controller epoch: {value!r:.100}", key=EPOCH_KEY)
     return int(value)
 
@@ -96,7 +96,7 @@ class _Candidacy:
         return self._term(epoch_new, epoch_version)
 
     def _commit(self, leader: Entry | None, epoch: Entry | None, epoch_new: int) -> Commit:
-        if epoch_new > _EPOCH_MAX:
+        if epoch_new > EPOCH_MAX:
             raise Corrupt(f"{EPOCH_KEY}: no controller epoch is left above {epoch_new - 1}", key=EPOCH_KEY)
         ops = (
             Put(LEADER_KEY, self.leader_value, ABSENT if leader is None else leader.version, ephemeral=True),

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-import attrs
 import tenacity
 
 from stores.base import (
@@ -14,50 +13,42 @@ from stores.base import (
     Conflict,
     Corrupt,
     MetadataStore,
-    Op,
     OutcomeUnknown,
     Put,
     below,
 )
 
 _DECIMAL: Final = re.compile(rb"[0-9]{1,19}")
-_NUMBER_MAX: Final = 2**31 - 1  # what ZooKeeper's own sequences, and Kafka's listeners, can count
+NUMBER_MAX: Final = 2**31 - 1
+"""What ZooKeeper's own sequences, and Kafka's listeners, can count."""
+
 _DIGITS: Final = 10
 _TRIES_MAX: Final = 100  # of which each is lost to somebody else who got a number
 
 
-@attrs.frozen
-class Appended:
-    """Keys of a sequence that are ready to be put: `ops` belong into one commit (a fenced one, mostly), `keys` are what
-    they create. After a Conflict on `counter_key` make them anew: somebody else appended."""
+def next_in_sequence(store: MetadataStore, parent: str, prefix: str, timeout_s: float) -> int:
+    """The number that the next child of `parent` named `<prefix><ten digits>` gets: above that of every child there is,
+    and on ZooKeeper what its own sequence goes on with, so that it never goes back whoever puts such children there.
 
-    ops: tuple[Op, ...]
-    keys: tuple[str, ...]
-    counter_key: str
-
-
-def append_sequence(
-    store: MetadataStore, parent: str, prefix: str, values: bytes | Sequence[bytes], timeout_s: float
-) -> Appended:
-    """The ops that append `values` below `parent` as `<prefix><ten digits>`, numbered in their order.
-
-    The number of the next one is kept in the value of `parent` (decimal text), so that numbers never go back, even
-    after all children were purged: Kafka's listeners skip what is not above the last they saw. Where `parent` holds no
-    number yet, it begins above the highest child. Two appends to one parent do not fit into one commit: give all values
-    at once. Raises Corrupt if `parent` holds something else.
+    Put it with ABSENT, in whatever commit it belongs to; after a Conflict that names it ask again, for somebody else
+    was first. Where the backend does not count (`created_below`) numbers go back if the newest child is deleted: who
+    purges leaves that one. Raises what the store raises.
     """
-    counter = store.get(parent, sync=True, timeout_s=timeout_s)
-    if counter is not None and counter.value:
-        number = _decode_number(parent, counter.value)
-    else:
-        number = 1 + max(_numbers(prefix, store.children(parent, timeout_s=timeout_s)), default=-1)
-    values = (values,) if isinstance(values, bytes) else tuple(values)
-    if number + len(values) > _NUMBER_MAX:
-        raise Corrupt(f"{parent}: no number is left above {number - 1}", key=parent)
-    keys = tuple(f"{below(parent)}{prefix}{number + index:0{_DIGITS}d}" for index in range(len(values)))
-    count = Put(parent, b"%d" % (number + len(values)), ABSENT if counter is None else counter.version)
-    puts = (Put(key, value, ABSENT) for key, value in zip(keys, values, strict=True))
-    return Appended((count, *puts), keys, parent)
+    created = store.created_below(parent, timeout_s=timeout_s)
+    return max(created, 1 + max(_numbers(prefix, store.children(parent, timeout_s=timeout_s)), default=-1))
+
+
+def sequence_key(parent: str, prefix: str, number: int) -> str:
+    """The key with this number, as ZooKeeper names its sequential nodes."""
+    return f"{below(parent)}{prefix}{number:0{_DIGITS}d}"
+
+
+def number_in_sequence(prefix: str, name: str) -> int | None:
+    """The number of a child named `name`; None where it is none of the sequence."""
+    tail = name.removeprefix(prefix)
+    if not name.startswith(prefix) or len(tail) != _DIGITS or not (tail.isascii() and tail.isdigit()):
+        return None
+    return int(tail) if int(tail) <= NUMBER_MAX else None
 
 
 def next_number(store: MetadataStore, key: str, timeout_s: float) -> int:
@@ -87,19 +78,12 @@ def _count_on(store: MetadataStore, key: str, timeout_s: float) -> int:
         version, generation = entry.version, entry.generation
         known = int(entry.value) if _DECIMAL.fullmatch(entry.value) else 0
     number = max(generation, known) + 1
-    if number > _NUMBER_MAX:
+    if number > NUMBER_MAX:
         raise Corrupt(f"{key}: no number is left above {number - 1}", key=key)
     assert version is not None  # a Put always has one
     store.commit([Put(key, b"%d" % number, version)], timeout_s=timeout_s)
     return number
 
 
-def _decode_number(parent: str, value: bytes) -> int:
-    if _DECIMAL.fullmatch(value) is None:
-        raise Corrupt(f"{parent}: not the counter of a sequence: {value!r:.100}", key=parent)
-    return int(value)
-
-
 def _numbers(prefix: str, names: Sequence[str]) -> list[int]:
-    tails = (name.removeprefix(prefix) for name in names if name.startswith(prefix))
-    return [int(tail) for tail in tails if len(tail) == _DIGITS and tail.isascii() and tail.isdigit()]
+    return [number for name in names if (number := number_in_sequence(prefix, name)) is not None]

@@ -53,6 +53,7 @@ class Hook(enum.Enum):
     DISCONNECT = "disconnect"  # cut a client off and mend it
     BLACKOUT = "blackout"  # let the replies of commits get lost
     RESTART = "restart"  # stop the server and start it again, its data kept
+    PAUSE = "pause"  # let the server stand still, its connections open, and go on
     COMPACT = "compact"  # make the server forget its history
 
 
@@ -92,7 +93,15 @@ class Backend(abc.ABC):
         raise NotImplementedError
 
     def restart(self) -> None:
-        """Hook.RESTART: stop the server and start it again; clients come back by themselves."""
+        """Hook.RESTART: kill the server, as kill -9 does, and start it again; clients come back by themselves."""
+        raise NotImplementedError
+
+    def pause(self) -> None:
+        """Hook.PAUSE: the server answers nobody, and no connection ends, until `resume`."""
+        raise NotImplementedError
+
+    def resume(self) -> None:
+        """Hook.PAUSE: the server goes on where it was."""
         raise NotImplementedError
 
     def compact(self) -> None:

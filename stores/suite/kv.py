@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from stores.base import ABSENT, PRESENT, Check, Conflict, Expect, InvalidKey, MetadataStore, Put, TooLarge, Version
+from stores.recipes import next_in_sequence, sequence_key
 from stores.suite.backend import CALL_S, Backend, case, delete, fill, found, get, put, raises
 
 KEY: Final = "/suite/key"
@@ -328,3 +329,20 @@ def children_go_with_their_keys(backend: Backend) -> None:
     delete(store, "/c/b", PRESENT)
     assert store.children("/", timeout_s=CALL_S) == (["c"] if store.capabilities.parents_stay else [])
     assert store.snapshot("/", timeout_s=CALL_S).entries == ()
+
+
+@case("kv")
+def sequence_numbers_rise_whatever_goes(backend: Backend) -> None:
+    """Numbers of a sequence rise from 0 with each child that is put, also when all but the newest were deleted, and two
+    clients are given the same number until it is taken."""
+    store, other = backend.open(), backend.open()
+    assert next_in_sequence(store, "/s", "n_", CALL_S) == 0
+    for number in range(3):
+        assert next_in_sequence(store, "/s", "n_", CALL_S) == next_in_sequence(other, "/s", "n_", CALL_S) == number
+        put(store, sequence_key("/s", "n_", number))
+    delete(store, "/s/n_0000000000", PRESENT)
+    delete(other, "/s/n_0000000001", PRESENT)
+    assert next_in_sequence(store, "/s", "n_", CALL_S) == next_in_sequence(other, "/s", "n_", CALL_S) == 3
+    assert conflicts(other, sequence_key("/s", "n_", 2), b"", ABSENT)
+    assert store.created_below("/s", timeout_s=CALL_S) in {0, 3}
+    assert store.created_below("/none", timeout_s=CALL_S) == 0

@@ -164,6 +164,7 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
       "/admin/replica_deletions/1/7": intents(("t", T_ID, 1))},
      [("note", "reduction-under-way", f"{REDUCE}/t"), ("note", "open-intent", "/admin/replica_deletions/1/7")]),
     ({f"{REDUCE}/u": reduction(p1=False)}, [("warning", "reduction-left-behind", f"{REDUCE}/u")]),
+    ({f"{REDUCE}/t": reduction(p1=False), MOVING: GONE}, [("note", "reduction-under-way", f"{REDUCE}/t")]),
     ({f"{REDUCE}/t": reduction(p0=False), STATE: state(1, [1, 2], status_code=-1)},
      [("error", "reduction-not-tail", f"{REDUCE}/t"), ("note", "reduction-under-way", f"{REDUCE}/t")]),
     ({f"{REDUCE}/t": reduction(p1=False)},
@@ -182,7 +183,25 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
      [("error", "token-ahead", "/kedge/commit")]),
     ({"/kedge/commit": GONE}, [("warning", "token-missing", "/kedge/commit")]),
     (NO_KEDGE, [("note", "never-led", "/kedge/commit")]),
-    ({"/kedge/format": {"version": 1, "min_controller": 2}}, [("error", "format-newer", "/kedge/format")]),
+    ({"/kedge/format": {"version": 1, "min_controller": 3}}, [("error", "format-newer", "/kedge/format")]),
+    (
+        {
+            "/kedge/migration": {
+                "migration": "a1", "side": "from", "phase": "moved", "other": "etcd://h/p", "started_ms": 1
+            },
+            "/kedge/migration/1": b"\xff\x00",
+        },
+        [("warning", "store-move", "/kedge/migration")],
+    ),
+    (
+        {
+            "/kedge/migration": {
+                "migration": "a1", "side": "from", "phase": "copying", "other": "etcd://h/p", "started_ms": 1
+            }
+        },
+        [("note", "store-move", "/kedge/migration")],
+    ),
+    ({"/kedge/migration": {"side": "to", "phase": "moved"}}, [("error", "unreadable", "/kedge/migration")]),
     (NO_BROKERS, [("note", "nobody-registered", "/brokers/ids")]),
     ({"/kedge/brokers/1": {"broker_epoch": 12}}, [("error", "admitted-ahead", "/kedge/brokers/1")]),
     ({"/kedge/brokers/1": {"broker_epoch": 10}}, [("warning", "not-admitted", "/kedge/brokers/1")]),

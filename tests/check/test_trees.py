@@ -46,7 +46,14 @@ def test_a_cluster_that_was_broken_and_healed_leaves_nothing_to_find(seed: int) 
     assert inspect(held(world.rig.server)).findings == ()
 
 
-OF_OTHERS = (keys.REASSIGN_PARTITIONS, keys.PREFERRED_ELECTION, keys.ISR_CHANGES, keys.LOG_DIR_EVENTS)
+OF_OTHERS = (
+    keys.REASSIGN_PARTITIONS,
+    keys.PREFERRED_ELECTION,
+    keys.ISR_CHANGES,
+    keys.LOG_DIR_EVENTS,
+    keys.BROKER_DEFAULTS,
+    keys.DELETE_PARTITIONS,
+)
 """Tools and old brokers write these, in a broken cluster also what nobody can read."""
 
 

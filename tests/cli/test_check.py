@@ -116,7 +116,7 @@ def test_the_file_is_not_written(broken: Path) -> None:
     [
         ("memory:missing.json", "kedge: memory:missing.json cannot be read: "),
         (f"memory:{__file__}", "not a whole JSON file"),
-        ("memory:", "memory: names no file"),
+        ("memory:", "kedge: memory: cannot be read: names no file"),
         ("zoo:keeper", "a store url begins with one of memory:"),
         ("", "a store url begins with one of memory:"),
         ("memory:\x00\x1b[31m", "memory:\\x00\\x1b[31m cannot be read: "),
@@ -171,3 +171,11 @@ def test_the_command_runs_as_a_process(broken: Path) -> None:
     variables |= {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "200"}
     shown = subprocess.run(command, cwd=CHECKOUT, env=variables, capture_output=True, check=False)
     assert (b"\x1b[1;31m" in shown.stdout, b"\x1b" in piped.stdout) == (True, False)
+
+
+def test_a_password_in_the_url_is_not_printed() -> None:
+    url = "zookeeper://127.0.0.1:1/x?connect_timeout=0.2&auth=digest:me:only-for-me"
+    result = CliRunner().invoke(kedge, ["check", url])
+    assert result.exit_code == 2
+    assert "zookeeper://127.0.0.1:1/x cannot be read" in result.output
+    assert "only-for-me" not in result.output

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -33,18 +34,31 @@ def plain() -> Result:
     return demo("--plain")
 
 
+@cache
+def as_json() -> Result:
+    return demo("--json")
+
+
 @pytest.mark.checklist(1, 4, 77, 78, 79, 85, 101, 103, 104, 105, 111, 112, 146)
 def test_the_last_line_says_that_nothing_was_lost() -> None:
-    """The plain form ends with the number of lost records, and the three acts stand above it in order."""
+    """The plain form ends with the number of lost records, and the acts stand above it in order."""
     done = plain()
     assert done.exit_code == 0, done.output
     lines = done.output.splitlines()
     assert lines[-1] == "lost: 0"
     acts = [line for line in lines if line.startswith("== ")]
-    assert [act[3] for act in acts] == ["1", "2", "3"]
+    assert [act[3] for act in acts] == ["1", "2", "3", "4", "5"]
     for word in ("cancelled", "undone", "replaced by", "was killed", "took over under epoch 2"):
         assert any(word in line for line in lines), word
     assert any(re.split(" {2,}", line.strip()) == HEADER for line in lines)
+
+
+def test_a_bar_says_what_its_per_cents_are_of_and_no_line_twice() -> None:
+    """Of bytes, while the moves are counted beside them; a line comes again only at the end."""
+    lines = [line for line in plain().output.splitlines() if " moves done;" in line]
+    assert lines[0].startswith("    0 %  of the bytes copied; 0 of ")
+    texts = [line.partition(" % ")[2] for line in lines if not line.startswith("  100 %")]
+    assert all(one != following for one, following in pairwise(texts))
 
 
 def test_the_same_seed_shows_the_same() -> None:
@@ -77,13 +91,30 @@ def test_a_move_is_cancelled_half_way_and_what_had_joined_goes_again() -> None:
 
 def test_the_result_is_one_json_object() -> None:
     """`--json` prints nothing else, and says what the plain form says."""
-    result = json.loads(demo("--json").output)
+    result = json.loads(as_json().output)
     assert result["retirement"]["lost"] == 0
     assert result["takeover"]["finished"]
     assert result["takeover"]["fields_lost"] == []
     assert result["takeover"]["epoch"] > result["takeover"]["epoch_before"]
     brokers = result["retirement"]["brokers"]
     assert brokers[str(result["retirement"]["leaving"])]["replicas_after"] == 0
+
+
+@pytest.mark.checklist(12, 17, 45, 46, 58)
+def test_a_throttle_holds_while_replicas_move_and_only_the_operators_is_left() -> None:
+    """What flows is held to the first rate, then to the second one, within a twentieth."""
+    result = json.loads(as_json().output)["throttle"]
+    assert result["measured_bytes_s"] == [pytest.approx(rate, rel=0.05) for rate in result["throttle_bytes_s"]]
+    assert list(result["left"].values()) == [{"leader.replication.throttled.rate": "9000000"}]
+
+
+@pytest.mark.checklist(186, 197, 218)
+def test_a_topic_shrinks_while_it_is_written_and_read_and_grows_again() -> None:
+    """Nothing is written to what is read-only, nothing is refused in the end, and all that was written is read."""
+    result = json.loads(as_json().output)["shrink"]
+    assert result["partitions"] == [12, 8, 9]
+    assert (result["written_to_read_only"], result["refused"]) == (0, 0)
+    assert result["written"] == result["read"] > 0
 
 
 @pytest.mark.parametrize(

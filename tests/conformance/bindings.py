@@ -1,4 +1,4 @@
-"""The backends that the suite is bound to here: those that need no server of their own."""
+"""The backends that the suite is bound to: those in this process, and servers, each of which has its own file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import attrs
 from stores import FaultStore, MemoryServer, MemoryStore, MetadataStore
 from stores.faults import DeliverLater, Fault, LoseReply, LoseRequest, Rule
 from stores.suite import Backend, Hook
+from tests.conformance.ensembles import EnsembleBackend
+from tests.conformance.etcd_bindings import EtcdBackend
+from tests.conformance.zookeeper import OldZooKeeperBackend, ZooKeeperBackend
 
 
 class Clock:
@@ -82,19 +85,50 @@ class Binding:
     """A backend, and which groups of the suite it runs."""
 
     name: str
-    make: Callable[[], Backend]
+    make: Callable[..., Backend]
     groups: tuple[str, ...]
+    server: bool = False
+    """Whether it needs a real server."""
+    fixture: str = ""
+    """The fixture that gives the server, which `make` takes."""
+    container: bool = False
+    """Whether that server is a container, which may not be had where the others can."""
 
 
 _ALL: Final = ("kv", "commit", "snapshot", "watch", "session", "faults", "election", "linearizability")
 _UNKNOWN: Final = ("faults", "election", "linearizability")
+# What of a server's own is different in a container: its disk, its clock of sessions, its signals.
+_IN_CONTAINERS: Final = ("kv", "commit", "session")
 
 
 def _memory(name: str, versioning: str, fault: Fault | None = None) -> Callable[[], Backend]:
     return lambda: MemoryBackend(name, versioning, fault)
 
 
-BINDINGS: Final = tuple(
+SERVERS: Final = (
+    Binding(ZooKeeperBackend.name, ZooKeeperBackend, _ALL, server=True, fixture="zookeeper_server"),
+    Binding(
+        OldZooKeeperBackend.name,
+        OldZooKeeperBackend,
+        ("commit", "snapshot", "watch"),
+        server=True,
+        fixture="zookeeper_server",
+    ),
+    Binding("etcd", EtcdBackend, _ALL, server=True, fixture="etcd_server"),
+)
+
+# What three servers do otherwise than one: who answers after another one was told.
+ENSEMBLES: Final = tuple(
+    Binding(f"{kind}-ensemble", EnsembleBackend, ("linearizability",), server=True, fixture=f"{kind}_ensemble")
+    for kind in ("zookeeper", "etcd")
+)
+
+CONTAINERS: Final = tuple(
+    Binding(f"{backend.name}-in-container", backend, _IN_CONTAINERS, server=True, fixture=fixture, container=True)
+    for backend, fixture in ((ZooKeeperBackend, "zookeeper_container"), (EtcdBackend, "etcd_container"))
+)
+
+LOCAL: Final = tuple(
     Binding(name, _memory(name, versioning, fault), groups)
     for name, versioning, fault, groups in (
         ("memory-global", "global", None, _ALL),
@@ -104,3 +138,4 @@ BINDINGS: Final = tuple(
         ("faults-delivered-late", "global", DeliverLater(before_commit=1), _UNKNOWN),
     )
 )
+BINDINGS: Final = LOCAL + SERVERS + ENSEMBLES + CONTAINERS

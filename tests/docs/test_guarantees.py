@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-NAMED = re.compile(r"`(tests/[a-z_]+/[a-z_]+\.py)(?:::(\w+))?`")
+NAMED = re.compile(r"`(tests/[a-z_/]+\.py)(?:::(\w+))?`")
 
 
 def test_every_test_that_the_page_names_exists() -> None:

@@ -15,6 +15,7 @@ from controller import (
     AlterReassignmentsOptions,
     ApiError,
     BrokerRegistration,
+    DeletePartitions,
     ElectionType,
     LogReport,
     NewPartitionReassignment,
@@ -106,6 +107,22 @@ calls: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]] 
                 st.dictionaries(
                     st.sampled_from(["t", "no", "", "a/b"]),
                     made(NewPartitions, st.integers(-3, 1), st.one_of(st.none(), anything)),
+                    max_size=2,
+                ),
+                anything,
+            ),
+            st.one_of(st.just(1000), anything),
+        ),
+    ),
+    "reduce": (
+        lambda c, t, ms: c.admin.delete_partitions(t, timeout_ms=ms),
+        (
+            st.one_of(
+                st.dictionaries(
+                    st.sampled_from(["t", "no", "", "a/b", "__own"]),
+                    made(
+                        DeletePartitions, st.one_of(st.integers(-3, 0), st.integers(1), anything), st.one_of(anything)
+                    ),
                     max_size=2,
                 ),
                 anything,

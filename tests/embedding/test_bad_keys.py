@@ -38,6 +38,7 @@ GOOD: dict[str, Any] = {
     "/admin/replica_deletions/1/5": {"replicas": [{"topic": "t", "topic_id": "x", "partition": 0, "leader_epoch": 1}]},
     "/kedge/brokers/1": {"broker_epoch": 5},
     "/admin/reassign_partitions": {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1]}]},
+    "/admin/delete_topic_partitions/t": {"version": 1, "partitions": {"1": {"timestamp": 5, "immediate": True}}},
     keys.PREFERRED_ELECTION: {"version": 1, "partitions": [{"topic": "t", "partition": 0}]},
     f"{keys.ISR_CHANGES}/isr_change_0000000001": {"version": 1, "partitions": [{"topic": "t", "partition": 0}]},
     f"{keys.LOG_DIR_EVENTS}/log_dir_event_0000000001": {"version": 1, "broker": 1, "event": 1},

@@ -31,7 +31,12 @@ class LateBrokers(Brokers):
         raise NotImplementedError
 
 
-FLAGS = ("unclean_leader_election_enable", "auto_leader_rebalance_enable", "delete_topic_enable")
+FLAGS = (
+    "unclean_leader_election_enable",
+    "auto_leader_rebalance_enable",
+    "delete_topic_enable",
+    "delete_topic_partition_enable",
+)
 FROM_ZERO = ("reserved_broker_max_id", "leader_imbalance_per_broker_percentage")
 NUMBERS = sorted({field.name for field in attrs.fields(Settings)} - {*FLAGS})
 

@@ -11,7 +11,18 @@ from typing import Any
 
 import pytest
 
-from controller import BrokerRegistration, Controller, HostResponse, NewTopic, NotController, TopicPartition, WrongMode
+from controller import (
+    AlterReassignmentsOptions,
+    BrokerRegistration,
+    Controller,
+    ElectionType,
+    HostResponse,
+    NewTopic,
+    NotController,
+    RequestTimedOut,
+    TopicPartition,
+    WrongMode,
+)
 from controller.model.host import LeaderAndIsrRequest
 from controller.model.view import ClusterView
 from controller.runtime.replies import WouldDeadlock
@@ -228,6 +239,29 @@ def test_pending_futures_fail_at_once_when_the_session_is_lost_inside_a_commit(s
     store.open.set()
     until(lambda: controller.is_active and (controller.controller_epoch or 0) > 1, "a new term")
     assert controller.admin.list_partition_reassignments().result(WAIT_S) is not None
+
+
+def test_a_caller_hears_that_his_deadline_is_over_while_the_loop_is_inside_the_store(started: Started) -> None:
+    """He does not wait for the store, whatever he asked for; what is not decided by then is not decided any more, and
+    the controller leads on."""
+    store = Gate(started.server)
+    controller = started.with_topic(store=store)
+    store.open.clear()
+    options = AlterReassignmentsOptions(timeout_ms=100)
+    inside = controller.admin.alter_partition_reassignments({T0: [3, 4]}, options).values[T0]
+    assert store.inside.wait(WAIT_S)
+    late: list[Future[Any]] = [
+        controller.admin.create_topics({"never": NewTopic(1, 1)}, timeout_ms=100).values["never"],
+        controller.admin.list_partition_reassignments(timeout_ms=100),
+        controller.admin.elect_leaders(ElectionType.PREFERRED, [T0], timeout_ms=100),
+    ]
+    patient = controller.admin.create_topics({"soon": NewTopic(1, 1)}).values["soon"]
+    for future in (inside, *late):
+        assert isinstance(future.exception(WAIT_S / 2), RequestTimedOut)
+    store.open.set()
+    assert patient.result(WAIT_S).assignments
+    assert controller.query(lambda view: sorted(view.topic_names())).result(WAIT_S) == ["soon", "t"]
+    assert controller.is_active
 
 
 def test_close_hands_over_and_fails_what_waits(started: Started) -> None:

@@ -76,6 +76,13 @@ def test_the_rows_without_a_test_are_listed_on_demand(inner: pytest.Pytester) ->
     inner.runpytest_inprocess().stdout.no_fnmatch_line("rows without one*")
 
 
+def test_a_run_without_rows_says_nothing_of_them(inner: pytest.Pytester) -> None:
+    """It would look like a failure."""
+    inner.makepyfile("def test_one(): pass")
+    inner.runpytest_inprocess().stdout.no_fnmatch_line("checklist:*")
+    inner.runpytest_inprocess("--checklist").stdout.fnmatch_lines([f"checklist: 0 of {ROWS_TOTAL} rows*"])
+
+
 @pytest.mark.parametrize("arguments", ["0", str(ROWS_TOTAL + 1), "'7'", "", "row=7"])
 def test_a_row_that_does_not_exist_stops_the_run(inner: pytest.Pytester, arguments: str) -> None:
     inner.makepyfile(f"import pytest\n@pytest.mark.checklist({arguments})\ndef test_one(): pass")
@@ -106,10 +113,46 @@ def test_the_report_of_a_part_holds_counts_and_rows(
     )
     inner.runpytest_inprocess()
     assert json.loads(file.read_text()) == {
-        "outcomes": {"passed": 1, "failed": 1, "error": 1, "skipped": 0, "xfailed": 0},
+        "outcomes": {"passed": 1, "failed": 1, "error": 1, "skipped": 0, "xfailed": 0, "rerun": 0},
         "rows_total": ROWS_TOTAL,
         "rows_shown": [9],
     }
+
+
+def test_what_failed_and_is_run_once_more_is_judged_by_its_last_run_and_both_are_shown(
+    inner: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner.makeini(INI + "    server: s\n    slow: s\n")
+    inner.makeconftest('pytest_plugins = ["tests.checklist", "tests.servers"]')
+    inner.makepyfile(
+        """
+        import pytest
+
+        runs = [0]
+
+        @pytest.mark.checklist(7)
+        @pytest.mark.server
+        def test_late():
+            runs[0] += 1
+            assert runs[0] > 1, "too late"
+
+        @pytest.mark.checklist(8)
+        @pytest.mark.slow
+        def test_broken(): assert False
+
+        @pytest.mark.checklist(9)
+        def test_neither_slow_nor_of_a_server(): assert False
+        """
+    )
+    monkeypatch.delenv("KEDGE_NO_SERVERS", raising=False)
+    file = inner.path / "report.json"
+    monkeypatch.setenv(REPORT_VARIABLE, str(file))
+    result = inner.runpytest_inprocess()
+    result.assert_outcomes(passed=1, failed=2)
+    result.stdout.fnmatch_lines(["*failed, and run once more: *test_late*", "*AssertionError: too late*"])
+    written = json.loads(file.read_text())
+    assert written["outcomes"]["rerun"] == 2
+    assert written["rows_shown"] == [7]
 
 
 def test_the_number_of_rows_is_that_of_the_checklist(shared_data: Path) -> None:

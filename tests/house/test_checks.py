@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import checks
@@ -72,5 +73,35 @@ def test_every_test_file_is_in_a_part() -> None:
     assert {file for file in files if not file.startswith(tuple(f"{part}/" for part in checks.parts()))} == set()
 
 
-def test_the_pages_come_last() -> None:
-    assert checks.parts()[-1] == "tests/docs"
+def test_what_is_ordered_and_traced_by_name_is_there() -> None:
+    """A folder that is renamed would lose its place, or its room its floor, without a word."""
+    assert {f"tests/{name}" for name in (*checks.ORDER, *checks.TRACED)} <= set(checks.parts())
+
+
+def test_containers_that_cannot_be_had_are_named_as_not_run_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That is no failure, and not silent either: it stands in the output and in the closing table."""
+    (tmp_path / "none.py").write_text("import sys; sys.exit('no containers: no engine')")
+    (tmp_path / "some.py").write_text("print('run by one')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    run = checks.Run(Path(sys.executable), tmp_path)
+    for name in ("none", "some"):
+        monkeypatch.setattr(checks, "CONTAINERS", [name])
+        checks.find_containers(run)
+    assert [(step.name, step.failed) for step in run.steps] == [("containers", False)] * 2
+    assert run.steps[0].note.startswith("NOT RUN: the bindings zookeeper-in-container and etcd-in-container")
+    assert run.steps[0].note.endswith("no containers: no engine")
+    assert run.steps[1].note == "run by one"
+    assert "no engine" in capsys.readouterr().out
+
+
+def test_a_server_that_is_missing_fails_by_name_and_says_how_to_go_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run without servers that nobody asked for is not green, whatever the tests say that can be run."""
+    monkeypatch.setattr(checks, "SERVERS", {"one": ["this"], "none": ["no_such_module"]})
+    run = checks.Run(Path(sys.executable), tmp_path)
+    assert not checks.find_servers(run)
+    assert [(step.name, step.failed) for step in run.steps] == [("server one", False), ("server none", True)]
+    assert "--no-servers" in run.steps[1].note

@@ -18,8 +18,8 @@ from tests.journal.told import Row, Told
 
 
 def rows() -> list[Row]:
-    """orders-0 moves, is overridden and cancelled; a broker bounces; a leader dies; a topic comes and grows. `run-0`
-    moves since a former term, and two replicas of orders-0 are to be deleted."""
+    """orders-0 moves, is overridden and cancelled; a broker bounces; a leader dies; a topic comes, grows, and shrinks.
+    `run-0` moves since a former term, and two replicas of orders-0 are to be deleted."""
     return copy.deepcopy(_rows())
 
 
@@ -46,8 +46,18 @@ def _rows() -> list[Row]:
     told.tell(e.CreatePartitions(0, "new", 2, None), "create_partitions")
     told.tell(e.PartitionDue(0, "new", 1), "create_partitions")
     told.in_run(1, 2, 3)
+    told.tell(e.DeletePartitions(1, "new", 1, None, immediate=False), "delete_partitions")
+    told.tell(e.RetirementDue(1, "new", 1), "delete_partitions")
+    told.tell(e.RetirementOver(10**9, "new", 1), "retirements due")
+    for broker in range(1, 7):
+        told.tell(e.DeletionAcknowledged(0, tuple(_of(told, "new", broker))), "broker answered")
+    told.tell(e.PurgeDue(0, "new"), "broker answered")
     told.journal.resigned(told.now_ms, "closed")
     return told.rows
+
+
+def _of(told: Told, topic: str, broker: int) -> list[DeleteIntent]:
+    return [intent for intent in told.world.state.open_intents(broker) if intent.topic == topic]
 
 
 def find(found: list[Row], event: str, nth: int = 0) -> int:

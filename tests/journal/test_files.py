@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.codec.journal import ends_commit
 from controller.model import records as r
 from controller.runtime.journal import FolderSink, Fsync, Reading
-from controller.runtime.journal.files import ends_commit, files_in, whole_bytes
+from controller.runtime.journal.files import files_in, whole_bytes_of
 from tests.journal.told import Row, Told
 
 
@@ -118,7 +119,7 @@ def test_a_file_cut_at_any_byte_gives_whole_commits_only(tmp_path: Path) -> None
     for cut in range(len(data) + 1):
         file.write_bytes(data[:cut])
         whole = max(end for end in ends if end <= cut)
-        assert whole_bytes(file) == whole
+        assert whole_bytes_of(file) == whole
         reading = Reading([file])
         assert len(list(reading)) == rows_at[whole]
         assert [finding.kind for finding in reading.findings] == ([] if whole == cut else ["torn tail"])

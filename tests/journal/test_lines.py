@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from controller.model import records as r
 from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
-from controller.model.values import Broker, BrokerRegistration, DeleteIntent, Move, Partition, Topic
+from controller.model.reductions import Retirement
+from controller.model.values import Broker, BrokerRegistration, ConfigEntity, DeleteIntent, Move, Partition, Topic
 from controller.runtime.journal import Decided, Journal, MemorySink
 from controller.runtime.journal.lines import NOT_JOURNALLED, TABLE
+from controller.state.reductions import Reduction
 from tests.journal.told import Told
 
 # The list of the journal's page.
@@ -25,6 +27,7 @@ EVENTS = {
     "IntentDropped", "LegacySubmitted", "LegacyEntryRemoved", "LegacyKeyRemoved", "ThrottleSet", "ThrottleRemoved",
     "ThrottleRestored", "ConfigChanged", "StatusChanged", "PartitionPurged", "ForeignChange", "BadKey", "Conflict",
     "KeysRewritten", "Gap",
+    "LeaderEpochRaised",  # a move to another store, of which the page knows nothing
 }  # fmt: skip
 
 IDLE = Partition("orders", 0, (1, 2, 3), (1, 2), 1, 5)
@@ -60,6 +63,7 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
             "detail": {"bytes_copied": 77, "duration_ms": 100},
         },
     ),
+    (r.LeaderEpochRaised(IDLE, IDLE), {"event": "LeaderEpochRaised", **IDLE_ROW, **BY}),
     (r.IsrShrunk(IDLE, IDLE), {"event": "IsrShrunk", **IDLE_ROW, **BY}),
     (r.StateFound(IDLE, IDLE, "isr taken"), {"event": "ForeignChange", **IDLE_ROW, **BY, "cause": "isr taken"}),
     (
@@ -77,7 +81,7 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
         },
     ),
     (
-        r.TopicFound(TOPIC, (MOVING,), {}, r.KeyVersions(AT, (AT,), 0)),
+        r.TopicFound(TOPIC, (MOVING,), {}, r.KeyVersions.of(AT, (AT,), 0)),
         {
             "event": "ForeignChange", "topic": "orders", "topic_id": "id-of-orders", **BY,
             "detail": {"what": "topic found", "assignments": [[1, 2, 3]], "configs": {}, "moves": [IN_FLIGHT]},
@@ -101,6 +105,18 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
         {
             "event": "ForeignChange", "topic": "no\n", **BY,
             "detail": {"what": "/admin/delete_topics: there is no such topic; removed"},
+        },
+    ),
+    (
+        r.StatusChanged(IDLE, IDLE.but(status_code=-1, leader_epoch=6), "delayed"),
+        {"event": "StatusChanged", **IDLE_ROW, "status": -1, "leader_epoch": 6, **BY, "cause": "delayed"},
+    ),
+    (r.PartitionPurged(IDLE), {"event": "PartitionPurged", **WHERE, "leader_epoch": 5, **BY}),
+    (
+        r.ReductionRefused("no\n", 3, "there is no such topic"),
+        {
+            "event": "ForeignChange", "topic": "no\n", **BY,
+            "detail": {"what": "/admin/delete_topic_partitions: there is no such topic; removed"},
         },
     ),
     (r.BrokerForgotten(4), {"event": "BrokerForgotten", "broker": 4, **BY}),
@@ -161,11 +177,64 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
         },
     ),
     (
-        r.BrokerDefaultsChanged({"a": "b"}, {"a": "c"}, 3, 4),
+        r.BrokerConfigChanged("<default>", {"a": "b"}, {"a": "c"}, 3, 4),
         {
             "event": "ConfigChanged", **BY,
             "detail": {"entity": "brokers/<default>", "configs": {"a": "c"}, "was": {"a": "b"}},
         },
+    ),
+    (
+        r.ConfigsAltered(ConfigEntity("topics", "orders"), {"a": "b"}, {"a": "c"}, "alter_configs"),
+        {
+            "event": "ConfigChanged", "topic": "orders", "topic_id": "id-of-orders", **BY, "cause": "alter_configs",
+            "detail": {"entity": "topics/orders", "configs": {"a": "c"}, "was": {"a": "b"}},
+        },
+    ),
+    (
+        r.ConfigsAltered(ConfigEntity("brokers", "7"), {}, {"a": "c"}, "alter_configs"),
+        {
+            "event": "ConfigChanged", **BY, "cause": "alter_configs",
+            "detail": {"entity": "brokers/7", "configs": {"a": "c"}, "was": {}},
+        },
+    ),
+    (
+        r.ThrottleSet(ConfigEntity("topics", "orders"), {"a": "b"}, {"a": "b", "c": "d"}, ""),
+        {
+            "event": "ThrottleSet", "topic": "orders", "topic_id": "id-of-orders", **BY,
+            "detail": {"entity": "topics/orders", "configs": {"c": "d"}, "was": {}},
+        },
+    ),
+    (
+        r.ThrottleRemoved(ConfigEntity("brokers", "7"), {"a": "b", "c": "d"}, {"a": "b"}, "throttle removal"),
+        {
+            "event": "ThrottleRemoved", **BY, "cause": "throttle removal",
+            "detail": {"entity": "brokers/7", "configs": {}, "was": {"c": "d"}},
+        },
+    ),
+    (
+        r.ThrottleRestored(ConfigEntity("brokers", "7"), {"c": "d"}, {"c": "b"}, "throttle removal"),
+        {
+            "event": "ThrottleRestored", **BY, "cause": "throttle removal",
+            "detail": {"entity": "brokers/7", "configs": {"c": "b"}, "was": {"c": "d"}},
+        },
+    ),
+    (
+        r.ThrottleReleased(ConfigEntity("brokers", "7"), "throttle removal"),
+        {
+            "event": "ThrottleRemoved", **BY, "cause": "throttle removal",
+            "detail": {"entity": "brokers/7", "configs": {}, "was": {}},
+        },
+    ),
+    (
+        r.ThrottleStays(ConfigEntity("topics", "orders"), "to stay"),
+        {
+            "event": "ThrottleSet", "topic": "orders", "topic_id": "id-of-orders", **BY, "cause": "to stay",
+            "detail": {"entity": "topics/orders", "configs": {}, "was": {}},
+        },
+    ),
+    (
+        r.LegacyPlanWritten(PLAN.entries),
+        {"event": "LegacySubmitted", **BY, "detail": {"key": LEGACY_KEY, "entries": 1}},
     ),
     (
         r.ErrandWorkedOff("/admin/k", 3, ("there is no partition t-7",)),
@@ -251,6 +320,7 @@ def test_a_takeover_tells_counts_and_everything_in_flight() -> None:
     told.world.plant_move("moving", (1, 2), (1, 2, 3), (3, 4))
     told.world.state.intents.load(5, 3, 1, [attrs.evolve(INTENT, broker=5)])
     told.world.state.start_deletion("orders", 1)
+    told.world.state.reducing.of["moving"] = Reduction(1, {0: Retirement(5, True), 1: Retirement(5, False)})
     told.take_over()
     (row,) = told.rows
     assert row == {
@@ -265,6 +335,12 @@ def test_a_takeover_tells_counts_and_everything_in_flight() -> None:
                 }
             ],
             "intents": [{**WHERE, "leader_epoch": 6, "broker": 5}], "deleting": ["orders"],
+            "reductions": {
+                "moving": {
+                    "0": {"timestamp": 5, "immediate": True, "status": 0},
+                    "1": {"timestamp": 5, "immediate": False, "status": None},
+                }
+            },
         },
     }  # fmt: skip
 

@@ -60,9 +60,9 @@ def test_rows_that_are_lost_in_the_middle_are_made_known_by_the_reader() -> None
 
 def _next_term(**changes: Any) -> list[Row]:
     """What another controller writes after the first one resigned: orders-0 gets a leader."""
-    takeover = rows()[0] | {"epoch": 8, "seq": 61}
+    takeover = rows()[0] | {"epoch": 8, "seq": 81}
     takeover["detail"] = takeover["detail"] | {"moves": [], "intents": []}
-    elected = {"epoch": 8, "seq": 62, "row": 0, "ts": 1, "event": "LeaderElected", "cause": "leader died", "rows": 1}
+    elected = {"epoch": 8, "seq": 82, "row": 0, "ts": 1, "event": "LeaderElected", "cause": "leader died", "rows": 1}
     return [takeover, elected | values(leader=-1, leader_epoch=13) | changes]
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import attrs
 
 from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
+from controller.model.reductions import Retirement
 from controller.model.values import HOLDERS_LEFT, DeleteIntent, Move, Partition, Replicas
+from controller.state.reductions import Reduction
 from tests.rules.world import World
 
 
@@ -97,6 +99,25 @@ class Planting:
 
     def do_deleting(self, line: Line) -> None:
         self.world.state.start_deletion(line.words[0], 1)
+
+    def do_reducing(self, line: Line) -> None:
+        """What a takeover finds in the key of a reduction: `reducing t 3:500`."""
+        entries = {int(w.split(":")[0]): Retirement(int(w.split(":")[1]), w.endswith(":now")) for w in line.words[1:]}
+        self.world.state.reducing.of[line.words[0]] = Reduction(1, entries)
+
+    def do_retired(self, line: Line) -> None:
+        """`retired t 2:5`: the last leader epoch of a partition that was purged."""
+        row = self.world.state.topics[line.words[0]]
+        epochs = {int(word.split(":")[0]): int(word.split(":")[1]) for word in line.words[1:]}
+        row.topic = attrs.evolve(row.topic, retired_epochs=epochs)
+
+    def do_atonce(self, line: Line) -> None:
+        """How many keys one Decision may write."""
+        self.world.state.keys_at_once = int(line.words[0])
+
+    def do_migration(self, line: Line) -> None:
+        """The marker of a move to this store, at its version."""
+        self.world.state.migration_version = int(line.words[0])
 
     def do_setting(self, line: Line) -> None:
         typed: dict[str, Any] = {name: int(value) for name, value in line.options.items()}

@@ -12,8 +12,21 @@ from pathlib import Path
 import attrs
 
 from controller.model import events as e
+from controller.model.config_requests import AlterConfigOp, OpType
 from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import Broker, BrokerRegistration, Partition, Replicas, Topic, TopicPartition
+from controller.model.reductions import Retirement
+from controller.model.throttle_settings import Family
+from controller.model.throttles import Room
+from controller.model.values import (
+    Broker,
+    BrokerRegistration,
+    ConfigEntity,
+    Partition,
+    Replicas,
+    Topic,
+    TopicPartition,
+    UnreadSettings,
+)
 from tests.rules.planting import Line, Planting, ids, name_of, plan, read_line
 from tests.rules.telling import lines
 
@@ -115,6 +128,39 @@ class Script(Planting):
     def do_gone(self, line: Line) -> e.Event:
         return e.TopicGoneDue(self.world.now_ms, line.words[0])
 
+    def do_reduce(self, line: Line) -> e.Event:
+        """`reduce t 2`, or `reduce t ids=2,3`; `now`: at once."""
+        count = int(line.words[1]) if len(line.words) > 1 and line.words[1] != "now" else None
+        named = ids(line.options["ids"]) if "ids" in line.options else None
+        return e.DeletePartitions(self.world.now_ms, line.words[0], count, named, "now" in line.words)
+
+    def do_reductionkey(self, line: Line) -> e.Event:
+        """`reductionkey t 3:500 4:500:now`; `absent`, `forbidden`, `broken`."""
+        name, *said = line.words
+        now_ms, known = self.world.now_ms, self.world.state.reduction_version(name)
+        version = int(line.options.get("version", known + 5))
+        if "forbidden" in said:
+            return e.ReductionKeyRead(now_ms, name, -1, {})
+        if "absent" in said:
+            return e.ReductionKeyRead(now_ms, name, 0, {})
+        if "broken" in said:
+            return e.ReductionKeyRead(now_ms, name, version, {}, problem="not JSON")
+        return e.ReductionKeyRead(now_ms, name, version, _retirements(said))
+
+    def do_reduction(self, line: Line) -> e.Event:
+        return e.ReductionDue(self.world.now_ms, line.words[0], "found" in line.words)
+
+    def do_reduced(self, line: Line) -> e.Event:
+        return e.ReductionKeyDue(self.world.now_ms, line.words[0])
+
+    def do_clocks(self, line: Line) -> e.Event:
+        """`clocks empty=t-3:5`: the leader of t-3 reports an empty log under the leader epoch 5."""
+        said = [word.rsplit(":", 1) for word in line.options.get("empty", "").split(",") if word]
+        return e.RetirementsDue(self.world.now_ms, frozenset((*name_of(name), int(epoch)) for name, epoch in said))
+
+    def do_purge(self, line: Line) -> e.Event:
+        return e.PurgeDue(self.world.now_ms, line.words[0])
+
     def do_forget(self, line: Line) -> e.Event:
         return e.ForgetBroker(self.world.now_ms, int(line.words[0]))
 
@@ -128,6 +174,14 @@ class Script(Planting):
 
     def do_come(self, line: Line) -> e.Event:
         return e.BrokerCame(self.world.now_ms, _broker(line.words[0], line.options))
+
+    def do_unread(self, line: Line) -> e.Event:
+        epoch = line.options.get("epoch")
+        return e.BrokerUnread(self.world.now_ms, int(line.words[0]), None if epoch is None else int(epoch))
+
+    def do_known(self, line: Line) -> e.Event:
+        epoch = line.options.get("epoch")
+        return e.BrokerKnown(self.world.now_ms, int(line.words[0]), None if epoch is None else int(epoch))
 
     def do_redescribe(self, line: Line) -> e.Event:
         return e.BrokerRedescribed(self.world.now_ms, _broker(line.words[0], line.options))
@@ -146,6 +200,12 @@ class Script(Planting):
         live = self.world.state.brokers.get(int(line.words[0]))
         epoch = int(line.options.get("epoch", live.epoch if live else 1))
         return e.ShutdownAsked(self.world.now_ms, int(line.words[0]), epoch)
+
+    def do_raise(self, line: Line) -> e.Event:
+        return e.LeaderEpochsDue(self.world.now_ms, line.words[0], ids(line.words[1]))
+
+    def do_raised(self, _: Line) -> e.Event:
+        return e.MigrationDone(self.world.now_ms)
 
     def do_leaves(self, line: Line) -> e.Event:
         return e.ReplicaLeaves(self.world.now_ms, *name_of(line.words[0]), int(line.words[1]))
@@ -166,12 +226,33 @@ class Script(Planting):
         return e.ErrandDone(self.world.now_ms, line.words[0], 3, problem="not JSON")
 
     def do_config(self, line: Line) -> e.Event:
-        configs = {name: value for name, value in line.options.items() if name != "version"}
-        return e.ConfigKeyRead(self.world.now_ms, line.words[0], configs, int(line.options["version"]))
+        return e.ConfigKeyRead(self.world.now_ms, line.words[0], _settings(line), int(line.options["version"]))
 
     def do_defaults(self, line: Line) -> e.Event:
-        configs = {name: value for name, value in line.options.items() if name != "version"}
-        return e.BrokerDefaultsRead(self.world.now_ms, configs, int(line.options["version"]))
+        return e.BrokerConfigRead(self.world.now_ms, "<default>", _settings(line), int(line.options["version"]))
+
+    def do_brokersettings(self, line: Line) -> e.Event:
+        return e.BrokerConfigRead(self.world.now_ms, line.words[0], _settings(line), int(line.options["version"]))
+
+    # --- settings
+
+    def do_replace(self, line: Line) -> e.Event:
+        """`replace topics/t name=value ...`; `check`: validate only."""
+        ops = tuple(AlterConfigOp(name, value) for name, value in line.options.items() if "." in name)
+        return self._alter(line, ops, replaces=True)
+
+    def do_change(self, line: Line) -> e.Event:
+        """`change brokers/1 set:name=value append:name=value delete:name ...`."""
+        said: list[tuple[str, str | None]] = [(name, value) for name, value in line.options.items() if ":" in name]
+        said += [(word, None) for word in line.words[1:] if ":" in word]
+        ops = [(*name.split(":", 1), value) for name, value in said]
+        return self._alter(line, tuple(AlterConfigOp(str(name), value, OpType(op)) for op, name, value in ops))
+
+    def _alter(self, line: Line, ops: tuple[AlterConfigOp, ...], *, replaces: bool = False) -> e.Event:
+        kind, _, name = line.words[0].partition("/")
+        policy = line.options.get("policy")
+        entity = ConfigEntity(kind, name)
+        return e.AlterConfigs(self.world.now_ms, entity, ops, replaces, "check" in line.words, policy)
 
     # --- the machine's own, and what is found
 
@@ -244,9 +325,46 @@ class Script(Planting):
             else ()
         )
         broken = {0: "not JSON"} if "broken_state" in line.words else {}
-        versions = KeyVersions(at, states, 0)
+        versions = KeyVersions.of(at, states, 0)
         why = self._why(line)
         return e.TopicKeyRead(self.world.now_ms, name, found, rows, {}, versions, moves, why, broken)
+
+    # --- throttles
+
+    def do_reassign(self, line: Line) -> e.Event:
+        """`reassign t-0=3,4 u-0=1 throttle=1000`; `keys=`: how many a commit takes."""
+        options = {name: value for name, value in line.options.items() if name in ("throttle", "keys")}
+        named = [(name_of(n), ids(target)) for n, target in line.options.items() if n not in options]
+        targets = tuple(e.NamedTarget(*name, target) for name, target in named)
+        throttle = int(options["throttle"]) if "throttle" in options else None
+        return e.ReassignPartitions(*self._common(line), targets, throttle)
+
+    def _common(self, line: Line) -> tuple[int, bool, bool, Room]:
+        room = Room(int(line.options.get("keys", 1000)), 1_000_000)
+        return self.world.now_ms, "only" in line.words, "stays" not in line.words, room
+
+    def do_rates(self, line: Line) -> e.Event:
+        """`rates 1=5000/6000 2=7000/7000`, `reassignment` for the other family."""
+        pairs = [(int(b), *map(int, rate.split("/"))) for b, rate in line.options.items() if b != "keys"]
+        family: Family = "reassignment" if "reassignment" in line.words else "replication"
+        rates = tuple((broker, leader, follower) for broker, leader, follower in pairs)
+        return e.AlterThrottledRates(*self._common(line), rates, family)
+
+    def do_lists(self, line: Line) -> e.Event:
+        """`lists t-0=1,2/3`; `all` is every broker."""
+        found = []
+        for name, sides in line.options.items():
+            if name != "keys":
+                leaders, followers = (None if side == "all" else ids(side) for side in sides.split("/"))
+                found.append((*name_of(name), leaders, followers))
+        return e.AlterThrottledReplicas(*self._common(line), tuple(found))
+
+    def do_removal(self, _: Line) -> e.Event:
+        return e.ThrottleRemovalDue(self.world.now_ms)
+
+    def do_brokerconfig(self, line: Line) -> e.Event:
+        settings = _settings(line)
+        return e.BrokerConfigRead(self.world.now_ms, line.words[0], settings, int(line.options["version"]))
 
     # --- the legacy key
 
@@ -258,6 +376,20 @@ class Script(Planting):
 
     def do_legacydue(self, _: Line) -> e.Event:
         return e.LegacyKeyDue(self.world.now_ms)
+
+
+def _retirements(words: list[str]) -> dict[int, Retirement]:
+    found = {}
+    for word in words:
+        number, timestamp, *rest = word.split(":")
+        found[int(number)] = Retirement(int(timestamp), rest == ["now"])
+    return found
+
+
+def _settings(line: Line) -> Mapping[str, str]:
+    """`unread`: those that were known last, of a key that cannot be read."""
+    configs = {name: value for name, value in line.options.items() if name != "version"}
+    return UnreadSettings(configs) if "unread" in line.words else configs
 
 
 def _broker(word: str, options: Mapping[str, str]) -> Broker:

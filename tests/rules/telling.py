@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import attrs
 
 from controller.model import records as r
 from controller.model.errors import ApiError
 from controller.model.legacy import LegacyKey
+from controller.model.reductions import Retirements
 from controller.model.requests import ReassignmentAnswer, TopicDescription
-from controller.model.values import DeleteIntent, Partition, Topic
+from controller.model.throttles import ThrottleMark
+from controller.model.values import ConfigEntity, DeleteIntent, Partition, Topic
 from controller.state import ClusterState
 from tests.rules.world import Ran
 
@@ -69,8 +71,45 @@ def _record(record: r.Record) -> str:
         return f"{name} {record.topic} {record.partition} version {record.found.version}"
     if isinstance(record, r.StateKeyRemoved):
         return f"{name} {record.after.tp}"
+    if (said := _reduction(name, record) or _throttle(name, record)) is not None:
+        return said
     values = attrs.asdict(record, recurse=False)
     return " ".join([name, *(_value(value) for field, value in values.items() if field not in _LEFT_OUT)])
+
+
+def _reduction(name: str, record: r.Record) -> str | None:
+    if isinstance(record, r.ReductionChanged):
+        gone = f" gone {list(record.gone)}" if record.gone else ""
+        return f"{name} {record.topic} {_entries(record.after)}{gone}"
+    if isinstance(record, r.PartitionPurged):
+        return f"{name} {record.before.tp} epoch {record.before.leader_epoch}"
+    return None
+
+
+def _entries(entries: Retirements) -> str:
+    told = (f"{p}:{one.timestamp_ms}{':now' if one.immediate else ''}" for p, one in sorted(entries.items()))
+    return " ".join(told) or "nothing"
+
+
+def _throttle(name: str, record: r.Record) -> str | None:
+    if isinstance(record, r.ConfigsAltered):
+        names = [n for n in {**record.before, **record.after} if record.before.get(n) != record.after.get(n)]
+        said = " ".join(f"{n}={record.after.get(n, '-')}" for n in names)
+        return f"{name} {record.entity.kind} {record.entity.name} {said} ({record.cause})"
+    if isinstance(record, r.ThrottleMarkChanged):
+        return f"{name} {record.slot} {_throttle_mark(record.after)}"
+    if isinstance(record, (r.ThrottleRequestBegan, r.ThrottleRequestEnded)):
+        return name
+    return None
+
+
+def _throttle_mark(mark: ThrottleMark) -> str:
+    """Owner, and per config: what was, and what is ours."""
+    told = [
+        f"{owner}: " + "; ".join(f"{config} was {k.was} set {'|'.join(k.set)}" for config, k in configs.items())
+        for owner, configs in mark.previous.items()
+    ]
+    return " ".join([f"[{' '.join(mark.owners)}]", " / ".join(told)]).rstrip()
 
 
 def _plan(key: LegacyKey) -> str:
@@ -80,7 +119,8 @@ def _plan(key: LegacyKey) -> str:
 def _value(value: object) -> str:
     if isinstance(value, Topic):
         extra = f" extra {dict(value.extra)}" if value.extra else ""
-        return f"{value.name} {value.topic_id or 'without id'}{extra}"
+        retired = f" retired {dict(value.retired_epochs)}" if value.retired_epochs else ""
+        return f"{value.name} {value.topic_id or 'without id'}{retired}{extra}"
     if isinstance(value, tuple):
         return " ".join(describe(one) if isinstance(one, Partition) else _one(one) for one in value)
     return str(value)
@@ -98,6 +138,8 @@ def _mark(state: ClusterState, kind: str, of: object) -> str:
     if kind == "state" and isinstance(of, int):
         row = state.rows[of]
         return f"state {row.tp if row else of}"
+    if isinstance(of, ConfigEntity):
+        return f"{kind} {of.kind} {of.name}"
     return f"{kind} {'/'.join(map(str, of)) if isinstance(of, tuple) else of}"
 
 
@@ -111,4 +153,6 @@ def _reply(reply: object) -> str:
         return f"{reply.name} {reply.topic_id} " + " ".join(_ids(replicas) for replicas in reply.assignments)
     if isinstance(reply, tuple):
         return "still leads " + (" ".join(map(str, reply)) or "nothing")
+    if isinstance(reply, Mapping):
+        return "; ".join(f"{name} {'started' if error is None else _reply(error)}" for name, error in reply.items())
     return repr(reply)

@@ -8,14 +8,29 @@ from hypothesis import given
 
 from controller.machine import decide
 from controller.model import events as e
+from controller.model.config_requests import AlterConfigOp, OpType
 from controller.model.errors import ApiError, ErrorCode
-from controller.model.values import Partition
+from controller.model.values import ConfigEntity, Partition
 from controller.rules.configs import check_topic_configs
 from tests.rules.world import World
 
 NUMBERS = st.one_of(st.integers(), st.sampled_from([-1, 0, 1, 2, 3, 2**31, 2**63, 10**30]))
 LISTS = st.lists(NUMBERS, max_size=8).map(tuple)
 TOPICS = st.one_of(st.text(max_size=5), st.sampled_from(["t", "t.t", "t_t", "", ".", "..", "a" * 250, "/", "\ud800"]))
+SETTINGS = st.sampled_from(
+    [
+        *("retention.ms", "cleanup.policy", "leader.replication.throttled.replicas", "min.cleanable.dirty.ratio", "x"),
+        *("leader.reassignment.throttled.rate", "log.retention.ms", "unclean.leader.election.enable", "", "\ud800"),
+    ]
+)
+VALUES = st.one_of(
+    st.none(), st.text(max_size=5), st.sampled_from(["1", "0", "-1", "true", "0:1", "*", "\ud800", "9" * 25])
+)
+OPS = st.lists(st.builds(AlterConfigOp, SETTINGS, VALUES, st.sampled_from(OpType)), max_size=4).map(tuple)
+IDS = st.sampled_from(["1", "7", "<default>", "-1", "01", "x", "", "\u0661", "2147483648", "1" * 5000])
+ENTITIES = st.one_of(
+    st.builds(ConfigEntity, st.just("topics"), TOPICS), st.builds(ConfigEntity, st.just("brokers"), IDS)
+)
 DOCUMENTED = {
     e.AlterReassignment: {3, 5, 38, 39, 44, 56, 83, 85},
     e.AlterIsr: {3, 41, 42, 56, 74, 77, 95, 107},
@@ -24,6 +39,7 @@ DOCUMENTED = {
     e.CreatePartitions: {3, 37, 38, 39, 56, 60},
     e.DeleteTopic: {3, 56, 73},
     e.ForgetBroker: {42},
+    e.AlterConfigs: {3, 40, 42, 44, 56},
 }
 
 
@@ -50,6 +66,7 @@ def requests(draw: st.DrawFn) -> e.Event:
         e.CreatePartitions(5, topic, draw(NUMBERS), lists),
         e.DeleteTopic(5, topic),
         e.ForgetBroker(5, draw(NUMBERS)),
+        e.AlterConfigs(5, draw(ENTITIES), draw(OPS), draw(st.booleans()), draw(st.booleans())),
     ]
     return draw(st.sampled_from(kinds))
 

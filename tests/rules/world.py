@@ -17,6 +17,7 @@ from controller.codec.text import parse
 from controller.machine import decide, step
 from controller.model.events import LATER, BrokerCame, BrokerGone, Decision, Event
 from controller.model.records import KeyVersion, Record
+from controller.model.throttles import MarkSlot
 from controller.model.values import (
     LEADER_DURING_DELETE,
     Broker,
@@ -122,6 +123,7 @@ class World:
         """The batch is in the store: keys have new versions, intents have a key."""
         self._seq += 1
         done = start_batch(self.state)
+        self.state.changes.committed()
         stands: dict[str, Callable[[Any], object]] = {
             "state": self._state_key,
             "topic": self._topic_key,
@@ -134,14 +136,24 @@ class World:
             "legacy": lambda _: self._legacy_key(),
             "errand": self.state.worked_off.pop,
             "config": lambda _: None,
+            "broker config": lambda _: None,
+            "change": lambda _: None,
+            "old change": lambda _: None,
             "parent": lambda _: None,
+            "reduction": self._reduction_key,
+            "migration": lambda _: None,
+            "throttles": self._mark_key,
         }
         for kind, of in done.marks:
             stands[kind](of)
+        self.state.changes.committed()
         return done
 
     def _state_key(self, number: int) -> None:
         state = self.state
+        if state.reducing.purged.pop(number, None) is not None:
+            state.versions[number], state.generations[number] = ABSENT.version, ABSENT.generation
+            return
         row = state.rows[number]
         assert row is not None
         at = KeyVersion(state.versions[number] + 1, state.generations[number] + 1)
@@ -163,6 +175,10 @@ class World:
         legacy = self.state.legacy
         legacy.stands(legacy.key.version + 1 if legacy.entries else 0)
 
+    def _mark_key(self, slot: MarkSlot) -> None:
+        mark = self.state.throttles.marks[slot]
+        self.state.throttles.stands(slot, mark.version + 1 if mark.owners else 0)
+
     def _deletion_key(self, name: str) -> None:
         """It was written, or held to be absent, or it went with its topic, or as nobody's."""
         if name in self.state.deletions and name in self.state.topics:
@@ -171,6 +187,10 @@ class World:
             self.state.deletions.pop(name, None)
             self._stored.pop(name, None)
         self.state.refused.pop(name, None)
+
+    def _reduction_key(self, name: str) -> None:
+        known = self.state.reducing.of.get(name)
+        self.state.reducing.stands(name, self._seq if known and known.entries and name in self.state.topics else 0)
 
     def _check_stored(self) -> None:
         """A takeover now would load what the state holds, though topic keys may be behind."""

@@ -6,10 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import pytest
 
 from controller import AlterReassignmentsOptions, HostResponse, NewPartitions, NewTopic, Settings, TopicPartition
 from controller.model.errors import NotController, RequestTimedOut, TopicAlreadyExists
+from controller.model.events import KeyRead
 from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from stores import MemoryStore
 from stores.base import Commit, Op, Put
@@ -212,6 +214,37 @@ def test_a_reply_lost_with_a_foreign_write_behind_it_is_applied_and_the_write_ad
     assert cluster.done(cluster.isr([1, 2, 4])).partition_epoch == entry.generation + 1
 
 
+def test_the_same_bytes_behind_the_lost_reply_of_a_new_key_are_a_write_of_somebody_elses() -> None:
+    """The key was there just once when it was made: another write counts for the partition epoch."""
+    cluster = cluster_of_three()
+    state = "/brokers/topics/u/partitions/0/state"
+    cluster.store.play([Rule(LoseReply(), key=state, nth=1)])
+    created = cluster.controller.admin.create_topics({"u": NewTopic(replica_assignments=[[1, 2]])}).values["u"]
+    while (made := cluster.other.get(state, timeout_s=1)) is None:
+        cluster.controller.poll_once()  # sent, and the answer lost
+    cluster.put(state, made.value)
+    cluster.done(created)
+    cluster.run()
+    entry = cluster.other.get(state, timeout_s=1)
+    assert entry is not None
+    partition = cluster.partition("u")
+    assert cluster.done(cluster.controller.query(lambda view: view.partition_epoch(partition))) == entry.generation
+
+
+def test_what_a_commit_with_a_lost_reply_left_is_read_once_there_is_contact_again() -> None:
+    """The outcome was learned over another session, which found a server first: the same term goes on."""
+    cluster = cluster_of_three()
+    epoch = cluster.controller.controller_epoch
+    cluster.store.play([Rule(LoseReply(), key=STATE, nth=1), Rule(FailBefore(), "get_many", key=STATE)])
+    future = cluster.move([4, 5, 6])
+    for _ in range(5):
+        cluster.controller.poll_once()
+    assert not future.done()
+    cluster.store.play([])
+    assert cluster.done(future).target_replicas == (4, 5, 6)
+    assert cluster.controller.controller_epoch == epoch
+
+
 def test_a_foreign_write_behind_a_lost_reply_that_cannot_be_read_ends_the_term_and_nothing_else() -> None:
     """The commit is applied; whoever leads next finds both it and the foreign write."""
     cluster = cluster_of_three()
@@ -219,6 +252,8 @@ def test_a_foreign_write_behind_a_lost_reply_that_cannot_be_read_ends_the_term_a
     future = cluster.move([4, 5, 6])
     cluster.controller.poll_once()
     cluster.put(STATE, {**cluster.state(), "isr": [1, 2]})
+    cluster.controller.poll_once()
+    cluster.wait(int(cluster.store.session_timeout_s * 500))
     assert isinstance(cluster.error(future), NotController)
     cluster.store.play([])
     cluster.wait(1_000)
@@ -306,3 +341,14 @@ def test_the_journal_and_the_state_agree_after_a_delete_of_all_intents_keys() ->
     cluster.host.answer = lambda _: _fine()
     cluster.wait(20_000, 500)
     assert cluster.keys("/admin/replica_deletions") == {}
+
+
+@pytest.mark.parametrize("kind", KeyRead.__subclasses__())
+def test_of_every_event_that_tells_what_a_key_holds_it_is_known_which_key(kind: type[Any]) -> None:
+    """Else what was read before that key was written again would be decided after it."""
+    cluster = cluster_of_three()
+    term = cluster.controller._loop.term  # noqa: SLF001
+    assert term is not None
+    said: dict[str, Any] = {"topic": "t", "partition": 0, "name": "1"}
+    event = kind(**{field.name: said.get(field.name) for field in attrs.fields(kind)})
+    assert term._batching._rereading.superseded(event) is not None  # noqa: SLF001

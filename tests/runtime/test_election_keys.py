@@ -82,7 +82,7 @@ def test_a_leader_whose_keys_are_removed_or_rewritten_stands_again(key: str) -> 
     assert (cluster.controller.controller_epoch or 0) > epoch
 
 
-@pytest.mark.parametrize("value", [{"version": 2, "min_controller": 2}, b"{", {"min_controller": "x"}])
+@pytest.mark.parametrize("value", [{"version": 2, "min_controller": 3}, b"{", {"min_controller": "x"}])
 def test_a_tree_of_a_later_version_is_not_led(value: object) -> None:
     """It only stands by, and says why in describe()."""
     cluster = Cluster()
@@ -120,12 +120,12 @@ def test_a_format_that_is_raised_between_an_election_and_its_claim_is_heeded() -
     def raise_it(call: Call, _: object) -> tuple[()]:
         if call.name == "commit" and TOKEN_KEY in call.keys and not raised:
             raised.append(1)
-            cluster.put(FORMAT_KEY, {"version": 2, "min_controller": 2})
+            cluster.put(FORMAT_KEY, {"version": 2, "min_controller": 3})
         return ()
 
     raised: list[int] = []
     store.play(raise_it)
     cluster.wait(1000)
     assert not older.is_active
-    assert "version 2 is asked for" in cluster.findings()[FORMAT_KEY]
+    assert "version 3 is asked for" in cluster.findings()[FORMAT_KEY]
     assert not cluster.has(LEADER_KEY)

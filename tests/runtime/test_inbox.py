@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from controller import NewTopic, NotController, Settings, TopicPartition
-from controller.model.events import PartitionDue
+from controller.model.events import DeletionKeyRead, PartitionDue
 from controller.runtime.inbox import Inbox, Job, WorkQueue
 from controller.runtime.replies import Outstanding, ReplyFuture, WouldDeadlock
 from controller.runtime.submit import Overloaded
@@ -40,6 +40,17 @@ def test_what_is_decided_anew_comes_first_and_in_its_order() -> None:
     queue.put_back([job("a"), job("b")])
     queue.put_back([job("0")])
     assert names(queue, 5) == ["0", "a", "b", "f", "e"]
+
+
+def test_what_keys_hold_comes_before_what_is_decided_anew_and_after_what_was_read_before_it() -> None:
+    """Decided anew, a request raises a leader epoch, and what a leader wrote under the former one would be lost."""
+    queue = WorkQueue()
+    first, second = (Job(DeletionKeyRead(0, name, 1)) for name in "rs")
+    queue.put_back([job("a"), job("b")])
+    queue.read([first])
+    queue.read([second])
+    assert [queue.next() for _ in range(2)] == [first, second]
+    assert names(queue, 2) == ["a", "b"]
 
 
 def test_a_delayed_job_waits_100_ms_then_200_and_never_over_10_s() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from controller import Controller, NewTopic, NotController
+from controller.codec.keys import REASSIGN_PARTITIONS
 from stores import MemoryStore
-from stores.base import SessionChanged, SessionState
+from stores.base import Entry, SessionChanged, SessionState
 from stores.faults import CutOff, DeliverLater, FaultStore, Rule
 from tests.runtime.world import Cluster, actives, cluster_of_three
 
@@ -21,7 +22,7 @@ def three() -> Cluster:
 
 
 def store_of(controller: Controller) -> FaultStore:
-    store = controller._services.store  # noqa: SLF001 - the test made it
+    store = controller._store  # noqa: SLF001 - the test made it
     assert isinstance(store, FaultStore)
     return store
 
@@ -192,3 +193,29 @@ def test_a_defect_ends_the_term_and_not_the_controller() -> None:
     cluster.run()
     assert cluster.controller.is_active
     assert cluster.state()["targetReplicas"] == [4, 5, 6]
+
+
+class LosesWhileLoading(FaultStore):
+    """Its session is lost while a term is loaded, which a stream tells at once, and the id stays for a while."""
+
+    controller: Controller | None = None
+
+    def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
+        """As the store; the first look at the legacy key, late in a load, is the moment."""
+        found = super().get(key, sync=sync, timeout_s=timeout_s)
+        if key == REASSIGN_PARTITIONS and self.controller is not None:
+            controller, self.controller = self.controller, None
+            lost = SessionChanged(SessionState.LOST, self.session.session_id)
+            controller._loop.session_event(lost)  # noqa: SLF001 - as the stream's thread does
+        return found
+
+
+def test_a_session_that_is_lost_while_a_term_is_loaded_begins_none() -> None:
+    """Nobody is told, and nothing is answered, under an election that counts no more; the next one is won anew."""
+    cluster = Cluster(start=False)
+    store = LosesWhileLoading(MemoryStore(cluster.server))
+    controller = cluster.another(1, store)
+    store.controller = controller
+    controller.poll_once()
+    assert not controller.is_active
+    assert "lost during the load" in controller.describe().findings["election"]

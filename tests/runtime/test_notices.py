@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from controller import Controller
+from controller.quota import ReplicationQuotas
 from stores import MemoryStore
 from stores.memory import MemoryServer
 from tests.runtime.world import Brokers, Cluster
@@ -60,17 +61,88 @@ def test_changed_settings_are_told_with_all_that_the_topic_has() -> None:
     assert told(cluster) == [("topics", "t", {})]
 
 
+def test_the_settings_that_a_topic_begins_with_are_told_and_that_it_has_none_once_it_is_gone() -> None:
+    """Also where somebody else put the topic; a topic without any, too: a former one of its name may have had some."""
+    cluster = cluster_with(Told())
+    told(cluster)
+    cluster.create("u", (1, 2), **{"retention.ms": "5"})
+    cluster.put("/config/topics/v", {"version": 1, "config": {"retention.ms": "6"}})
+    cluster.put("/brokers/topics/v", {"version": 1, "partitions": {"0": [1]}})
+    cluster.create("w", (1,))
+    assert told(cluster) == [
+        ("topics", "u", {"retention.ms": "5"}),
+        ("topics", "v", {"retention.ms": "6"}),
+        ("topics", "w", {}),
+    ]
+    cluster.done(cluster.controller.admin.delete_topics(["u", "v"]).all())
+    cluster.create("u", (2,))
+    assert sorted(told(cluster)[:2]) == [("topics", "u", {}), ("topics", "v", {})]
+
+
+def test_the_quotas_of_a_broker_forget_the_lists_of_a_topic_that_is_deleted() -> None:
+    """And a new topic of the same name begins with its own."""
+    quotas = ReplicationQuotas(1, lambda: 0)
+
+    class Bound(Told):
+        def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
+            assert not quotas.config_changed(entity_type, name, configs)
+
+    cluster, seen = cluster_with(Bound()), []
+    cluster.create("u", (1, 2), **{"leader.replication.throttled.replicas": "0:1"})
+    seen.append(quotas.names_replicas)
+    cluster.done(cluster.controller.admin.delete_topics(["u"]).all())
+    assert [*seen, quotas.names_replicas] == [True, False]
+
+
 def test_who_is_active_is_told_to_the_active_one_and_to_stand_bys() -> None:
     """With the epoch, once per change."""
     cluster = cluster_with(Told())
-    assert told(cluster) == [(1, 1)]
+    assert leaders(told(cluster)) == [(1, 1)]
     second = Told()
     cluster.another(2, host=second)
     cluster.wait(30_000, 1_000)
     assert second.notices == [(1, 1)]
     cluster.controllers.pop(0).close()
     cluster.run()
-    assert second.notices == [(1, 1), (2, 2)]
+    assert leaders(second.notices) == [(1, 1), (2, 2)]
+
+
+def leaders(notices: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return [notice for notice in notices if len(notice) == 2]
+
+
+def test_a_term_begins_with_all_settings() -> None:
+    """Of every topic, every broker that is live or has any, and the defaults of all, empty ones too."""
+    cluster = cluster_with(Brokers())
+    cluster.put(CONFIG, {"version": 1, "config": {"retention.ms": "5"}})
+    cluster.create("u", (1, 2))
+    for broker in ("2", "7"):
+        cluster.put(f"/config/brokers/{broker}", {"version": 1, "config": {"follower.rate": broker}})
+    cluster.run()
+    second = Told()
+    cluster.another(2, host=second)
+    cluster.controllers.pop(0).close()
+    cluster.run()
+    said = [notice for notice in second.notices if len(notice) == 3]
+    assert sorted(said) == [
+        ("brokers", "1", {}),
+        ("brokers", "2", {"follower.rate": "2"}),
+        ("brokers", "7", {"follower.rate": "7"}),
+        ("brokers", "<default>", {}),
+        ("topics", "t", {"retention.ms": "5"}),
+        ("topics", "u", {}),
+    ]
+
+
+def test_settings_of_a_broker_that_others_change_are_told() -> None:
+    """Once per change, and gone when the key is."""
+    cluster = cluster_with(Told())
+    told(cluster)
+    cluster.put("/config/brokers/2", {"version": 1, "config": {"a": "b"}})
+    cluster.run()
+    cluster.delete("/config/brokers/2")
+    cluster.run()
+    assert told(cluster) == [("brokers", "2", {"a": "b"}), ("brokers", "2", {})]
 
 
 def test_a_notice_that_raises_hurts_nobody_and_the_next_one_comes() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller import BrokerRegistration, Endpoint, Settings
+from controller import BrokerRegistration, Endpoint, NewTopic, Settings
 from controller.model.errors import DuplicateBrokerRegistration, StaleBrokerEpoch
+from controller.model.values import Replicas
 from controller.runtime.registrar import Registrar
 from stores import MemoryStore
 from stores.base import Closed, Unavailable
@@ -153,6 +154,36 @@ def test_the_version_of_the_registration_is_a_setting_and_the_rack_begins_with_v
         assert (found["version"], found.get("rack")) == (version, rack)
     with pytest.raises(ValueError, match="registration_version"):
         Settings(registration_version=7)
+
+
+@pytest.mark.checklist(158)
+def test_racks_count_once_every_broker_of_a_rolling_upgrade_tells_its_own() -> None:
+    """Until then topics are placed without regard to racks, over all brokers."""
+    cluster, racks = Cluster(), {b: "abc"[b % 3] for b in range(1, 7)}
+    first, hosts = cluster.controller, {}
+
+    def started(broker: int, version: int) -> None:
+        hosts[broker] = cluster.another(broker + 10, settings=Settings(registration_version=version))
+        hosts[broker].register_broker(BrokerRegistration(broker, rack=racks[broker]))
+        cluster.run()
+
+    def upgraded(broker: int) -> None:
+        cluster.controllers.remove(hosts[broker])
+        hosts[broker].close()
+        started(broker, 5)
+
+    def placed(topic: str) -> list[Replicas]:
+        created = cluster.done(first.admin.create_topics({topic: NewTopic(6, 3)}).all())
+        return list(created[topic].assignments)
+
+    for broker in racks:
+        started(broker, 2)
+    for broker in (1, 2, 3):
+        upgraded(broker)
+    assert {broker for replicas in placed("mixed") for broker in replicas} == set(racks)
+    for broker in (4, 5, 6):
+        upgraded(broker)
+    assert [{racks[broker] for broker in replicas} for replicas in placed("whole")] == [{"a", "b", "c"}] * 6
 
 
 def test_after_close_nobody_is_registered() -> None:

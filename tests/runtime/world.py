@@ -104,6 +104,13 @@ class Cluster:
         self.controllers.append(self.controller)
         return self.controller
 
+    def succeed(self, **more: Any) -> None:
+        """Another controller takes over from all that there are."""
+        while self.controllers:
+            self.controllers.pop().close()
+        self.another(2, **more)
+        self.run()
+
     # --- time
 
     def run(self, *controllers: Controller) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -54,6 +54,16 @@ def orders(records: int = 1_000, **options: Any) -> Rig:
     )
     rig.create_topic("orders", replicas=[list(BEFORE)], records=records)
     return rig
+
+
+def by_another(rig: Rig, write: Callable[[], object], *, is_led: bool) -> None:
+    """Somebody else writes: while a controller leads, or while none runs, so that a takeover finds it."""
+    if not is_led:
+        for node in rig.nodes:
+            rig.kill_controller(node)
+    write()
+    if not is_led:
+        rig.restart_controller(101)
 
 
 def settle(rig: Rig) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
@@ -22,6 +23,8 @@ LOSSES: Final[dict[str, tuple[Fault, ...]]] = {
 }
 BATCHES: Final = (Settings(), Settings(commit_decisions_max=1))
 """Decisions in one commit as they come, and each in a commit of its own: there are more points to crash at then."""
+SESSION_MS: Final = 200
+"""Of controllers that die again and again: whoever takes over waits for it each time, and nothing else happens then."""
 CRASHES: Final = ("before it is sent", "applied, reply lost", "acknowledged, nothing sent", "half of the sends")
 
 
@@ -32,6 +35,7 @@ def commits(rig: Rig) -> int:
     return node.process.store.commits
 
 
+@functools.cache
 def points(make: Make, scenario: Scenario, end: Scenario, settings: Settings) -> range:
     """The commits from the beginning of the scenario to its end, counted from 1."""
     rig = make(settings)
@@ -62,8 +66,8 @@ def crashed(make: Make, scenario: Scenario, end: Scenario, crash: str) -> None:
             end(rig)
 
 
-def crash_at(rig: Rig, node: Node, nth: int, crash: str) -> None:
-    """The node dies at its `nth` commit from now."""
+def crash_at(rig: Rig, node: Node, nth: int, crash: str, *, expires: bool = False) -> None:
+    """The node dies at its `nth` commit from now; `expires`: and its session with it, not when its time is over."""
     fault: dict[str, Fault] = {"before it is sent": FailBefore(), "applied, reply lost": LoseReply()}
     if crash in fault:
         rig.plan_store_faults(node.node_id, at_commit(nth, fault[crash]))
@@ -79,6 +83,8 @@ def crash_at(rig: Rig, node: Node, nth: int, crash: str) -> None:
         moved = step()
         if node.process is process and process.store.commits >= dies_at:
             if steps_left == 0:
+                if expires:
+                    rig.expire_session(node.node_id)
                 rig.kill_controller(node.node_id)
                 rig.network.mend(node.node_id)
             steps_left -= 1
@@ -92,9 +98,10 @@ def until_so(rig: Rig, is_so: Callable[[], bool], ask: Callable[[], object]) -> 
     for _ in range(40):
         if is_so():
             return
+        asked = leading(rig).process
         ask()
         for _ in range(500):
-            if is_so():
+            if is_so() or not any(node.process is asked for node in rig.nodes.values()):
                 break
             rig.step()
     raise AssertionError("asked forty times, and it is not so")

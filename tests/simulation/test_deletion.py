@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from controller.codec import keys
@@ -16,9 +18,10 @@ from controller.model.host import StopReplicaRequest, UpdateMetadataRequest
 from controller.model.requests import ElectionType, NewPartitions, NewTopic
 from controller.model.values import LEADER_DURING_DELETE, Settings, TopicPartition
 from controller.rig import Rig
+from controller.rig.server import write
 from stores.base import ABSENT, Delete, Put
 from stores.memory import MemoryStore
-from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, asked, leading, orders, running, settle
+from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, asked, by_another, leading, orders, running, settle
 from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named, until_so
 
 
@@ -67,6 +70,24 @@ def test_metadata_says_that_nobody_leads_before_any_log_is_deleted() -> None:
     assert set(leaderless) == set(rig.brokers)
     assert set(deleting) == set(BEFORE)
     assert all(leaderless[broker] < deleting[broker] for broker in deleting)
+
+
+def test_what_others_write_to_the_state_of_a_stopped_partition_is_left_there() -> None:
+    """It is broken and mended by hand while a broker is waited for; whoever comes meanwhile is told what is decided."""
+    rig = orders()
+    rig.kill_broker(3)
+    rig.delete_topic("orders", wait=False)
+    rig.until(lambda: rig.partition(ORDERS).leader == LEADER_DURING_DELETE, what="it is stopped")
+    rig.break_key(keys.state("orders", 0))
+    named = {"version": 1, "partitions": [{"topic": "orders", "partition": 0}]}
+    write(rig.server, f"{keys.ISR_CHANGES}/isr_change_0000000001", json.dumps(named).encode())
+    rig.run(500)  # it was looked at
+    rig.mend_key(keys.state("orders", 0))
+    rig.bounce_broker(5)
+    rig.run(500)
+    rig.heal()
+    until_gone(rig)
+    settle(rig)
 
 
 @pytest.mark.checklist(122)
@@ -172,12 +193,7 @@ def test_a_broker_whose_disk_is_gone_is_waited_for() -> None:
 def test_a_key_that_another_tool_wrote_is_the_same_request(is_led: bool) -> None:
     """Seen while we lead, and found by a takeover."""
     rig = orders()
-    if not is_led:
-        for node in rig.nodes:
-            rig.kill_controller(node)
-    ask_for_deletion(rig)
-    if not is_led:
-        rig.restart_controller(101)
+    by_another(rig, lambda: ask_for_deletion(rig), is_led=is_led)
     until_gone(rig)
     rig.heal()
     settle(rig)
@@ -190,12 +206,7 @@ def test_a_key_for_a_topic_that_there_is_not_is_removed(is_led: bool) -> None:
     told = Told()
     rig = told.rig
     leading(rig)
-    if not is_led:
-        for node in rig.nodes:
-            rig.kill_controller(node)
-    ask_for_deletion(rig, "nowhere")
-    if not is_led:
-        rig.restart_controller(101)
+    by_another(rig, lambda: ask_for_deletion(rig, "nowhere"), is_led=is_led)
     rig.until(lambda: not left(rig, "nowhere"), what="the key is gone")
     assert [row["topic"] for row in told.rows("ForeignChange")] == ["nowhere"]
 
@@ -207,12 +218,7 @@ def test_with_deletion_disabled_a_request_is_refused_and_the_key_of_others_remov
     rig.create_topic("orders", replicas=[list(BEFORE)])
     with pytest.raises(TopicDeletionDisabled):
         rig.wait(rig.admin.delete_topics(["orders", "nowhere"]).all())
-    if not is_led:
-        for node in rig.nodes:
-            rig.kill_controller(node)
-    ask_for_deletion(rig)
-    if not is_led:
-        rig.restart_controller(101)
+    by_another(rig, lambda: ask_for_deletion(rig), is_led=is_led)
     rig.until(lambda: not any("delete_topics" in key for key in rig.server.table.rows), what="the key is gone")
     rig.run(500)
     assert "delete_topic_enable is off" in told.rows("ForeignChange")[0]["detail"]["what"]

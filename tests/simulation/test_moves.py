@@ -10,7 +10,7 @@ from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, St
 from controller.model.requests import AlterReassignmentsOptions, ElectionType
 from controller.model.values import TopicPartition
 from controller.rig import Rig
-from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, leading, log_of, orders, running, settle
+from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, asked, leading, log_of, orders, running, settle
 
 
 def _joins_one_by_one(rig: Rig) -> None:
@@ -148,6 +148,21 @@ def test_a_cancel_keeps_who_is_in_sync_and_deletes_who_is_not() -> None:
 
 
 @pytest.mark.checklist(81, 82)
+@pytest.mark.parametrize("steps", range(1, 7))
+def test_a_cancel_that_meets_the_joining_of_a_target_leaves_whoever_is_in_sync(steps: int) -> None:
+    """Also in one commit, where what is left may look like the end of the move."""
+    rig = orders(records=10)
+    rig.kill_broker(3)
+    rig.until(lambda: 3 not in rig.partition(ORDERS).isr, what="3 is not in sync")
+    rig.reassign({ORDERS: [1, 2, 3, 4]})
+    rig.run(steps * rig.tick_ms)
+    asked(leading(rig), None)
+    rig.until(lambda: rig.partition(ORDERS).move is None, what="it is cancelled")
+    assert rig.partition(ORDERS).replicas[:3] == BEFORE
+    rig.restart_broker(3)
+    settle(rig)
+
+
 def test_cancelling_a_topic_stops_its_moves_and_cancelling_all_stops_the_rest() -> None:
     rig = orders(copy_rate_bytes_s=50_000)
     (clicks,) = rig.create_topic("clicks", replicas=[[1, 2]], records=1_000)

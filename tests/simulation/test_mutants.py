@@ -11,13 +11,15 @@ import pytest
 from controller.codec import legacy as codec
 from controller.machine import RULES
 from controller.model import records as r
-from controller.model.events import Decision, ErrandDone
-from controller.model.values import TopicPartition
+from controller.model.events import AlterIsr, Decision, ErrandDone, ReductionKeyDue
+from controller.model.requests import NewPartitions
+from controller.model.values import Settings, TopicPartition
 from controller.rig import InvariantBroken, NotInTime, Rig
 from controller.rig.explore import run_seed
 from controller.rig.legacy import submit_by_key
 from controller.rules import deletion, isr, leader_election, legacy, progress, reassignment
-from controller.runtime import requests
+from controller.rules.reduction import clock, partitions, purge
+from controller.runtime import reductions, requests
 from controller.runtime.batching import Batching
 from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.loader import Loader
@@ -29,6 +31,7 @@ from stores.recipes import EPOCH_KEY, TOKEN_KEY, Fence, Token
 from tests.simulation.clusters import AFTER, ORDERS, asked, leading, orders, settle
 
 Patch = pytest.MonkeyPatch
+SOON = Settings(delete_topic_partition_interval_delay_ms=100)  # how often clocks of read-only partitions are looked at
 
 
 def _move_half_way(rig: Rig) -> None:
@@ -262,6 +265,106 @@ def _unreachable(rig: Rig) -> None:
     rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
 
 
+def begins_the_time_anew(patch: Patch) -> None:
+    """A takeover counts the retention of a read-only partition from then on."""
+    right = reductions.load_key
+
+    def load(state: Any, topic: str, entry: Any, now_ms: int) -> Any:
+        events = right(state, topic, entry, now_ms)
+        known = state.reducing.of.get(topic)
+        if known is not None:
+            known.entries = {p: attrs.evolve(one, timestamp_ms=now_ms) for p, one in known.entries.items()}
+        return events
+
+    patch.setattr("controller.runtime.loader.load_key", load)
+
+
+def begins_ids_anew(patch: Patch) -> None:
+    """A partition that comes back begins under the leader epoch of a new one."""
+    right = leader_election.elect_first
+
+    def elect(view: Any, partition: Any) -> Any:
+        first = right(view, partition)
+        return first and first.but(leader_epoch=0)
+
+    patch.setattr(leader_election, "elect_first", elect)
+
+
+def drops_the_status(patch: Patch) -> None:
+    """An isr change writes the state key as if there was no status."""
+    right: Any = isr.alter_isr
+
+    def alter(view: Any, event: Any) -> Any:
+        decision = right(view, event)
+        records = [attrs.evolve(one, after=one.after.but(status_code=0)) for one in decision.records]
+        return attrs.evolve(decision, records=tuple(records))
+
+    patch.setitem(RULES, AlterIsr, alter)
+
+
+def purges_before_all_have_deleted(patch: Patch) -> None:
+    """Keys of a partition go though a broker has not deleted its log."""
+    patch.setattr(purge, "_is_gone", lambda _, __, p: p.is_offline)
+
+
+def goes_offline_at_once(patch: Patch) -> None:
+    """No retention is waited for."""
+    patch.setattr(clock, "is_over", lambda *_: True)
+    patch.setattr(partitions, "is_over", lambda *_: True)
+
+
+def leaves_the_reduction_key(patch: Patch) -> None:
+    """The key of a reduction stays for ever."""
+    patch.setitem(RULES, ReductionKeyDue, lambda *_: Decision())
+
+
+def _three(rig: Rig) -> None:
+    rig.create_topic("three", replicas=[[1, 2, 3]] * 3, records=20, configs={"retention.ms": "4000"})
+
+
+def _reduced_with_a_failover(rig: Rig) -> None:
+    _three(rig)
+    rig.delete_partitions("three", 2)
+    for _ in range(2):
+        rig.run(2_500)
+        rig.kill_controller(leading(rig).node_id)
+        leading(rig)
+        for node_id in [n for n, node in rig.nodes.items() if node.process is None]:
+            rig.restart_controller(node_id)
+    rig.until(lambda: len(rig.committed.topics["three"].assignments) == 2, deadline_ms=2_000, what="it is gone")
+
+
+def _reduced_and_expanded(rig: Rig) -> None:
+    _three(rig)
+    rig.delete_partitions("three", 2, immediate=True)
+    rig.until_converged(deadline_ms=5_000)
+    rig.wait(rig.admin.create_partitions({"three": NewPartitions(3)}).all())
+    settle(rig)
+
+
+def _read_only_for_long(rig: Rig) -> None:
+    rig.create_topic("long", replicas=[[1, 2, 3]] * 2, records=20)
+    rig.delete_partitions("long", 1)
+    rig.run(10_000)
+
+
+def _isr_of_read_only(rig: Rig) -> None:
+    _three(rig)
+    rig.delete_partitions("three", 2)
+    rig.kill_broker(3)
+    rig.run(1_500)
+    rig.restart_broker(3)
+    rig.run(1_000)
+
+
+def _reduced_with_a_broker_down(rig: Rig) -> None:
+    _three(rig)
+    rig.kill_broker(3)
+    rig.run(1_500)
+    rig.delete_partitions("three", 2, immediate=True)
+    rig.run(1_000)
+
+
 def leaves_errands(patch: Patch) -> None:
     """What others asked for is done, and its key stays for ever."""
     patch.setitem(RULES, ErrandDone, lambda *_: Decision())
@@ -312,6 +415,12 @@ MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Rig], None], str], ...] 
     (leaves_settings_behind, _deleted_with_a_broker_down, "invariant 8|is left of a topic"),
     (believes_every_isr, _some_seed, "invariant"),
     (leaves_errands, _key_put, "not worked off"),
+    (begins_the_time_anew, _reduced_with_a_failover, "not within"),
+    (begins_ids_anew, _reduced_and_expanded, "invariant 8"),
+    (drops_the_status, _isr_of_read_only, "invariant 8"),
+    (purges_before_all_have_deleted, _reduced_with_a_broker_down, "invariant [78]"),
+    (goes_offline_at_once, _read_only_for_long, "invariant 8"),
+    (leaves_the_reduction_key, _reduced_and_expanded, "names nothing that there is"),
 )
 
 
@@ -320,7 +429,7 @@ MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Rig], None], str], ...] 
 def test_a_broken_controller_is_caught(
     monkeypatch: Patch, mutant: Callable[[Patch], None], scenario: Callable[[Rig], None], says: str
 ) -> None:
-    rig = orders(copy_rate_bytes_s=1_000_000)
+    rig = orders(copy_rate_bytes_s=1_000_000, settings=SOON)
     mutant(monkeypatch)
     with pytest.raises((InvariantBroken, NotInTime), match=says):
         scenario(rig)
@@ -329,4 +438,4 @@ def test_a_broken_controller_is_caught(
 def test_the_same_scenarios_pass_with_the_controller_as_it_is() -> None:
     for _, scenario, _ in MUTANTS:
         if scenario is not _some_seed:
-            scenario(orders(copy_rate_bytes_s=1_000_000))
+            scenario(orders(copy_rate_bytes_s=1_000_000, settings=SOON))

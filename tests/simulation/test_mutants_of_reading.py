@@ -18,9 +18,9 @@ from controller.rig import InvariantBroken, NotInTime
 from controller.rig.server import write
 from controller.rules import found, leader_election
 from controller.runtime.committer import Committer, End, Result
-from controller.runtime.loader import Loader
 from controller.runtime.lookout import Lookout
 from controller.runtime.requests import Builder
+from controller.runtime.topic_load import TopicLoad
 from controller.state import ClusterState
 from stores.base import Changed, Put, Resync
 from stores.faults import LoseReply, at_commit
@@ -44,8 +44,9 @@ def trusts_the_hint(patch: Patch) -> None:
         right(self, event)
         if isinstance(event, Changed) and event.key.startswith(keys.BROKER_IDS + "/"):
             gone = int(event.key.rpartition("/")[2])
-            if gone in self._registered:
-                self._registered = {b: said for b, said in self._registered.items() if b != gone}
+            if gone in self._registered.brokers:
+                left = {b: said for b, said in self._registered.brokers.items() if b != gone}
+                self._registered = attrs.evolve(self._registered, brokers=left)
                 self._brokers_hinted, self.brokers_due = False, True
 
     patch.setattr(Lookout, "hint", hint)
@@ -75,7 +76,9 @@ def lets_a_birth_overtake_the_death(patch: Patch) -> None:
         return Decision() if event.broker.broker_id in view.brokers else Decision((BrokerRegistered(event.broker),))
 
     def brokers(self: Lookout, now_ms: int) -> list[Event]:
-        changed = [b for b in self._registered.values() if self._state.brokers.get(b.broker_id, b).epoch != b.epoch]
+        changed = [
+            b for b in self._registered.brokers.values() if self._state.brokers.get(b.broker_id, b).epoch != b.epoch
+        ]
         gone = [BrokerGone(now_ms, b.broker_id, self._state.brokers[b.broker_id].epoch) for b in changed]
         return [*gone, *(BrokerCame(now_ms, b) for b in changed)]
 
@@ -92,14 +95,14 @@ def takes_the_unreadable_for_new(patch: Patch) -> None:
     """A partition whose state key cannot be read is one without a state: it gets its first leader."""
     patch.setattr(ClusterState, "set_problem", lambda *_: None)
     due = leader_election.partition_due
-    right = Loader._add_topic  # noqa: SLF001
+    right = TopicLoad._add_topic  # noqa: SLF001
 
-    def add_topic(self: Loader, key: Any, *rest: Any) -> None:
+    def add_topic(self: TopicLoad, key: Any, *rest: Any) -> None:
         right(self, key, *rest)
         self._loaded.events += [PartitionDue(self._now_ms, key.topic.name, p) for p in range(len(key.assignments))]
 
     patch.setitem(RULES, PartitionDue, due)
-    patch.setattr(Loader, "_add_topic", add_topic)
+    patch.setattr(TopicLoad, "_add_topic", add_topic)
 
 
 def says_all_is_named(patch: Patch) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from controller.model.values import Partition
+from controller.model.values import Partition, UnreadSettings
 from controller.state import ClusterState
 from controller.state.intents import Intents
 
@@ -26,17 +26,32 @@ def snapshot(state: ClusterState) -> dict[str, object]:
         "listing": dict(state.listing),
         "brokers": dict(state.brokers),
         "dying": dict(state.dying),
+        "unread": (dict(state.unread), set(state.unread_deletions)),
         "shutting down": dict(state.shutting_down),
         "errand": dict(state.worked_off),
         "admitted": dict(state.admitted),
-        "defaults": (dict(state.broker_defaults), state.broker_defaults_version),
+        "settings": {
+            name: (dict(own.configs), type(own.configs), own.version) for name, own in state.broker_configs.items()
+        },
+        "changes": (state.changes.next_number, dict(state.changes._told)),  # noqa: SLF001 - what is about to be written
         "problems": dict(state.problems),
+        "reductions": {name: attrs.astuple(one, recurse=False) for name, one in state.reducing.of.items()},
+        "purged": (set(state.reducing.unread), dict(state.reducing.purged)),
         "deletions": {name: attrs.astuple(deletion)[:3] for name, deletion in state.deletions.items()},
         "refused": dict(state.refused),
         "total": state.partition_total(),
         "disks": state.gone_copy(),
         "intents": _intents(state),
         "legacy": (state.legacy.key, dict(state.legacy.entries), state.legacy.is_there),
+        "throttles": (
+            dict(state.throttles.marks),
+            state.throttles.request,
+            state.throttles.is_removing,
+            state.throttles.is_left_over,
+        ),
+        "own settings": dict(state.broker_configs),
+        "migration": state.migration_version,
+        "tally": None if state.tally is None else state.tally.copy().as_dict(),
         "marks": list(state.batch.marks),
         "late": list(state.batch.late_topics),
         "records": state.batch.records(),
@@ -48,7 +63,7 @@ def _topic(state: ClusterState, name: str) -> tuple[object, ...]:
     row = state.topics[name]
     twin = state.colliding_topic(name.replace(".", "_"))
     keys = (row.version, row.generation, row.config_version)
-    return (row.topic, dict(row.configs), list(row.numbers), keys, twin)
+    return (row.topic, dict(row.configs), isinstance(row.configs, UnreadSettings), list(row.numbers), keys, twin)
 
 
 def _intents(state: ClusterState) -> dict[str, object]:

@@ -19,7 +19,7 @@ from tests.rules.world import World
 
 def kinds(module: ModuleType, root: type) -> set[type]:
     found = {kind for _, kind in inspect.getmembers(module, inspect.isclass) if issubclass(kind, root)}
-    return found - {root, records.PartitionRecord, events.LastOf}
+    return found - {root, records.PartitionRecord, events.LastOf, events.ThrottleRequest, events.KeyRead}
 
 
 def test_every_record_stands_in_the_table() -> None:
@@ -58,7 +58,7 @@ def test_a_topic_is_loaded_with_its_versions() -> None:
     """Keys stand where the store said, and an absent state key stands at version 0."""
     state = ClusterState(1, 1, Settings())
     rows = (Partition("t", 0, (1,), (1,), 1, 0), Partition("t", 1, (2,), (), -1, -1))
-    versions = KeyVersions(KeyVersion(5, 4), (KeyVersion(3, 2), KeyVersion(0, -1)), 6)
+    versions = KeyVersions.of(KeyVersion(5, 4), (KeyVersion(3, 2), KeyVersion(0, -1)), 6)
     state.load_topic(Topic("t", "id"), rows, {"a": "b"}, versions)
     assert [state.key_version("t", p) for p in (None, 0, 1, 2)] == [
         KeyVersion(5, 4), KeyVersion(3, 2), KeyVersion(0, -1), KeyVersion(0, -1),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Literal
 
 import attrs
@@ -8,10 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stores import Changed, Conflict, Depth, MemoryStore, MetadataStore, Resync
+from stores import (
+    ABSENT,
+    PRESENT,
+    Changed,
+    Commit,
+    Conflict,
+    Depth,
+    Entry,
+    MemoryServer,
+    MemoryStore,
+    MetadataStore,
+    Op,
+    Resync,
+)
 from stores.suite import Backend, Hook, Operation, unlinearizable
 from stores.suite.backend import events_until, eventually, hints, raises
 from stores.suite.checker import UNKNOWN_END, Undecided
+from stores.suite.registers import four_clients_on_registers
 
 Kind = Literal["read", "write", "cas", "miss"]
 
@@ -139,6 +154,60 @@ def test_a_search_that_grows_too_large_says_so() -> None:
         unlinearizable([*writes, op("read", b"never written", 1, 2)], states_max=1000)
 
 
+class StaleStore(MemoryStore):
+    """A store that answers every tenth read with what it had read before."""
+
+    def __init__(self, server: MemoryServer) -> None:
+        super().__init__(server)
+        self._reads = 0
+        self._before: dict[str, Entry | None] = {}
+
+    def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
+        self._reads += 1
+        if self._reads % 10 == 0 and key in self._before:
+            return self._before[key]
+        found = self._before[key] = super().get(key, sync=sync, timeout_s=timeout_s)
+        return found
+
+
+class ForgetfulStore(MemoryStore):
+    """A store that does not look, now and then, at the version that a put expects."""
+
+    def __init__(self, server: MemoryServer) -> None:
+        super().__init__(server)
+        self._commits = 0
+
+    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
+        self._commits += 1
+        if self._commits % 10:
+            return super().commit(ops, timeout_s=timeout_s)
+        blind = [attrs.evolve(op, expect=PRESENT) if op.expect is not ABSENT else op for op in ops]
+        return super().commit(blind, timeout_s=timeout_s)
+
+
+class Lying(Backend):
+    """Clients that lie, of one server."""
+
+    name = "lying"
+
+    def __init__(self, kind: type[MemoryStore]) -> None:
+        self._kind = kind
+        self._server = MemoryServer()
+
+    def open(self) -> MetadataStore:
+        return self._kind(self._server)
+
+    def close(self) -> None:
+        self._server.close()
+
+
+@pytest.mark.parametrize("kind", [StaleStore, ForgetfulStore])
+def test_the_case_of_the_suite_rejects_a_store_that_lies(kind: type[MemoryStore]) -> None:
+    """One whose reads are stale now and then, and one that loses updates."""
+    with pytest.raises(AssertionError, match="no order of the operations explains"):
+        four_clients_on_registers(Lying(kind))
+
+
 class Hurried(Backend):
     """A harness whose deadlines are over at once."""
 
@@ -173,7 +242,9 @@ def test_a_hook_that_is_not_there_is_not_called() -> None:
         lambda: backend.outlive(store),
         lambda: backend.blackout(store),
         backend.restart,
+        backend.pause,
         backend.compact,
+        backend.resume,
     )
     assert len(calls) > len(Hook)
     for call in calls:

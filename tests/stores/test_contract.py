@@ -94,7 +94,7 @@ def test_open_store_in_memory() -> None:
     assert two.get("/a", timeout_s=1) is None
 
 
-@pytest.mark.parametrize("url", ["", "memory", "zk:localhost", "MEMORY:", "/path", "etcd://h:1"])
+@pytest.mark.parametrize("url", ["", "memory", "zk:localhost", "MEMORY:", "/path", "etdc://h:1"])
 def test_open_store_names_the_schemes_it_knows(url: str) -> None:
     """An unknown scheme is Invalid, and the error says which are known."""
     with pytest.raises(Invalid, match="memory:"):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stores import ABSENT, PRESENT, Corrupt, Invalid, MemoryServer, MemoryStore, Put, open_store
-from stores.memory.file import parse_image
+from stores.memory.file import parse_image, write_image
 
 EVERY = bytes(range(256))
 
@@ -247,3 +247,20 @@ def test_any_values_survive_a_round_trip(tmp_path_factory: pytest.TempPathFactor
     store.server.save(path)
     loaded = MemoryStore(MemoryServer.load(path)).snapshot("/", timeout_s=1).entries
     assert {entry.key: entry.value for entry in loaded} == content
+
+
+@pytest.mark.parametrize("consistent", [True, False])
+def test_a_file_may_say_whether_it_is_one_instant(tmp_path: Path, *, consistent: bool) -> None:
+    """It is read back, and a memory server takes such a file as any other."""
+    image = parse_image(sealed({**DOCUMENT, "consistent": consistent}), "dump")
+    assert image.consistent is consistent
+    path = tmp_path / "dump.json"
+    write_image(path, image)
+    assert parse_image(path.read_bytes(), "again") == image
+    assert MemoryServer.load(path).revision == image.revision
+
+
+@pytest.mark.parametrize("consistent", [None, 1, "true"])
+def test_what_else_it_says_there_is_refused(consistent: object) -> None:
+    with pytest.raises(Corrupt, match="consistent"):
+        parse_image(sealed({**DOCUMENT, "consistent": consistent}), "bad")

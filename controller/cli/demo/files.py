@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from stores.base import Corrupt
+from stores.transfer.formats import TwiceError, once_each
 from stores.tree import TreeEntry, parse_tree
 
 BROKERS_MAX: Final = 100
@@ -34,23 +35,15 @@ def _read(path: Path) -> bytes:
         raise BadInput(f"{path}: {error.strerror or error}") from None
 
 
-def _once_each(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise BadInput(f"{next(name for name in names if names.count(name) > 1)!r:.80} stands in it twice")
-    return found
-
-
 def read_layout(path: Path) -> dict[int, str | None]:
     """`{"<broker id>": "<rack>"}`, null for no rack."""
     content = _read(path)
     try:
-        found = json.loads(content, object_pairs_hook=_once_each)
+        found = json.loads(content, object_pairs_hook=once_each)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: not JSON: {error}") from None
-    except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
+    except TwiceError as error:
+        raise BadInput(f"{path}: {error} stands in it twice") from None
     if not isinstance(found, dict) or not found:
         raise BadInput(f'{path}: expected {{"<broker id>": "<rack>" or null}}, got {found!r:.80}')
     layout: dict[int, str | None] = {}

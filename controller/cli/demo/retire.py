@@ -16,6 +16,7 @@ from controller.cli.demo.takeover import controller_of
 from controller.model.requests import NewTopic
 from controller.model.values import Partition, Replicas, TopicPartition
 from controller.rig import Rig
+from controller.rig.server import RecordingServer
 from controller.runtime.journal import Journal, MemorySink
 
 TOPICS: Final = {"web.requests": 18, "search.events": 12, "metrics": 9}
@@ -42,6 +43,7 @@ class Retirement:
     seed: int
     screen: Screen
     records_before: int = RECORDS_BEFORE
+    server: RecordingServer | None = None
     sink: MemorySink = attrs.field(factory=MemorySink)
     remembered: dict[str, Any] = attrs.field(factory=dict)
     before: dict[TopicPartition, Replicas] = attrs.field(factory=dict)
@@ -57,6 +59,7 @@ class Retirement:
             controllers=2,
             record_bytes=RECORD_BYTES,
             journal=lambda _: Journal(self.sink),
+            server=self.server,
         )
 
     @property
@@ -161,7 +164,7 @@ class Retirement:
         active = self.rig.active
         who = "no controller is active" if active is None else f"controller {active.node_id} leads"
         moved = len(plan) - len([p for p in running if p.tp in plan])
-        text = f"{moved} of {len(plan)} moves done; waiting on brokers {listed or '-'}; {who}"
+        text = f"of the bytes copied; {moved} of {len(plan)} moves done; waiting on brokers {listed or '-'}; {who}"
         bar.at(self.copied(plan) if running else 1.0, 1.0, text)
 
     # --- the end

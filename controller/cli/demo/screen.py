@@ -61,7 +61,7 @@ class Plain:
     """Lines of text, no colours, nothing that moves."""
 
     def __init__(self) -> None:
-        self._shown = -1
+        self._shown, self._said = -1, ""
 
     def act(self, title: str) -> None:
         click.echo(f"\n== {title}")
@@ -80,14 +80,14 @@ class Plain:
 
     def at(self, done: float, total: float, text: str) -> None:
         step = int(BAR_STEPS * done / total) if total else BAR_STEPS
-        if step > self._shown:
-            self._shown = step
+        if step > self._shown and (text != self._said or step == BAR_STEPS):
+            self._shown, self._said = step, text
             click.echo(f"  {100 * step // BAR_STEPS:3d} %  {text}")
 
     @contextmanager
     def bar(self, title: str) -> Iterator[Bar]:
         click.echo(title)
-        self._shown = -1
+        self._shown, self._said = -1, ""
         yield self
 
 

@@ -12,32 +12,42 @@ from controller.cli.demo.trees import brokers_of_tree, one_line
 from controller.host import Controller
 from controller.model.errors import ControllerError
 from controller.rig import InvariantBroken, Node, NotInTime, Rig
-from stores import MemoryStore
-from stores.base import StoreError
+from controller.rig.server import RecordingServer
+from stores.base import OutcomeUnknown, SessionExpired, StoreError, Unavailable
 from stores.recipes import EPOCH_KEY, decode_epoch
+from stores.transfer import BrokenOff
 from stores.tree import TreeEntry
 
 COPY_BYTES_S: Final = 400_000
 DEADLINE_MS: Final = 120_000
 LINES_MAX: Final = 24
+IN_MEMORY: Final = "Store: memory:, in this process; sessions end by the virtual clock."
 
 
-def take_over(tree: Sequence[TreeEntry], seed: int, screen: Screen) -> dict[str, Any]:
-    """Kedge takes over, finishes the moves that run, and keeps what it does not know; what came of it. BadInput where
-    the tree leads to what cannot be."""
+def take_over(
+    tree: Sequence[TreeEntry], seed: int, screen: Screen, place: str = IN_MEMORY, server: RecordingServer | None = None
+) -> dict[str, Any]:
+    """Kedge takes over, finishes the moves that run, and keeps what it does not know; what came of it. `server`: where
+    the tree is put, `place` says it in words. BadInput where the tree leads to what cannot be; what a store raises that
+    cannot be reached."""
     try:
-        return _take_over(tree, seed, screen)
+        return _take_over(tree, seed, screen, place, server)
+    except (Unavailable, OutcomeUnknown, SessionExpired, BrokenOff):
+        raise  # no fault of the tree
     except (StoreError, ControllerError, NotInTime, InvariantBroken, ValueError) as error:
         raise BadInput(f"the tree cannot be taken over: {one_line(error)}") from error
 
 
-def _take_over(tree: Sequence[TreeEntry], seed: int, screen: Screen) -> dict[str, Any]:
+def _take_over(
+    tree: Sequence[TreeEntry], seed: int, screen: Screen, place: str, server: RecordingServer | None
+) -> dict[str, Any]:
     brokers = brokers_of_tree(tree)
     before = {entry.key: entry.value for entry in tree if entry.value is not None and not entry.ephemeral}
     kafka_epoch = decode_epoch(before.get(EPOCH_KEY, b"0"))
-    rig = Rig(seed, brokers=brokers, controllers=1, tree=tree, copy_rate_bytes_s=COPY_BYTES_S)
+    rig = Rig(seed, brokers=brokers, controllers=1, tree=tree, copy_rate_bytes_s=COPY_BYTES_S, server=server)
     moves = rig.wait(rig.admin.list_partition_reassignments())  # nothing is shown before this went well
     screen.act("1. Take over a real cluster")
+    screen.say(place)
     screen.say(f"The store holds {len(before)} keys that the former controller left, under epoch {kafka_epoch}.")
     screen.say(f"Simulated brokers join: {_listed(brokers)}.")
     epoch = controller_of(rig.nodes[101]).controller_epoch
@@ -96,7 +106,7 @@ def _finish(rig: Rig, screen: Screen, moves: int) -> bool:
 
 
 def _values(rig: Rig) -> dict[str, bytes]:
-    store = MemoryStore(rig.server)
+    store = rig.server.client()
     entries = store.snapshot("/", timeout_s=10).entries
     store.close()
     return {entry.key: entry.value for entry in entries if entry.owner is None}

@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from controller.cli.printing import clean, fail, print_unfolded, shortened
-from controller.rules.legal_trace import CHECKED, NOT_CHECKED
+from controller.rules.legal_trace import CHECKED
 from controller.runtime.journal import EVENTS, JournalError, Reading
 
 Row: TypeAlias = dict[str, Any]
@@ -143,7 +143,7 @@ def show(
 
 def _check_events(events: tuple[str, ...]) -> None:
     """A name that no journal has would show nothing, and look like an answer."""
-    known = EVENTS | CHECKED | NOT_CHECKED
+    known = EVENTS | CHECKED
     if unknown := [event for event in events if event not in known]:
         fail(f"there is no event {unknown[0]!r}; events are {', '.join(sorted(known))}")
 

@@ -19,6 +19,11 @@ class Event:
 
 
 @attrs.frozen(weakref_slot=False)
+class KeyRead(Event):
+    """Root of what tells what a key holds: news until our next commit, so it is decided before all that waits."""
+
+
+@attrs.frozen(weakref_slot=False)
 class Decision:
     """What a rule answers: the records, in order; the reply (a value, or an ApiError); the events that follow, which
     are decided later, each in a Decision of its own."""

@@ -80,6 +80,24 @@ class BrokerRedescribed(Event):
 
 
 @attrs.frozen(weakref_slot=False)
+class BrokerUnread(Event):
+    """A broker that is not live is registered, and its registration cannot be read. `epoch`: its `created`, None where
+    not even that can be read."""
+
+    broker_id: int
+    epoch: int | None
+
+
+@attrs.frozen(weakref_slot=False)
+class BrokerKnown(Event):
+    """What could not be read of a broker's registration can be: `epoch` is what it is registered under, None where it
+    is not registered any more."""
+
+    broker_id: int
+    epoch: int | None
+
+
+@attrs.frozen(weakref_slot=False)
 class DiskReported(Event):
     """A broker answered for a partition: its disk is gone (error 56), or it is there."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from controller.model.events.base import Event
+from controller.model.events.base import Event, LastOf
 
 
 @attrs.frozen(weakref_slot=False)
@@ -77,3 +77,27 @@ class TopicGoneDue(Event):
     """Look whether every state key of a topic that is being deleted is gone."""
 
     topic: str
+
+
+@attrs.frozen(weakref_slot=False)
+class LeaderEpochsDue(Event):
+    """The cluster was moved to this store, where generations and epochs of brokers begin again: raise the leader epochs
+    of some partitions of a topic. `partitions`: few enough for one commit."""
+
+    topic: str
+    partitions: tuple[int, ...]
+
+
+@attrs.frozen(weakref_slot=False)
+class MigrationDone(LastOf):
+    """Every leader epoch is raised: the marker of the move goes."""
+
+    def waits_for(self, other: Event) -> bool:
+        return isinstance(other, LeaderEpochsDue)
+
+
+@attrs.frozen(weakref_slot=False)
+class ChangesDue(Event):
+    """These notifications of changed settings are old enough to go."""
+
+    changes: tuple[str, ...]

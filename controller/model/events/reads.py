@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from controller.model.events.base import Event, LastOf
+from controller.model.events.base import Event, KeyRead, LastOf
 from controller.model.events.due import PreferredDue
 from controller.model.legacy import LegacyKey
 from controller.model.records import KeyVersion, KeyVersions
@@ -14,8 +14,9 @@ from controller.model.values import DeleteIntent, Partition, Replicas, Topic, To
 
 
 @attrs.frozen(weakref_slot=False)
-class DeletionKeyRead(Event):
-    """A key under /admin/delete_topics was read; it stands at `version` (0: it is absent)."""
+class DeletionKeyRead(KeyRead):
+    """A key under /admin/delete_topics was read; it stands at `version` (0: it is absent;
+    UNREAD: it is there and may not be read)."""
 
     topic: str
     version: int
@@ -71,7 +72,7 @@ class IntentsKeyDue(Event):
 
 
 @attrs.frozen(weakref_slot=False)
-class StateKeyRead(Event):
+class StateKeyRead(KeyRead):
     """A state key was read again, since somebody else wrote it. `found` None: it is absent (version 0), or `problem`
     says why it cannot be read."""
 
@@ -83,7 +84,7 @@ class StateKeyRead(Event):
 
 
 @attrs.frozen(weakref_slot=False)
-class TopicKeyRead(Event):
+class TopicKeyRead(KeyRead):
     """A topic's key was read, since somebody else wrote it. `found` None: it is absent (version 0), or `problem` says
     why it cannot be read. `partitions` and `versions`: all that the store has of the topic; `state_problems`: why state
     keys of partitions cannot be read; `id_is_new`: the key has no topic_id, `found` has one that was drawn for it."""
@@ -103,7 +104,7 @@ class TopicKeyRead(Event):
 
 
 @attrs.frozen(weakref_slot=False)
-class LegacyKeyRead(Event):
+class LegacyKeyRead(KeyRead):
     """The legacy key was read, since it was written or deleted, by us or by somebody else."""
 
     found: LegacyKey
@@ -128,7 +129,7 @@ class LegacyKeyDue(Event):
 
 
 @attrs.frozen(weakref_slot=False)
-class ConfigKeyRead(Event):
+class ConfigKeyRead(KeyRead):
     """The config key of a topic was read: `version` 0 = it is absent."""
 
     topic: str
@@ -137,9 +138,10 @@ class ConfigKeyRead(Event):
 
 
 @attrs.frozen(weakref_slot=False)
-class BrokerDefaultsRead(Event):
-    """`/config/brokers/<default>` was read: `version` 0 = it is absent."""
+class BrokerConfigRead(KeyRead):
+    """`/config/brokers/<name>` was read (a broker's id in decimal, or "<default>"): `version` 0 = it is absent."""
 
+    name: str
     configs: Mapping[str, str]
     version: int
 

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 
 import attrs
 
+from controller.model.config_requests import AlterConfigOp
 from controller.model.events.base import Event, LastOf
 from controller.model.events.due import PartitionDeletionDue
 from controller.model.events.reads import TopicIdMissing
-from controller.model.values import DeleteIntent, Partition, Replicas
+from controller.model.events.reductions import RetirementDue
+from controller.model.values import ConfigEntity, DeleteIntent, Partition, Replicas
 
 
 @attrs.frozen(weakref_slot=False)
@@ -66,6 +68,18 @@ class DeleteTopic(Event):
 
 
 @attrs.frozen(weakref_slot=False)
+class AlterConfigs(Event):
+    """Alter the settings of a topic, a broker or all brokers. `replaces`: what `ops` set is all that there is then.
+    `policy_message`: what the host's policy has against it."""
+
+    entity: ConfigEntity
+    ops: tuple[AlterConfigOp, ...]
+    replaces: bool = False
+    validate_only: bool = False
+    policy_message: str | None = None
+
+
+@attrs.frozen(weakref_slot=False)
 class ForgetBroker(Event):
     """A broker will never come back. What waits for it is dropped one by one; the answer comes when all of it is."""
 
@@ -90,7 +104,7 @@ class ForgettingDone(LastOf):
     def waits_for(self, other: Event) -> bool:
         if type(other) is ForgetIntent:
             return other.intent.broker == self.broker
-        return isinstance(other, (PartitionDeletionDue, TopicIdMissing))
+        return isinstance(other, (PartitionDeletionDue, RetirementDue, TopicIdMissing))
 
 
 @attrs.frozen(weakref_slot=False)

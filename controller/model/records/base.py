@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final, Self
+
 import attrs
 
 from controller.model.values import Partition
@@ -21,9 +24,13 @@ class PartitionRecord(Record):
     cause: str | None = None
 
 
+UNREAD: Final = -1
+"""In the place of a version: the key is there, and may not be read. Versions begin at 1, and 0 is absence."""
+
+
 @attrs.frozen(weakref_slot=False)
 class KeyVersion:
-    """Where a key stands: its version (0: it is absent) and its generation."""
+    """Where a key stands: its version (0: it is absent; UNREAD) and its generation."""
 
     version: int
     generation: int
@@ -31,8 +38,15 @@ class KeyVersion:
 
 @attrs.frozen(weakref_slot=False)
 class KeyVersions:
-    """Where the keys of a topic stand: its own, and the state key of each partition."""
+    """Where the keys of a topic stand: its own, and the state key of each partition, as two columns. A key that is not
+    there stands at version 0 and generation -1."""
 
     topic: KeyVersion
-    states: tuple[KeyVersion, ...]
+    versions: Sequence[int]
+    generations: Sequence[int]
     config: int  # version of the config key, 0 where there is none
+
+    @classmethod
+    def of(cls, topic: KeyVersion, states: Sequence[KeyVersion], config: int) -> Self:
+        """From the pairs of the state keys."""
+        return cls(topic, tuple(at.version for at in states), tuple(at.generation for at in states), config)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import attrs
 
 from controller.model.records.base import Record
@@ -47,6 +45,25 @@ class DeathWorkedOff(Record):
 
     broker_id: int
     epoch: int
+
+
+@attrs.frozen(weakref_slot=False)
+class RegistrationUnread(Record):
+    """A broker that is not live is registered, and its registration cannot be read. `epoch`: its `created`, None where
+    not even that can be read. Kept in memory only."""
+
+    broker_id: int
+    epoch: int | None
+
+
+@attrs.frozen(weakref_slot=False)
+class RegistrationKnown(Record):
+    """It is known what became of the registration of such a broker. `epoch`: as in RegistrationUnread. `died`: the
+    epoch whose death is to be worked off, None where it is the broker that it was."""
+
+    broker_id: int
+    epoch: int | None
+    died: int | None
 
 
 @attrs.frozen(weakref_slot=False)
@@ -97,14 +114,3 @@ class BrokerAskedAgain(Record):
     that are gone. Not in the journal."""
 
     broker_id: int
-
-
-@attrs.frozen(weakref_slot=False)
-class BrokerDefaultsChanged(Record):
-    """`/config/brokers/<default>` was read and is another: `after` at `version` (0: it is absent). In the journal:
-    ConfigChanged."""
-
-    before: Mapping[str, str]
-    after: Mapping[str, str]
-    version_before: int
-    version: int

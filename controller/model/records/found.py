@@ -38,3 +38,10 @@ class BadKey(Record):
     partition: int | None
     problem: str | None
     before: str | None = None
+
+
+@attrs.frozen(weakref_slot=False)
+class MigrationWorkedOff(Record):
+    """The marker of a move to this store goes: every leader epoch is raised. `version`: where it stood."""
+
+    version: int

@@ -37,5 +37,9 @@ class IsrShrunk(PartitionRecord):
     """I := I and T, the last row of a completed move."""
 
 
+class LeaderEpochRaised(PartitionRecord):
+    """The leader epoch alone rose, since the cluster was moved to this store."""
+
+
 class StateFound(PartitionRecord):
     """Somebody else wrote the state key; `cause` says what was taken over. In the journal: ForeignChange."""

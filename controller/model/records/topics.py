@@ -92,6 +92,15 @@ class DeletionKeyFound(Record):
 
 
 @attrs.frozen(weakref_slot=False)
+class DeletionUnread(Record):
+    """A key under /admin/delete_topics is there and may not be read (`is_unread`), so that the deletion is not begun;
+    or this is over. Kept in memory only."""
+
+    topic: str
+    is_unread: bool
+
+
+@attrs.frozen(weakref_slot=False)
 class DeletionRefused(Record):
     """A key under /admin/delete_topics is removed, for there is no such topic, or topics may not be deleted. In the
     journal: ForeignChange."""
@@ -99,17 +108,6 @@ class DeletionRefused(Record):
     topic: str
     version: int
     detail: str
-
-
-@attrs.frozen(weakref_slot=False)
-class ConfigChanged(Record):
-    """The config key of a topic was read and is another: `after` at `version` (0: it is absent)."""
-
-    topic: str
-    before: Mapping[str, str]
-    after: Mapping[str, str]
-    version_before: int
-    version: int
 
 
 @attrs.frozen(weakref_slot=False)

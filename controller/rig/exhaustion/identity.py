@@ -40,12 +40,15 @@ _WRITTEN_DOWN: Final = ["now_ms", "started_ms"]
 _BACK_OFF: Final = ["retry_ms", "intents_ms", "delay_ms"]  # a wait is longer than the longest
 _LEFT_OUT_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "Loop": ("subscription", "driver", "_was_driven", "_registrar", "_stand_at_ms"),
-    "Term": ("counts",),
+    "Term": ("counts", "_retirements"),  # the small world asks for no reduction: no clock is looked at
     "Batching": ("_publisher",),
-    "Job": ("cause", "request"),
+    "Job": ("cause", "request", "since_s"),
+    "WorkQueue": ("_now_s",),
     "Result": ("why",),
     # Derived from the rows; or told with the keys that they belong to, see `state`.
-    "ClusterState": ("settings", "_index", "_names", "moves", "listing", "versions", "topics", "admitted"),
+    "ClusterState": ("settings", "_index", "_names", "moves", "listing", "versions", "topics", "admitted",
+                     "tally", "broker_configs"),
+    "ConfigWatch": ("_seen",),
     "Broker": ("registration", "deleted"),
     "Replica": ("followers",),
     "_Own": ("registration",),
@@ -141,6 +144,9 @@ class Telling(Stored):
                 self.thing(row.configs)
                 for place, number in enumerate(row.numbers):
                     self.say((number, self.holds(keys.state(name, place), state.versions[number])))
+            for broker_name, own in sorted(state.broker_configs.items()):
+                self.say((broker_name, self.holds(keys.broker_config(broker_name), own.version)))
+                self.thing(own.configs)
             for broker, admitted in sorted(state.admitted.items()):
                 self.say((broker, self.holds(keys.admitted(broker), admitted.version)))
                 self.rank(BROKER_EPOCH, admitted.epoch)
@@ -220,6 +226,7 @@ Telling.fields = {
     # Epochs and sessions.
     "leader_epoch": _rank(LEADER_EPOCH),
     ("Broker", "deleted_at"): _ranks(LEADER_EPOCH),
+    ("Broker", "quotas"): None,  # nobody sets a limit in a small world
     "partition_epoch": _rank(PARTITION_EPOCH),
     "generations": _ranks(PARTITION_EPOCH),
     "controller_epoch": _rank(CONTROLLER_EPOCH),

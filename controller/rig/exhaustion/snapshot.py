@@ -2,8 +2,8 @@
 
 Rules
 * What is never written stays one: classes, modules, code, settings, frozen values that can be hashed. So do sources of
-  chance, since nothing that they give is looked at but for being different (nonces), and the timeline, which is for
-  people. All else is copied, with its references among each other as they were.
+  chance, since nothing that they give is looked at but for being different (nonces), and the timeline and what is
+  measured, which are for people. All else is copied, with its references among each other as they were.
 * Nobody holds a lock when a copy is taken (one thread drives it all): a lock is copied as a new one. Functions that
   were made inside others are copied with what they hold.
 * Pickle's own machinery does it at the speed of C; what is in the bytes never leaves this process.
@@ -21,12 +21,13 @@ from typing import Any, Final
 
 from controller.rig.exhaustion.walk import is_value
 from controller.rig.timeline import Timeline
+from controller.runtime.measures import Measures
 
 _SHARED: Final[list[object]] = []
 _PLACES: Final[dict[object, int]] = {}  # hashable values and, by identity, the rest -> place in _SHARED
 _LOCK: Final = type(threading.Lock())
 _RLOCK: Final = type(threading.RLock())
-_ONE_FOR_ALL: Final = (random.Random, Timeline, logging.Logger, types.ModuleType, types.CodeType)
+_ONE_FOR_ALL: Final = (random.Random, Timeline, Measures, logging.Logger, types.ModuleType, types.CodeType)
 
 
 def _shared(place: int) -> object:

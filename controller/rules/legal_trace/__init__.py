@@ -6,6 +6,6 @@ seen is taken as its first row says it. It imports nothing of the runtime: an au
 """
 
 from controller.rules.legal_trace.standing import RULES, Illegal, Standing
-from controller.rules.legal_trace.trace import CHECKED, NOT_CHECKED, Trace
+from controller.rules.legal_trace.trace import CHECKED, Trace
 
-__all__ = ["CHECKED", "NOT_CHECKED", "RULES", "Illegal", "Standing", "Trace"]
+__all__ = ["CHECKED", "RULES", "Illegal", "Standing", "Trace"]

@@ -26,6 +26,13 @@ def leads_in_order(now: Standing) -> None:
         broken("leader", f"{first}, the first of R and T that is in the isr, or -1", now.leader)
 
 
+def leads_from_isr(now: Standing) -> None:
+    """Not always the first in order: who is in the isr and cannot be called is passed over, and no row says who is."""
+    able = [b for b in now.members if b in now.isr]
+    if now.leader not in (NO_LEADER, *able):
+        broken("leader", f"one of {able}, the members of R and T that are in the isr, or -1", now.leader)
+
+
 def elected(before: Standing, now: Standing) -> None:
     gained = set(now.isr) - set(before.isr)
     if gained and (now.isr != (now.leader,) or now.leader not in before.replicas):
@@ -112,6 +119,15 @@ def cancelled(before: Standing, now: Standing) -> None:
     kept = tuple(b for b in before.isr if b in before.replicas)
     if now.isr not in (before.isr, kept):
         broken("isr", kept, now.isr)
+
+
+def goes_on(before: Standing, now: Standing) -> None:
+    """Online, read-only, offline: never back, and no move goes on offline."""
+    order = (0, -1, 1)
+    if order.index(now.status) <= order.index(before.status):
+        broken("status", f"what follows on {before.status}", now.status)
+    if now.status == 1 and now.target is not None:
+        broken("status", "no move of a partition that is offline", now.target)
 
 
 def shrunk(before: Standing, now: Standing) -> None:

@@ -24,6 +24,7 @@ from controller.rules.legal_trace.standing import (
     word,
 )
 from controller.rules.legal_trace.term import Slot, Term, slot_of
+from controller.rules.legal_trace.throttles import throttle_given_back, throttle_set
 
 
 def take_over(term: Term, row: Row) -> None:
@@ -117,6 +118,21 @@ def _add(term: Term, name: str, topic_id: str, first: int, assignments: list[Any
         term.partitions[standing.key] = standing
     term.topics[name] = topic_id
     term.counts[name] = first + len(assignments)
+
+
+def purged(term: Term, row: Row) -> None:
+    """A reduction took the last partition of a topic away."""
+    name, partition, topic_id = word(row, "topic"), number(row, "partition"), term.topic_id(row)
+    now, count = term.partitions.pop((name, partition), None), term.counts.get(name)
+    if count is not None:
+        term.counts[name] = partition
+        if partition != count - 1:
+            broken("purge", f"partition {count - 1}, the last one of {name}", partition)
+    if now is not None and now.has_state and now.status != 1:
+        broken("purge", f"that {name}-{partition} is offline", f"status {now.status}")
+    holders = sorted(slot[3] for slot in term.intents if slot[:3] == (name, topic_id, partition))
+    if [b for b in holders if b not in term.forgotten]:
+        broken("purge", f"that nobody has to delete {name}-{partition}", holders)
 
 
 def deletion_started(term: Term, row: Row) -> None:
@@ -243,6 +259,7 @@ TABLE: Final[Mapping[str, Callable[[Term, Row], None]]] = {
     "IntentDropped": closed,
     "TopicCreated": created,
     "PartitionsAdded": added,
+    "PartitionPurged": purged,
     "TopicDeletionStarted": deletion_started,
     "TopicDeleted": deleted,
     "ForeignChange": foreign,
@@ -255,6 +272,9 @@ TABLE: Final[Mapping[str, Callable[[Term, Row], None]]] = {
     "LegacySubmitted": legacy_submitted,
     "LegacyEntryRemoved": legacy_entry_removed,
     "LegacyKeyRemoved": legacy_key_removed,
+    "ThrottleSet": throttle_set,
+    "ThrottleRemoved": throttle_given_back,
+    "ThrottleRestored": throttle_given_back,
     "Resigned": _nothing,
     "Conflict": _nothing,
 }

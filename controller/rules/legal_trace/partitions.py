@@ -36,7 +36,8 @@ def partition_row(term: Term, row: Row) -> None:
             _check_past(term, before, now)
             check_step(step, before, now, is_known_idle=term.is_whole)
             _check_world(term, step, before, now)
-            _owe(term, step, before, attrs.evolve(now, topic_id=topic_id), cause)
+            named = now if now.topic_id == topic_id else attrs.evolve(now, topic_id=topic_id)
+            _owe(term, step, before, named, cause)
     finally:
         term.stand(now)
 
@@ -75,6 +76,8 @@ def _check_world(term: Term, step: Step, before: Standing | None, now: Standing)
             broken("broker", "an isr that gains who is there", f"{gone}, which left")
     moves = step in (steps.TARGET_SET, steps.KAFKA_MOVE, steps.OVERRIDE)
     elects = step in (steps.ELECTION, steps.FIRST_LEADER) and now.leader != NO_LEADER
+    if now.status == 1 and (moves or elects):
+        broken("status", f"neither elections nor moves of {now.topic}-{now.partition}, which is offline", "one")
     if now.topic in term.deleting and (moves or elects):
         broken("topic", f"neither elections nor moves of {now.topic}, which is being deleted", "one")
 

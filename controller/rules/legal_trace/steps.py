@@ -38,7 +38,7 @@ class Step:
 FIRST_LEADER: Final = Step(
     frozenset({"isr", "leader"}), None, conditions.first_leader, conditions.first_epoch, has_target=False
 )
-ELECTION: Final = Step(frozenset({"isr", "leader"}), (1,), conditions.leads_in_order, conditions.elected, strays=True)
+ELECTION: Final = Step(frozenset({"isr", "leader"}), (1,), conditions.leads_from_isr, conditions.elected, strays=True)
 ISR_TOLD: Final = Step(frozenset({"isr"}), (0,), conditions.is_led)
 DEAD_TAKEN_OUT: Final = Step(frozenset({"isr"}), (1,), conditions.is_led, conditions.dead_taken_out, strays=True)
 TARGET_SET: Final = Step(frozenset({"target", "origin"}), (1,), conditions.accepted, has_target=True, strays=True)
@@ -71,7 +71,9 @@ CANCELLED: Final = Step(
     has_target=False,
     strays=True,
 )
+STATUS_CHANGED: Final = Step(frozenset({"status"}), (1,), between=conditions.goes_on, strays=True)
 SHRINK: Final = Step(frozenset({"isr"}), (0,), between=conditions.shrunk, has_target=False)
+EPOCH_RAISED: Final = Step(epochs=(1,), strays=True)
 TAKEN_OVER: Final = Step(frozenset({"isr"}), (0,), strays=True)
 TAKEN_WHOLE: Final = Step(frozenset(_VALUES), None, strays=True)
 
@@ -112,6 +114,8 @@ _STEPS: Final[Mapping[str, Callable[[object, Standing | None, Standing], Step]]]
     "ReplicasChanged": lambda cause, _, __: STRAYS_JOINED if cause == "isr outside replicas" else COMPLETION,
     "TargetCleared": lambda cause, _, __: COMPLETED if cause == "completed" else CANCELLED,
     "IsrShrunk": lambda _, __, ___: SHRINK,
+    "StatusChanged": lambda _, __, ___: STATUS_CHANGED,
+    "LeaderEpochRaised": lambda _, __, ___: EPOCH_RAISED,
     "ForeignChange": lambda cause, _, __: (
         TAKEN_WHOLE if isinstance(cause, str) and cause in WHOLE_CAUSES else TAKEN_OVER
     ),

@@ -26,11 +26,6 @@ _RULES: Final[Mapping[str, Callable[[Term, Row], None]]] = {
 CHECKED: Final = frozenset({*_RULES, "Takeover", "Gap"})
 """Events with a rule."""
 
-NOT_CHECKED: Final = frozenset(
-    {"ThrottleSet", "ThrottleRemoved", "ThrottleRestored", "StatusChanged", "PartitionPurged"}
-)
-"""Events of the journal without one so far."""
-
 
 class Trace:
     """All terms of a cluster, row by row. `unchecked`: events without a rule, and how often they came."""

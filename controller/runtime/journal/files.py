@@ -19,6 +19,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from controller.codec.journal import FIRST_BYTES, file_name, whole_bytes
+
 FILE_BYTES_MAX: Final = 64 * 2**20
 FILES_KEPT_MAX: Final = 64
 
@@ -26,10 +28,7 @@ Fsync: TypeAlias = Literal["off", "commit"] | float
 """off: when the system likes; commit: each one; a number: with the first commit that comes so many seconds after the
 last one that was synced. A file that is closed is synced, unless off."""
 
-_NAME: Final = re.compile(r"([A-Za-z0-9._-]+)-([0-9]{1,10})-([0-9]{1,10})\.jsonl")
 _CLUSTER: Final = re.compile(r"[A-Za-z0-9._-]{1,200}")
-_ENDS_COMMIT: Final = re.compile(rb',"rows":([0-9]{1,9})(?:,"prev":"[0-9a-f]{64}")?\}\Z')
-_END_BYTES_MAX: Final = 120  # more than _ENDS_COMMIT can match
 
 
 class Named(NamedTuple):
@@ -43,8 +42,8 @@ class Named(NamedTuple):
 
 def named(path: Path) -> Named | None:
     """What the name of a journal file says, None for any other file."""
-    match = _NAME.fullmatch(path.name)
-    return None if match is None else Named(match[1], int(match[2]), int(match[3]), path)
+    said = file_name(path.name)
+    return None if said is None else Named(*said, path)
 
 
 def files_in(folder: Path) -> list[Named]:
@@ -52,31 +51,13 @@ def files_in(folder: Path) -> list[Named]:
     return sorted(found for path in folder.iterdir() if (found := named(path)) is not None)
 
 
-def ends_commit(line: bytes) -> int | None:
-    """How many lines the commit has that ends with `line` (without line end); None: it goes on, or this is no line of a
-    journal."""
-    match = _ENDS_COMMIT.search(line[-_END_BYTES_MAX:])
-    return None if match is None else int(match[1])
-
-
-def whole_bytes(path: Path) -> int:
+def whole_bytes_of(path: Path) -> int:
     """Where the last whole commit of a file ends; 0 where there is none. Raises OSError."""
     with path.open("rb") as file:
         if not file.seek(0, os.SEEK_END):
             return 0
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return _whole_bytes(content)
-
-
-def _whole_bytes(content: mmap.mmap) -> int:
-    """Looked for from behind: what is torn is short, what is whole may be long."""
-    end = content.rfind(b"\n")
-    while end >= 0:
-        before = content.rfind(b"\n", 0, end)
-        if ends_commit(content[max(before + 1, end - _END_BYTES_MAX) : end]) is not None:
-            return end + 1
-        end = before
-    return 0
+            return whole_bytes(content)
 
 
 class FolderSink:
@@ -163,7 +144,7 @@ class FolderSink:
 
     def _torn_off(self, path: Path) -> int:
         """The size of a file, whose torn tail is cut off."""
-        size, whole = path.stat().st_size, whole_bytes(path)
+        size, whole = path.stat().st_size, whole_bytes_of(path)
         if whole < size:
             if not whole and not begins_like_a_line(path):
                 raise ValueError(f"{path} is no journal, its content is left alone")
@@ -205,9 +186,6 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-FIRST_BYTES: Final = b'{"epoch":'
 
 
 def begins_like_a_line(path: Path) -> bool:

@@ -18,7 +18,7 @@ import attrs
 
 from controller.codec.keys import REASSIGN_PARTITIONS
 from controller.model import records as r
-from controller.model.values import Partition
+from controller.model.values import TOPICS, Partition
 from controller.runtime.journal.pieces import dump, ids, lists, moves, replica, topic, values, why
 
 
@@ -96,7 +96,7 @@ def _found(event: str, record: r.TopicFound, decided: Decided, commit: Commit) -
     """A foreign topic: what each partition has as R, and the moves that it brought along."""
     replicas = lists(p.replicas for p in record.partitions)
     moving = [p for p in record.partitions if p.move is not None]
-    epochs = {p.partition: at.generation for p, at in zip(record.partitions, record.versions.states, strict=True)}
+    epochs = {p.partition: at for p, at in zip(record.partitions, record.versions.generations, strict=True)}
     in_flight = moves(moving, lambda _: record.topic.topic_id, lambda p: epochs[p.partition])
     configs = dump(dict(record.configs))
     detail = f'"what":"topic found","assignments":{replicas},"configs":{configs},"moves":{in_flight}'
@@ -116,6 +116,18 @@ def _deletion(event: str, record: r.TopicDeletionStarted | r.TopicDeleted, decid
 def _refused(event: str, record: r.DeletionRefused, decided: Decided, commit: Commit) -> str:
     detail = f'"what":{dump(f"/admin/delete_topics: {record.detail}; removed")}'
     return _topic_row(event, topic(record.topic, None), decided, detail)
+
+
+def _reduction_refused(event: str, record: r.ReductionRefused, decided: Decided, commit: Commit) -> str:
+    detail = f'"what":{dump(f"/admin/delete_topic_partitions: {record.detail}; removed")}'
+    return _topic_row(event, topic(record.topic, commit.topic_id(record.topic)), decided, detail)
+
+
+def _purged(event: str, record: r.PartitionPurged, decided: Decided, commit: Commit) -> str:
+    """What the partition was; it has no epoch as a key any more."""
+    before = record.before
+    now = f'{topic(before.topic, commit.topic_id(before.topic))},"partition":{before.partition}'
+    return f'"event":"{event}",{now},"leader_epoch":{before.leader_epoch}{why(decided.cause, decided.request)}'
 
 
 def _rewritten(event: str, record: r.KeysRewritten, decided: Decided, commit: Commit) -> str:
@@ -206,9 +218,37 @@ def _config(event: str, record: r.ConfigChanged, decided: Decided, commit: Commi
     return _topic_row(event, topic(record.topic, commit.topic_id(record.topic)), decided, detail)
 
 
-def _broker_defaults(event: str, record: r.BrokerDefaultsChanged, decided: Decided, commit: Commit) -> str:
-    detail = {"entity": "brokers/<default>", "configs": dict(record.after), "was": dict(record.before)}
+def _broker_config(event: str, record: r.BrokerConfigChanged, decided: Decided, commit: Commit) -> str:
+    detail = {"entity": f"brokers/{record.name}", "configs": dict(record.after), "was": dict(record.before)}
     return f'"event":"{event}"{why(decided.cause, decided.request)},"detail":{dump(detail)}'
+
+
+def _altered(event: str, record: r.ConfigsAltered, decided: Decided, commit: Commit) -> str:
+    of, name = record.entity, record.entity.name
+    named = f",{topic(name, commit.topic_id(name))}" if of.kind == TOPICS else ""
+    detail = {"entity": f"{of.kind}/{name}", "configs": dict(record.after), "was": dict(record.before)}
+    return f'"event":"{event}"{named}{why(record.cause or decided.cause, decided.request)},"detail":{dump(detail)}'
+
+
+def _throttle(event: str, record: r.ConfigsAltered, decided: Decided, commit: Commit) -> str:
+    """As other settings, but only those that are not as they were."""
+    before, after = record.before, record.after
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    changed = attrs.evolve(
+        record, before={n: before[n] for n in names if n in before}, after={n: after[n] for n in names if n in after}
+    )
+    return _altered(event, changed, decided, commit)
+
+
+def _throttle_as_it_was(
+    event: str, record: r.ThrottleReleased | r.ThrottleStays, decided: Decided, commit: Commit
+) -> str:
+    """No config changed: what changed is whose it is."""
+    return _altered(event, r.ConfigsAltered(record.entity, {}, {}, record.cause), decided, commit)
+
+
+def _plan_written(event: str, record: r.LegacyPlanWritten, decided: Decided, commit: Commit) -> str:
+    return _legacy_row(event, decided, f'"entries":{len(record.entries)}')
 
 
 def _errand(event: str, record: r.ErrandWorkedOff, decided: Decided, commit: Commit) -> str:
@@ -230,7 +270,11 @@ TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
     r.ReplicasChanged: ("ReplicasChanged", _partition),
     r.TargetCleared: ("TargetCleared", _cleared),
     r.IsrShrunk: ("IsrShrunk", _partition),
+    r.LeaderEpochRaised: ("LeaderEpochRaised", _partition),
     r.StateFound: ("ForeignChange", _partition),
+    r.StatusChanged: ("StatusChanged", _partition),
+    r.PartitionPurged: ("PartitionPurged", _purged),
+    r.ReductionRefused: ("ForeignChange", _reduction_refused),
     r.TopicCreated: ("TopicCreated", _created),
     r.PartitionsAdded: ("PartitionsAdded", _added),
     r.TopicDeletionStarted: ("TopicDeletionStarted", _deletion),
@@ -253,7 +297,14 @@ TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
     r.LegacyKeyChanged: ("ForeignChange", _legacy_changed),
     r.LegacyKeyBroken: ("BadKey", _legacy_broken),
     r.ConfigChanged: ("ConfigChanged", _config),
-    r.BrokerDefaultsChanged: ("ConfigChanged", _broker_defaults),
+    r.BrokerConfigChanged: ("ConfigChanged", _broker_config),
+    r.ConfigsAltered: ("ConfigChanged", _altered),
+    r.ThrottleSet: ("ThrottleSet", _throttle),
+    r.ThrottleRemoved: ("ThrottleRemoved", _throttle),
+    r.ThrottleRestored: ("ThrottleRestored", _throttle),
+    r.ThrottleReleased: ("ThrottleRemoved", _throttle_as_it_was),
+    r.ThrottleStays: ("ThrottleSet", _throttle_as_it_was),
+    r.LegacyPlanWritten: ("LegacySubmitted", _plan_written),
     r.ErrandWorkedOff: ("KeysRewritten", _errand),
 }
 
@@ -262,16 +313,30 @@ EVENTS: Final = frozenset({name for name, _ in TABLE.values()} | {"Takeover", "R
 
 NOT_JOURNALLED: Final = frozenset(
     {
+        r.ChangePurged,
         r.DeathWorkedOff,
         r.DeletionKeyFound,
+        r.DeletionUnread,
         r.DiskGone,
+        r.HoldersTold,
+        r.ReductionChanged,
+        r.ReductionKeyFound,
+        r.ReductionUnread,
         r.IntentsKeyEmptied,
         r.KeyVersionFound,
+        r.RegistrationKnown,
+        r.RegistrationUnread,
         r.LegacyKeyRewritten,
+        r.MigrationWorkedOff,
         r.BrokerShutsDown,
         r.BrokerAskedAgain,
         r.PartitionStopped,
         r.StateKeyRemoved,
+        r.ThrottleMarkChanged,
+        r.ThrottleRemovalBegan,
+        r.ThrottleRemovalEnded,
+        r.ThrottleRequestBegan,
+        r.ThrottleRequestEnded,
     }
 )
 """Bookkeeping of the loop. DiskGone and BrokerShutsDown are a broker's word and kept in memory only: what follows from

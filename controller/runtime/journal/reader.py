@@ -11,20 +11,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 import attrs
 
-from controller.runtime.journal.files import FIRST_BYTES, Named, ends_commit, files_in, named
+from controller.codec.journal import FIRST_BYTES, STARTS_CHAIN, ends_commit, in_order, row_of
+from controller.runtime.journal.files import Named, files_in, named
 
 Kind: TypeAlias = Literal["broken link", "torn tail", "gap", "missing start", "missing file"]
 FINDINGS_MAX: Final = 1000
-
-_REQUIRED: Final[Mapping[str, type]] = {"epoch": int, "seq": int, "row": int, "ts": int, "event": str}
-_STARTS_CHAIN: Final = ("Takeover", "Gap")  # a Gap where the Takeover itself was lost
 
 
 class JournalError(ValueError):
@@ -127,11 +125,9 @@ class Reading:
 
     def _row(self, path: Path, number: int, line: bytes) -> dict[str, Any]:
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise JournalError(f"{path}:{number}: not JSON: {line[:60]!r}") from error
-        if type(row) is not dict or any(type(row.get(name)) is not kind for name, kind in _REQUIRED.items()):
-            raise JournalError(f"{path}:{number}: no line of a journal: {line[:60]!r}")
+            row = row_of(line)
+        except ValueError as error:
+            raise JournalError(f"{path}:{number}: {error}: {line[:60]!r}") from error
         self._check_link(path, number, row)
         self._hash = sha256(line).hexdigest()
         if row["event"] == "Gap":
@@ -142,7 +138,7 @@ class Reading:
         before, epoch = self._hash, row["epoch"]
         same_term, self._epoch = epoch == self._epoch, epoch
         if "prev" not in row:
-            if row["event"] not in _STARTS_CHAIN:
+            if row["event"] not in STARTS_CHAIN:
                 self._broken(
                     path, number, epoch, f"{row['event']} without prev, which only the first line of a term is"
                 )
@@ -167,21 +163,12 @@ class Reading:
 
 
 def _in_order(paths: Iterable[Path]) -> list[Path]:
-    known: list[Named] = []
-    others: list[Path] = []
-    for path in paths:
-        for one in _expand(path):
-            file = named(one)
-            if file is None:
-                others.append(one)
-            else:
-                known.append(file)
-    if len({file.cluster for file in known}) > 1:
-        raise JournalError(f"journals of several clusters: {', '.join(sorted({file.cluster for file in known}))}")
-    ordered = [file.path for file in sorted(set(known))] + others
-    if not ordered:
-        raise JournalError("nothing to read")
-    return ordered
+    try:
+        return in_order(one for path in paths for one in _expand(path))
+    except JournalError:
+        raise
+    except ValueError as error:
+        raise JournalError(str(error)) from None
 
 
 def _expand(path: Path) -> list[Path]:

@@ -18,7 +18,23 @@ def takeover(state: ClusterState) -> str:
     )
     plan = f',"legacy_entries":{len(state.legacy.entries)}' if state.legacy.is_there else ""
     deleting = "" if not state.deletions else f',"deleting":{dump(sorted(state.deletions))}'
-    return f'"event":"Takeover","detail":{{{counts},"moves":{in_flight},"intents":[{intents}]{plan}{deleting}}}'
+    reducing = _reductions(state)
+    marked = state.throttles.told()
+    throttles = f',"throttles":{dump(marked)}' if marked else ""
+    listed = f'"moves":{in_flight},"intents":[{intents}]{plan}{deleting}{reducing}{throttles}'
+    return f'"event":"Takeover","detail":{{{counts},{listed}}}'
+
+
+def _reductions(state: ClusterState) -> str:
+    """The partitions that go, each with its status, and since when."""
+    found: dict[str, dict[str, dict[str, object]]] = {}
+    for name in sorted(state.reductions()):
+        for number, entry in sorted(state.reduction(name).items()):
+            p = state.partition(name, number)
+            now = None if p is None else p.status_code
+            said: dict[str, object] = {"timestamp": entry.timestamp_ms, "immediate": entry.immediate, "status": now}
+            found.setdefault(name, {})[str(number)] = said
+    return f',"reductions":{dump(found)}' if found else ""
 
 
 def topic_id(state: ClusterState, name: str) -> str | None:

@@ -13,11 +13,20 @@ from typing import Final
 from controller.model import records as r
 from controller.state.batch import Batch
 from controller.state.cluster import ClusterState
-from controller.state.tables import brokers, found, orders, partitions, topics
+from controller.state.tables import brokers, found, orders, partitions, reductions, settings, throttles, topics
 from controller.state.tables.kinds import Table
 from controller.state.tables.partitions import number_of
 
-TABLE: Final[Table] = {**partitions.TABLE, **topics.TABLE, **brokers.TABLE, **found.TABLE, **orders.TABLE}
+TABLE: Final[Table] = {
+    **partitions.TABLE,
+    **topics.TABLE,
+    **settings.TABLE,
+    **reductions.TABLE,
+    **brokers.TABLE,
+    **found.TABLE,
+    **orders.TABLE,
+    **throttles.TABLE,
+}
 
 
 def apply(state: ClusterState, record: r.Record) -> None:

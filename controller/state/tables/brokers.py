@@ -68,6 +68,26 @@ def _death_again(state: ClusterState, record: r.DeathWorkedOff, token: object) -
     state.dying[record.broker_id] = record.epoch
 
 
+def _unread(state: ClusterState, record: r.RegistrationUnread) -> None:
+    state.unread[record.broker_id] = record.epoch
+
+
+def _not_unread(state: ClusterState, record: r.RegistrationUnread, token: object) -> None:
+    del state.unread[record.broker_id]
+
+
+def _know(state: ClusterState, record: r.RegistrationKnown) -> None:
+    del state.unread[record.broker_id]
+    if record.died is not None:
+        state.dying[record.broker_id] = record.died
+
+
+def _unknow(state: ClusterState, record: r.RegistrationKnown, token: object) -> None:
+    state.unread[record.broker_id] = record.epoch
+    if record.died is not None:
+        del state.dying[record.broker_id]
+
+
 def _set_disk(state: ClusterState, record: r.DiskGone) -> None:
     number = state.number(record.topic, record.partition)
     assert number is not None
@@ -78,14 +98,6 @@ def _unset_disk(state: ClusterState, record: r.DiskGone, token: object) -> None:
     number = state.number(record.topic, record.partition)
     assert number is not None
     state.set_disk(number, record.broker, gone=not record.gone)
-
-
-def _set_defaults(state: ClusterState, record: r.BrokerDefaultsChanged) -> None:
-    state.broker_defaults, state.broker_defaults_version = record.after, record.version
-
-
-def _unset_defaults(state: ClusterState, record: r.BrokerDefaultsChanged, token: object) -> None:
-    state.broker_defaults, state.broker_defaults_version = record.before, record.version_before
 
 
 # --- intents
@@ -141,11 +153,12 @@ TABLE: Final[Table] = {
     r.BrokerLeft: (_leave, _unleave, no_keys),
     r.BrokerShutsDown: (_shut_down, _unshut, no_keys),
     r.DeathWorkedOff: (_death_over, _death_again, no_keys),
+    r.RegistrationUnread: (_unread, _not_unread, no_keys),
+    r.RegistrationKnown: (_know, _unknow, no_keys),
     r.DiskGone: (_set_disk, _unset_disk, no_keys),
     r.DeleteIntended: (_open, _unopen, _intent_key),
     r.ReplicaDeleted: (_close, _reopen, _finished_key),
     r.IntentDropped: (_close, _reopen, _dropped_keys),
     r.IntentsKeyEmptied: (nothing, undo_nothing, _emptied_key),
-    r.BrokerDefaultsChanged: (_set_defaults, _unset_defaults, no_keys),
     r.BrokerAskedAgain: (nothing, undo_nothing, no_keys),
 }

@@ -43,8 +43,17 @@ def _unset_problem(state: ClusterState, record: r.BadKey, token: object) -> None
     state.set_problem(record.topic, record.partition, record.before)
 
 
+def _work_off(state: ClusterState, record: r.MigrationWorkedOff) -> None:
+    state.migration_version = 0
+
+
+def _not_worked_off(state: ClusterState, record: r.MigrationWorkedOff, token: object) -> None:
+    state.migration_version = record.version
+
+
 TABLE: Final[Table] = {
     r.KeyVersionFound: (_set_version, _unset_version, no_keys),
     r.ForeignChange: (nothing, undo_nothing, _foreign_key),
+    r.MigrationWorkedOff: (_work_off, _not_worked_off, lambda _, record, __: [("migration", record.version)]),
     r.BadKey: (_set_problem, _unset_problem, no_keys),
 }

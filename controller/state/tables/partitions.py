@@ -76,5 +76,6 @@ TABLE: Final[Table] = {
     r.ReplicasChanged: (*PARTITION, _both_keys),
     r.TargetCleared: (*PARTITION, _both_keys),
     r.IsrShrunk: (*PARTITION, _state_key),
+    r.LeaderEpochRaised: (*PARTITION, _state_key),
     r.StateFound: (*PARTITION, _isr_keys),
 }

@@ -1,4 +1,4 @@
-"""Topics: made, expanded, found, changed, deleted; their settings."""
+"""Topics: made, expanded, found, changed, deleted."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ def _drop_topic(state: ClusterState, record: r.TopicCreated | r.TopicFound, toke
 
 
 def _created_keys(state: ClusterState, record: r.TopicCreated, token: object) -> list[Mark]:
-    """The key that asks for a deletion among them: it is held to be absent, or goes, so that what was asked of a former
-    topic is never done to this one."""
-    return [("config", record.topic.name), ("topic", record.topic.name), ("deletion", record.topic.name)]
+    """The keys that ask for a deletion or a reduction among them: they are held to be absent, or go, so that what was
+    asked of a former topic is never done to this one."""
+    name = record.topic.name
+    return [("config", name), ("topic", name), ("deletion", name), ("reduction", name)]
 
 
 def _add_partitions(state: ClusterState, record: r.PartitionsAdded) -> None:
@@ -101,7 +102,8 @@ def _undelete_topic(state: ClusterState, record: r.TopicDeleted, token: object) 
 def _deleted_keys(state: ClusterState, record: r.TopicDeleted, token: object) -> list[Mark]:
     """In the order in which they go."""
     name = record.topic.name
-    return [("parent", (name, None)), ("topic", name), ("config", name), ("deletion", name)]
+    reduction: list[Mark] = [("reduction", name)] if state.reducing.version(name) else []
+    return [("parent", (name, None)), ("topic", name), ("config", name), *reduction, ("deletion", name)]
 
 
 def _find_deletion(state: ClusterState, record: r.DeletionKeyFound) -> None:
@@ -129,17 +131,19 @@ def _unrefuse_deletion(state: ClusterState, record: r.DeletionRefused, token: ob
         del state.refused[record.topic]
 
 
-# --- settings
+def _unread_deletion(state: ClusterState, record: r.DeletionUnread) -> None:
+    _mark_unread(state, record.topic, is_unread=record.is_unread)
 
 
-def _set_config(state: ClusterState, record: r.ConfigChanged) -> None:
-    row = state.topics[record.topic]
-    row.configs, row.config_version = record.after, record.version
+def _undo_unread_deletion(state: ClusterState, record: r.DeletionUnread, token: object) -> None:
+    _mark_unread(state, record.topic, is_unread=not record.is_unread)
 
 
-def _unset_config(state: ClusterState, record: r.ConfigChanged, token: object) -> None:
-    row = state.topics[record.topic]
-    row.configs, row.config_version = record.before, record.version_before
+def _mark_unread(state: ClusterState, topic: str, *, is_unread: bool) -> None:
+    if is_unread:
+        state.unread_deletions.add(topic)
+    else:
+        state.unread_deletions.remove(topic)
 
 
 TABLE: Final[Table] = {
@@ -152,7 +156,7 @@ TABLE: Final[Table] = {
     r.StateKeyRemoved: (*PARTITION, _removed_keys),
     r.TopicDeleted: (_delete_topic, _undelete_topic, _deleted_keys),
     r.DeletionKeyFound: (_find_deletion, _unfind_deletion, _found_key),
+    r.DeletionUnread: (_unread_deletion, _undo_unread_deletion, no_keys),
     r.DeletionRefused: (_refuse_deletion, _unrefuse_deletion, lambda _, record, __: [("deletion", record.topic)]),
     r.KeysRewritten: (nothing, undo_nothing, lambda _, record, __: [("topic", record.topic)]),
-    r.ConfigChanged: (_set_config, _unset_config, no_keys),
 }

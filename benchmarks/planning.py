@@ -1,0 +1,195 @@
+"""The engines of `kedge plan` side by side: the same Parquet to the same plan.json, in a session that stands; fleets.
+
+Clusters as in `plan`: a tenth of the brokers is drained. Spark is embedded on two cores, and each figure of it is taken
+again once it is warm. `load` and `check` are measured on the largest cluster, with its logs, 1.3 million rows.
+Processor seconds are those of this process, the JVM and its workers: on a busy machine they say more than the clock.
+Seconds of both engines by the size of the cluster are drawn into the file that `KEDGE_PLOT` names.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.figures import figure, timed
+from pipeline.generate import FIRST_BROKER, generate
+from pipeline.report.svg import bars
+from pipeline.spark import session
+from pipeline.spark.check import check, violations
+from pipeline.spark.frames import read, read_files, write
+from pipeline.spark.load import load
+from pipeline.spark.packed import Frames, results
+from pipeline.spark.plan import plan as plan_on_spark
+from pipeline.stages.export import plan_json
+from pipeline.stages.plan import plan
+from pipeline.stages.requests import Drain
+from pipeline.tables.arrow import Arrow, from_columns
+from pipeline.tables.declared import BROKER, PARTITION, PLAN_MOVE, REPLICA_LOAD, REPLICA_LOG, TABLES
+from pipeline.tables.files import Place, Wanted, read_all
+
+# brokers, topics of 30 partitions: 10,000, 90,000, 360,000 and 1,305,000 replicas
+SIZES = ((30, 111), (30, 1_000), (90, 4_000), (270, 14_500))
+FLEET = (100, 30, 333)  # clusters, brokers, topics: 10,000 partitions each
+WANTED = [Wanted(table) for table in (BROKER, PARTITION, REPLICA_LOAD)]
+_COLOURS = ("--s1:#1f6f8b",)
+
+
+def run() -> None:
+    """Print the figures, and draw them if a file is named."""
+    with TemporaryDirectory() as folder, session("local[2]") as spark:
+        seconds: dict[str, float] = {}
+        for brokers, topics in SIZES:
+            seconds |= _sizes(spark, Path(folder) / str(topics), brokers, topics)
+        _load_and_check(spark, Path(folder) / str(SIZES[-1][1]))
+        _fleet(spark, Path(folder) / "fleet")
+    if os.environ.get("KEDGE_PLOT"):
+        draw(seconds, Path(os.environ["KEDGE_PLOT"]))
+
+
+def _sizes(spark: Any, root: Path, brokers: int, topics: int) -> dict[str, float]:
+    place = Place(root, "c", "s")
+    for name, table in generate(brokers=brokers, topics=topics, partitions=30).items():
+        place.write(TABLES[name], table)
+    request = Drain(tuple(FIRST_BROKER + i for i in range(brokers // 10)))
+
+    def here() -> bytes:
+        return plan_json(plan(read_all(place, WANTED), request, name="p")[PLAN_MOVE.name])
+
+    def there() -> bytes:
+        done = results(plan_on_spark(read_files(spark, [place], WANTED), request, name="p"))["c", "s"]
+        return plan_json(_sound(done)[PLAN_MOVE.name])
+
+    local, wanted = _best(here)
+    first, _ = _best(there, times=1)
+    warm, made = _best(there)
+    if made != wanted:
+        raise AssertionError("the engines differ")
+    replicas = topics * 90
+    figure("drain, Parquet to plan.json, local", replicas, local.seconds, store="none", **local.said)
+    special = {"first_seconds": round(first.seconds, 3), "to_local": round(warm.seconds / local.seconds, 2)}
+    figure("drain, Parquet to plan.json, Spark, warm", replicas, warm.seconds, store="none", **special, **warm.said)
+    return {f"{replicas:,}, local": local.seconds, f"{replicas:,}, Spark": warm.seconds}
+
+
+def _load_and_check(spark: Any, root: Path) -> None:
+    place = Place(root, "c", "s")
+    place.write(REPLICA_LOG, _logs(place.read(PARTITION), place.read(REPLICA_LOAD)))
+    snapshot = [Wanted(BROKER), Wanted(PARTITION)]
+    replicas = place.read(REPLICA_LOG).num_rows
+
+    def loaded() -> Any:
+        return write(load(read(spark, [place], [*snapshot, Wanted(REPLICA_LOG)])), root / "loaded")
+
+    def checked() -> Any:
+        return violations(check(read(spark, [place], WANTED)))
+
+    for what, work in (("load, Parquet to Parquet", loaded), ("check, Parquet to violations", checked)):
+        first, _ = _best(work, times=1)
+        warm, _ = _best(work)
+        special = {"first_seconds": round(first.seconds, 3), **warm.said}
+        figure(f"{what}, Spark, warm", replicas, warm.seconds, store="none", **special)
+
+
+def _fleet(spark: Any, root: Path) -> None:
+    clusters, brokers, topics = FLEET
+    places = [Place(root, f"c{i:03d}", "s") for i in range(clusters)]
+    for seed, place in enumerate(places):
+        for name, table in generate(brokers=brokers, topics=topics, partitions=30, seed=seed).items():
+            place.write(TABLES[name], table)
+    request = Drain(tuple(FIRST_BROKER + i for i in range(brokers // 10)))
+
+    def here() -> Mapping[str, bytes]:
+        made = {place.cluster: plan(read_all(place, WANTED), request, name="p") for place in places}
+        return {cluster: plan_json(found[PLAN_MOVE.name]) for cluster, found in made.items()}
+
+    def there() -> Mapping[str, bytes]:
+        frames: Frames = read_files(spark, places, WANTED)
+        made = results(plan_on_spark(frames, request, name="p"))
+        return {key[0]: plan_json(_sound(found)[PLAN_MOVE.name]) for key, found in made.items()}
+
+    local, wanted = _best(here, times=1)
+    warm, made = _best(there, times=2)
+    if made != wanted:
+        raise AssertionError("the engines differ")
+    replicas = clusters * topics * 90
+    figure(f"drain of {clusters} clusters, one by one, local", replicas, local.seconds, store="none", **local.said)
+    figure(f"drain of {clusters} clusters in one job, Spark", replicas, warm.seconds, store="none", **warm.said)
+
+
+@attrs.frozen
+class Took:
+    """Seconds of the clock, and of processors."""
+
+    seconds: float
+    cpu: float
+
+    @property
+    def said(self) -> dict[str, float]:
+        """How much else the machine had to do stands beside it."""
+        return {"cpu_seconds": round(self.cpu, 2), "load_1min": round(os.getloadavg()[0], 1)}
+
+
+def _best(work: Callable[[], Any], times: int = 2) -> tuple[Took, Any]:
+    """The shorter time of some runs, and what came of the last."""
+    found, took = None, []
+    for _ in range(times):
+        gc.collect()
+        before = _cpu_s()
+        with timed() as watch:
+            found = work()
+        took.append(Took(watch.seconds, _cpu_s() - before))
+    return min(took, key=lambda one: one.seconds), found
+
+
+def _cpu_s() -> float:
+    """What this process and those below it have used."""
+    parents, used = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = path.read_text()
+        except OSError:
+            continue
+        fields = text.rpartition(")")[2].split()
+        pid = int(path.parent.name)
+        parents[pid], used[pid] = int(fields[1]), sum(map(int, fields[11:15]))
+    total = 0
+    for pid, ticks in used.items():
+        above = pid
+        while above not in {0, os.getpid()}:
+            above = parents.get(above, 0)
+        total += ticks if above else 0
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def _sound(found: Any) -> dict[str, Arrow]:
+    if isinstance(found, Exception):
+        raise found
+    tables: dict[str, Arrow] = found
+    return tables
+
+
+def _logs(partition: Arrow, load: Arrow) -> Arrow:
+    """A log per replica, each of the size of its partition."""
+    factor = 3
+    at = pa.array(np.repeat(np.arange(partition.num_rows), factor))
+    columns = {name: partition.column(name).take(at) for name in ("topic", "partition")}
+    brokers = partition.column("replicas").combine_chunks().flatten()
+    rest = {"log_dir": ["/d"] * len(at), "offset_lag": [0] * len(at), "is_future": [False] * len(at)}
+    return from_columns(
+        REPLICA_LOG, {**columns, **rest, "broker_id": brokers, "size_bytes": load.column("size_bytes").take(at)}
+    )
+
+
+def draw(seconds: Mapping[str, float], path: Path, unit: str = "seconds") -> None:
+    """A picture that stands alone: a bar per engine and size."""
+    style = f"<style>:root{{{';'.join(_COLOURS)}}}.tick{{font:12px sans-serif;fill:#333}}</style>"
+    plot = bars(seconds, f"drain, Parquet to plan.json: {unit} by replicas and engine")
+    path.write_text(plot.replace(">", f">{style}", 1) + "\n", encoding="utf-8")

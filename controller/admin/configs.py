@@ -1,0 +1,126 @@
+"""Settings of topics and brokers: described and altered (KIP-133, KIP-226, KIP-339). A future per resource."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from typing import Final, TypeVar, cast
+
+from controller.admin.checks import as_all, as_timeout, require
+from controller.admin.results import Results
+from controller.model.config_requests import AlterConfigOp, ConfigEntry, ConfigResource
+from controller.model.errors import ApiError
+from controller.model.events import AlterConfigs
+from controller.model.view import ClusterView
+from controller.rules.configs import describe
+from controller.rules.settings import check_entity
+from controller.runtime.clock import Chance
+from controller.runtime.submit import Submitter
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+TIMEOUT_MS: Final = 60_000
+_CHANGES: Final = "a list of AlterConfigOp"
+
+AlterConfigPolicy = Callable[[ConfigResource, Mapping[str, str | None]], str | None]
+"""Says why settings may not be altered like this (name -> value that is asked for, None where it is deleted); None
+where they may. Runs in the caller's thread."""
+
+
+class ConfigRequests(abc.ABC):
+    """The requests about settings, of one principal."""
+
+    _submitter: Submitter
+    _chance: Chance
+    _alter_config_policy: AlterConfigPolicy | None
+
+    @abc.abstractmethod
+    def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
+        """The error for a principal that may not do this on the cluster; None if it may."""
+
+    @abc.abstractmethod
+    def _results(self, values: Mapping[K, Future[V]]) -> Results[K, V]: ...
+
+    def describe_configs(
+        self, resources: Iterable[ConfigResource], *, timeout_ms: int = TIMEOUT_MS
+    ) -> Results[ConfigResource, Mapping[str, ConfigEntry]]:
+        """Every setting that each resource may have or has, by name: its value, where that comes from, and the chain
+        that it falls back along (`ConfigEntry`). From the cache, as committed; of a broker that is not alive as well.
+        Errors per resource: 41, 31, 7, 3, 42 for a broker's id that is none, 56 where its key cannot be read."""
+        wanted = _resources(resources)
+        if error := self._refusal("DESCRIBE_CONFIGS"):
+            return self._results({one: self._submitter.failed(error()) for one in wanted})
+        timeout_ms = as_timeout(timeout_ms)
+
+        def ask(resource: ConfigResource) -> Callable[[ClusterView], Mapping[str, ConfigEntry] | ApiError]:
+            return lambda view: check_entity(view, resource.entity) or describe(view, resource.entity)
+
+        return self._results({one: self._submitter.query(ask(one), timeout_ms) for one in wanted})
+
+    def alter_configs(
+        self,
+        resources: Mapping[ConfigResource, Mapping[str, str]],
+        *,
+        validate_only: bool = False,
+        timeout_ms: int = TIMEOUT_MS,
+    ) -> Results[ConfigResource, None]:
+        """Each resource has these settings and no others; `validate_only`: could have them. All that is said of one
+        resource or nothing; one bad resource does not hurt another. What changes nothing writes nothing. Written
+        together with a notification below `/config/changes`, and told to the host by `config_changed`.
+
+        Errors per resource: 41, 31, 7, 3, 40 (names the setting), 42, 44, 56. TypeError where a name or a value is no
+        str.
+        """
+        require(resources, Mapping, "resources")
+        ops = {}
+        for one in _resources(resources):
+            require(resources[one], Mapping, "settings")
+            ops[one] = tuple(AlterConfigOp(name, value) for name, value in resources[one].items())
+        return self._alter_configs(
+            ops, "alter_configs", replaces=True, validate_only=validate_only, timeout_ms=timeout_ms
+        )
+
+    def incremental_alter_configs(
+        self,
+        resources: Mapping[ConfigResource, Iterable[AlterConfigOp]],
+        *,
+        validate_only: bool = False,
+        timeout_ms: int = TIMEOUT_MS,
+    ) -> Results[ConfigResource, None]:
+        """Single settings are set, deleted, appended to or subtracted from, and the others stay (KIP-339); else as
+        `alter_configs`. Errors: the same; 40 for appending to what is no list, 42 for a name that stands there twice
+        or a value that is missing."""
+        require(resources, Mapping, "resources")
+        ops = {one: tuple(as_all(resources[one], AlterConfigOp, _CHANGES)) for one in _resources(resources)}
+        cause = "incremental_alter_configs"
+        return self._alter_configs(ops, cause, replaces=False, validate_only=validate_only, timeout_ms=timeout_ms)
+
+    def _alter_configs(
+        self,
+        ops: Mapping[ConfigResource, tuple[AlterConfigOp, ...]],
+        cause: str,
+        *,
+        replaces: bool,
+        validate_only: bool,
+        timeout_ms: int,
+    ) -> Results[ConfigResource, None]:
+        if error := self._refusal("ALTER_CONFIGS"):
+            return self._results({one: self._submitter.failed(error()) for one in ops})
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
+        jobs = {}
+        for one, said in ops.items():
+            event = AlterConfigs(now_ms, one.entity, said, replaces, validate_only, self._objection(one, said))
+            jobs[one] = self._submitter.job(event, timeout_ms, cause, request)
+        self._submitter.submit(list(jobs.values()))
+        return self._results({one: cast("Future[None]", job.future) for one, job in jobs.items()})
+
+    def _objection(self, resource: ConfigResource, ops: tuple[AlterConfigOp, ...]) -> str | None:
+        if self._alter_config_policy is None:
+            return None
+        return self._alter_config_policy(resource, {op.name: op.value for op in ops})
+
+
+def _resources(resources: object) -> list[ConfigResource]:
+    return list(dict.fromkeys(as_all(resources, ConfigResource, "a set of ConfigResource")))

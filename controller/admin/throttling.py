@@ -1,0 +1,210 @@
+"""Throttled moves, and throttles by themselves (KIP-179): the part of the admin API that asks for them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Final, TypeAlias, TypeVar, cast
+
+from controller.admin.checks import as_broker, as_partition, as_target, as_timeout, require
+from controller.admin.results import Results
+from controller.model.errors import ApiError
+from controller.model.events import (
+    AlterThrottledRates,
+    AlterThrottledReplicas,
+    NamedTarget,
+    ReassignPartitions,
+    ThrottleRequest,
+)
+from controller.model.requests import NewPartitionReassignment
+from controller.model.throttle_settings import FAMILIES, Family
+from controller.model.throttles import ADVISED_MIN, ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
+from controller.model.values import Replicas, TopicPartition
+from controller.runtime.clock import Chance
+from controller.runtime.submit import Submitter
+
+K = TypeVar("K")
+
+Assignments: TypeAlias = (
+    Mapping[TopicPartition, NewPartitionReassignment | Sequence[int]]
+    | Iterable[tuple[TopicPartition, NewPartitionReassignment | Sequence[int]]]
+)
+
+_log = logging.getLogger(__name__)
+_TIMEOUT_MS: Final = 60_000
+
+
+class ThrottlingAdmin:
+    """What `Admin` has of throttles."""
+
+    _submitter: Submitter
+    _chance: Chance
+    _alter_policy: Callable[[TopicPartition, Replicas], str | None] | None
+
+    def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
+        raise NotImplementedError
+
+    def reassign_partitions(
+        self, assignments: Assignments, options: ReassignPartitionsOptions | None = None
+    ) -> Results[TopicPartition, None]:
+        """The partitions are being moved to these replicas (first: the preferred leader), under a throttle if
+        `options` says so; nothing else was being moved, or all of it is refused (KIP-179). A future is done when its
+        move is committed, not when it has ended. Bad partitions have an error, the good ones are moved.
+
+        `assignments`: a mapping, or pairs, of TopicPartition and broker ids. With a throttle the brokers that hold or
+        get a replica have both replication rates set, and the topics the lists of throttled replicas, before anything
+        moves; with `auto_remove_throttle` these go when the last move has ended, and what was set before comes back.
+
+        Errors per partition: 41, 31, 7, INVALID_THROTTLE (10179, a number of this library), 60, 42 (named twice, or
+        larger than a key), 17, 39, 25, 44, 56. TypeError, ValueError: not of this kind.
+        """
+        options = _as_options(options)
+        pairs = [(as_partition(tp), as_target(t)) for tp, t in _items(assignments)]
+        targets = dict(pairs)
+        names = [tp for tp, _ in pairs]
+        twice = (
+            frozenset((tp.topic, tp.partition) for tp in targets if names.count(tp) > 1)
+            if len(names) > len(targets)
+            else frozenset()
+        )
+        if (error := self._refusal("ALTER")) is not None:
+            return self._failed(targets, error)
+        _advise(options.throttle)
+        policy = self._alter_policy
+        event = ReassignPartitions(
+            self._submitter.now_ms(),
+            options.validate_only,
+            options.auto_remove_throttle,
+            self._submitter.room,
+            tuple(
+                NamedTarget(tp.topic, tp.partition, target, None if policy is None else policy(tp, target))
+                for tp, target in targets.items()
+            ),
+            options.throttle,
+            twice,
+        )
+        return self._asked(event, targets, options.timeout_ms, "reassign_partitions")
+
+    def alter_interbroker_throttled_rates(
+        self,
+        rates: Mapping[int, ThrottledRate],
+        *,
+        auto_remove_throttle: bool = True,
+        validate_only: bool = False,
+        family: Family = "replication",
+        timeout_ms: int = _TIMEOUT_MS,
+    ) -> Results[int, None]:
+        """These brokers have these rates, and they alone: a broker that had some by an earlier request, and is not
+        named now, gets back what it had before (KIP-179). `family`: KIP-73's `replication` rates, or KIP-542's
+        `reassignment` rates. With `auto_remove_throttle` all go when the last move has ended; where nothing moves,
+        with the end of the next one, or when another controller takes over.
+
+        Errors per broker: 41, 31, 7, 25, INVALID_THROTTLE (10179), 42, 56. TypeError, ValueError: not of this kind.
+        """
+        require(rates, Mapping, "rates")
+        for broker, rate in rates.items():
+            as_broker(broker)
+            require(rate, ThrottledRate, f"rates[{broker}]")
+        if family not in FAMILIES:
+            raise ValueError(f"family must be one of {', '.join(FAMILIES)}, not {family!r:.80}")
+        _require_flags(auto_remove_throttle=auto_remove_throttle, validate_only=validate_only)
+        if (error := self._refusal("ALTER")) is not None:
+            return self._failed(rates, error)
+        for rate in rates.values():
+            _advise(rate.leader_rate, rate.follower_rate)
+        event = AlterThrottledRates(
+            self._submitter.now_ms(),
+            validate_only,
+            auto_remove_throttle,
+            self._submitter.room,
+            tuple((broker, rate.leader_rate, rate.follower_rate) for broker, rate in rates.items()),
+            family,
+        )
+        return self._asked(event, rates, as_timeout(timeout_ms), "alter_interbroker_throttled_rates")
+
+    def alter_interbroker_throttled_replicas(
+        self,
+        replicas: Mapping[TopicPartition, ThrottledReplicas],
+        *,
+        auto_remove_throttle: bool = True,
+        validate_only: bool = False,
+        timeout_ms: int = _TIMEOUT_MS,
+    ) -> Results[TopicPartition, None]:
+        """The lists of throttled replicas of these topics name these replicas, beside those that an operator put there;
+        a topic that was named by an earlier request, and is not now, loses what that added (KIP-179). As for
+        `auto_remove_throttle`, see `alter_interbroker_throttled_rates`.
+
+        Errors per partition: 41, 31, 7, 3, 25, 42, 56. TypeError: not of this kind.
+        """
+        require(replicas, Mapping, "replicas")
+        for tp, sides in replicas.items():
+            as_partition(tp)
+            require(sides, ThrottledReplicas, f"replicas[{tp}]")
+        _require_flags(auto_remove_throttle=auto_remove_throttle, validate_only=validate_only)
+        if (error := self._refusal("ALTER")) is not None:
+            return self._failed(replicas, error)
+        event = AlterThrottledReplicas(
+            self._submitter.now_ms(),
+            validate_only,
+            auto_remove_throttle,
+            self._submitter.room,
+            tuple((tp.topic, tp.partition, sides.leaders, sides.followers) for tp, sides in replicas.items()),
+        )
+        return self._asked(event, replicas, as_timeout(timeout_ms), "alter_interbroker_throttled_replicas")
+
+    def _asked(self, event: ThrottleRequest, names: Iterable[K], timeout_ms: int, cause: str) -> Results[K, None]:
+        """One event for all, a future for each, and one for a request that names nothing: it takes something back."""
+        futures = {name: self._submitter.future() for name in names}
+        unnamed = None if futures else self._submitter.future()
+        job = self._submitter.job(event, timeout_ms, cause, self._chance.nonce())
+
+        def answered(whole: Future[Any]) -> None:
+            error = whole.exception()
+            answer = {} if error is not None else whole.result()
+            for name, future in futures.items():
+                self._submitter.complete(future, error if error is not None else answer[name])
+            if unnamed is not None:
+                self._submitter.complete(unnamed, error)
+
+        assert job.future is not None
+        job.future.add_done_callback(answered)
+        self._submitter.submit([job])
+        return Results(cast("Mapping[K, Future[None]]", futures), self._submitter.future, unnamed)
+
+    def _failed(self, names: Iterable[K], error: Callable[[], ApiError]) -> Results[K, None]:
+        failed = {name: self._submitter.failed(error()) for name in names}
+        unnamed = None if failed else self._submitter.failed(error())
+        return Results(failed, self._submitter.future, unnamed)
+
+
+def _items(assignments: object) -> Iterable[tuple[object, object]]:
+    if isinstance(assignments, Mapping):
+        return assignments.items()
+    if isinstance(assignments, str | bytes) or not isinstance(assignments, Iterable):
+        raise TypeError(f"assignments must map TopicPartition to broker ids, not {assignments!r:.200}")
+    pairs = list(assignments)
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(f"assignments must be pairs of TopicPartition and broker ids, not {pair!r:.200}")
+    return pairs
+
+
+def _as_options(options: object) -> ReassignPartitionsOptions:
+    if options is None:
+        return ReassignPartitionsOptions()
+    require(options, ReassignPartitionsOptions, "options")
+    return cast(ReassignPartitionsOptions, options)
+
+
+def _require_flags(**flags: object) -> None:
+    for name, value in flags.items():
+        require(value, bool, name)
+
+
+def _advise(*rates: int | None) -> None:
+    for rate in rates:
+        if rate is not None and 0 < rate < ADVISED_MIN:
+            _log.warning(
+                "a throttle of %d bytes per second is less than the %d that KIP-179 advises", rate, ADVISED_MIN
+            )

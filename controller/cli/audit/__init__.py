@@ -1,0 +1,5 @@
+"""`kedge audit`: whether a journal shows that every rule was kept."""
+
+from controller.cli.audit.command import audit
+
+__all__ = ["audit"]

@@ -1,0 +1,115 @@
+"""Act 5: a topic goes from twelve partitions to eight while it is written and read (KIP-694); then it grows again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+
+from controller.cli.demo.screen import Screen
+from controller.model.requests import DeletePartitions, NewPartitions
+from controller.model.values import Settings, TopicPartition
+from controller.rig import Rig
+from controller.rig.clients import Group, Producer
+from controller.rig.server import RecordingServer
+
+TOPIC: Final = "clicks"
+BEFORE, AFTER, AGAIN = 12, 8, 9
+RETENTION_MS: Final = 2_000
+CHECK_MS: Final = 500
+RECORDS_PER_S: Final = 240
+KEYS: Final = tuple(f"user-{i}" for i in range(24))
+DEADLINE_MS: Final = 120_000
+
+
+@attrs.define(eq=False)
+class Shrinking:
+    """The cluster of the act."""
+
+    racks: Mapping[int, str | None]
+    seed: int
+    screen: Screen
+    server: RecordingServer | None = None
+    rig: Rig = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        settings = Settings(delete_topic_partition_interval_delay_ms=CHECK_MS)
+        brokers = dict(self.racks)
+        self.rig = Rig(self.seed, brokers=brokers, controllers=1, settings=settings, server=self.server)
+
+    def run(self) -> dict[str, Any]:
+        """Everything, in order; what came of it."""
+        rig, say = self.rig, self.screen.say
+        rig.create_topic(TOPIC, BEFORE, min(3, len(self.racks)), configs={"retention.ms": str(RETENTION_MS)})
+        rig.until_converged()
+        producer, group = rig.clients.producer(), rig.clients.group("reports", [TOPIC], members=2)
+        producer.stream(TOPIC, RECORDS_PER_S, KEYS)
+        producer.stream(TOPIC, RECORDS_PER_S)
+        rig.run(1_000)
+        say(f"{TOPIC} has {BEFORE} partitions; keyed and keyless records are written, two consumers read them.")
+        rig.wait(rig.admin.delete_partitions({TOPIC: DeletePartitions(AFTER)}).all())
+        rig.until(lambda: self._told() == BEFORE - AFTER, what="all brokers know")
+        self.screen.event(f"asked for {AFTER}: the last {BEFORE - AFTER} are read-only, until their retention is over")
+        at_request = dict(producer.sent_to)
+        rig.run(1_000)
+        self._show(producer, group, at_request)
+        late = sum(producer.sent_to.get(tp, 0) - at_request.get(tp, 0) for tp in self._tail())
+        self._until_purged(group)
+        producer.stop()
+        rig.until(lambda: not rig.producers.waiting and not producer.waiting, what="all is acknowledged")
+        rig.until(lambda: sum(group.consumed.values()) == sum(producer.sent_to.values()), what="all is read")
+        say(f"The partitions are gone, with their logs, keys and committed offsets; {len(KEYS)} keys go on in {AFTER}.")
+        again = self._grow(group)
+        rig.check_end()
+        return {
+            "partitions": [BEFORE, AFTER, AGAIN],
+            "written_to_read_only": late,
+            "refused": producer.refused,
+            "written": sum(producer.sent_to.values()),
+            "read": sum(group.consumed.values()) - again,
+            "virtual_ms": rig.clock.elapsed_ms,
+        }
+
+    def _tail(self) -> list[TopicPartition]:
+        return [TopicPartition(TOPIC, partition) for partition in range(AFTER, BEFORE)]
+
+    def _told(self) -> int:
+        """Of how many partitions all brokers know that they take no records any more."""
+        return sum(
+            all(broker.metadata[tp].status_code != 0 for broker in self.rig.brokers.values()) for tp in self._tail()
+        )
+
+    def _show(self, producer: Producer, group: Group, before: Mapping[TopicPartition, int]) -> None:
+        words = {0: "online", -1: "read-only", 1: "offline"}
+        readers = {tp: f"consumer {i + 1}" for i, own in enumerate(group.assignment) for tp in own}
+        rows = []
+        for tp in [TopicPartition(TOPIC, 0), *self._tail()]:
+            sent, status = producer.sent_to.get(tp, 0), words[self.rig.partition(tp).status_code]
+            more = str(sent - before.get(tp, 0))
+            rows.append((str(tp), status, str(before.get(tp, 0)), more, readers.get(tp, "-")))
+        self.screen.table(("partition", "status", "written before", "since", "read by"), rows)
+
+    def _until_purged(self, group: Group) -> None:
+        rig = self.rig
+        with self.screen.bar("waiting for the retention, then deleting") as bar:
+            for _ in range(DEADLINE_MS // 500):
+                left = [tp for tp in self._tail() if tp in rig.committed.partitions]
+                bar.at(len(self._tail()) - len(left), len(self._tail()), f"{len(left)} partitions left")
+                if not left:
+                    break
+                rig.run(500)
+        rig.until(lambda: not any(tp in rig.committed.partitions for tp in self._tail()), what="they are purged")
+        rig.until(lambda: not any(tp in own for own in group.assignment for tp in self._tail()), what="nobody reads")
+
+    def _grow(self, group: Group) -> int:
+        """One partition more: its id is one that was there before, its log begins at nothing."""
+        rig, new = self.rig, TopicPartition(TOPIC, AFTER)
+        rig.wait(rig.admin.create_partitions({TOPIC: NewPartitions(AGAIN)}).all())
+        rig.until_converged()
+        rig.fill([new], 10)
+        rig.until(lambda: group.committed(new) == 10, what="it is read from its beginning")
+        self.screen.event(
+            f"{new} is made anew: it begins at offset 0, under leader epoch {rig.partition(new).leader_epoch}"
+        )
+        return 10

@@ -1,0 +1,147 @@
+"""`kedge plan collect`: a snapshot of a cluster, from a store or a map and from files of other tools, as tables.
+
+* Collected, validated and loaded in one go: the tables are those that plans are made of. What could not be used is in
+  the table quarantine, and counted; then the exit code is 1.
+* Nothing is written before everything was read. Exit code 2: a source cannot be read, or is not of its kind.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from controller.cli.plan.options import failing
+from controller.cli.plan.saying import amount, counted, reason_rows, say, say_json
+from controller.cli.printing import fail, without_place
+from controller.cli.store.progress import bar
+from pipeline.collect.cruise_control import from_capacities
+from pipeline.collect.gathered import Gathered
+from pipeline.collect.kafka_kit import from_broker_metrics, from_partition_meta
+from pipeline.collect.layouts import from_broker_list, from_map
+from pipeline.collect.log_dirs import from_log_dirs
+from pipeline.collect.prometheus import from_prometheus
+from pipeline.errors import BadInput
+from pipeline.stages.load import load
+from pipeline.stages.validate import validate
+from pipeline.tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, TABLES
+from pipeline.tables.files import Place
+
+_FILES: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
+
+
+def _files(name: str, text: str, *, many: bool = False) -> Callable[[Any], Any]:
+    return click.option(name, metavar="FILE", type=_FILES, multiple=many, help=text)
+
+
+@click.command()
+@click.argument("tables", metavar="TABLES", type=click.Path(file_okay=False))
+@click.option("--cluster", metavar="ID", required=True, help="What to call the cluster.")
+@click.option("--snapshot", metavar="ID", required=True, help="What to call it; the last by name is the newest.")
+@click.option("--store", metavar="URL", help="Partitions and brokers of a metadata store.")
+@_files("--tree", "Partitions and brokers of a tree in a file (kedge store dump, or recorded).")
+@_files("--map", "Partitions of a map, as kafka-reassign-partitions and kafka-kit write it.")
+@_files("--broker-list", "Brokers by id with their racks, as JSON.")
+@_files("--log-dirs", "Sizes: the output of kafka-log-dirs --describe.", many=True)
+@_files("--partition-meta", "Sizes: kafka-kit's partition metrics.")
+@_files("--broker-metrics", "Free disks: kafka-kit's broker metrics.")
+@_files("--capacities", "Capacities: Cruise Control's capacity file.")
+@click.option("--prometheus", metavar="[ID=]FILE", multiple=True, help="Sizes and rates: Prometheus text of a broker.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@click.option("--dry-run", is_flag=True, help="Say what would come of it, and write nothing.")
+@click.option("--plain", is_flag=True, help="No progress bar; so it is, too, where stderr is no terminal.")
+def collect(
+    tables: str, *, cluster: str, snapshot: str, as_json: bool, dry_run: bool, plain: bool, **sources: Any
+) -> None:
+    """Take a snapshot of a cluster into TABLES: one of --store, --tree and --map, and what is known beside it."""
+    if sum(sources[name] is not None for name in ("store", "tree", "map")) != 1:
+        raise click.UsageError("give one of --store, --tree and --map")
+    with failing(), bar("collecting", shown=not plain):
+        place = Place(Path(tables), cluster, snapshot)
+        gathered = Gathered()
+        consistent = _read(gathered, sources)
+        found = validate(gathered.tables())
+        found |= load(found)
+        if not dry_run:
+            _write(place, found)
+    reasons = counted(found[QUARANTINE.name].column("reason").to_pylist())
+    said = {
+        "cluster": cluster,
+        "snapshot": snapshot,
+        "brokers": found[BROKER.name].num_rows,
+        "partitions": found[PARTITION.name].num_rows,
+        "bytes": sum(found["broker_load"].column("size_bytes").to_pylist()),
+        "bases": counted(found[REPLICA_LOAD.name].column("basis").to_pylist()),
+        "consistent": consistent,
+        "quarantined": reasons,
+        "written": not dry_run,
+    }
+    say_json(said) if as_json else say(_rows(said))
+    sys.exit(1 if reasons else 0)
+
+
+def _read(into: Gathered, sources: dict[str, Any]) -> bool | None:
+    """Take in every source, those that name brokers first; whether a store showed one instant."""
+    consistent = None
+    now = datetime.now(UTC)
+    if sources["store"] is not None:
+        consistent = _read_store(sources["store"], into)
+    readers: tuple[tuple[str, Callable[[bytes, str], None]], ...] = (
+        ("tree", lambda data, file: _read_tree(data, file, into)),
+        ("map", lambda data, file: from_map(data, file, into)),
+        ("broker_list", lambda data, file: from_broker_list(data, file, into)),
+        ("log_dirs", lambda data, file: from_log_dirs(data, file, into)),
+        ("partition_meta", lambda data, file: from_partition_meta(data, file, into)),
+        ("broker_metrics", lambda data, file: from_broker_metrics(data, file, into, now=now)),
+        ("capacities", lambda data, file: from_capacities(data, file, into)),
+    )
+    for name, reader in readers:
+        given = sources[name]
+        for file in given if isinstance(given, tuple) else [given] if given is not None else []:
+            reader(Path(file).read_bytes(), file)
+    for given in sources["prometheus"]:
+        broker, equals, file = given.rpartition("=")
+        if equals and not broker.isdecimal():
+            raise BadInput(f"--prometheus {given!r:.100}: expected FILE or ID=FILE")
+        broker_id = int(broker) if equals else None
+        from_prometheus(Path(file).read_bytes(), file, into, broker_id=broker_id, now=now)
+    return consistent
+
+
+def _read_tree(data: bytes, file: str, into: Gathered) -> None:
+    from pipeline.collect.store import from_tree_file  # noqa: PLC0415 - what reads stores is loaded where one is read
+
+    from_tree_file(data, file, into)
+
+
+def _read_store(url: str, into: Gathered) -> bool:
+    from controller.cli.store.opening import READ_ALL_S, opened  # noqa: PLC0415 - as above
+    from pipeline.collect.store import from_store  # noqa: PLC0415
+    from stores import StoreError, public_url  # noqa: PLC0415
+
+    with opened(url) as store:
+        try:
+            return from_store(store, public_url(url), into, timeout_s=READ_ALL_S)
+        except StoreError as error:
+            fail(f"{public_url(url)}: cannot be read: {without_place(error)}")
+
+
+def _write(place: Place, found: dict[str, Any]) -> None:
+    """All tables; the partitions last, without which there is no snapshot."""
+    place.remove(PARTITION)
+    for name in sorted(found, key=lambda name: name == PARTITION.name):
+        place.write(TABLES[name], found[name])
+
+
+def _rows(said: dict[str, Any]) -> list[tuple[str, str]]:
+    moment = "" if said["consistent"] in {None, True} else ", read while it changed"
+    rows = [
+        ("snapshot", f"{said['snapshot']} of {said['cluster']}{'' if said['written'] else ', not written'}{moment}"),
+        ("holds", f"{said['brokers']} brokers, {said['partitions']} partitions, {amount(said['bytes'])}"),
+        ("rates", ", ".join(f"{basis} of {count}" for basis, count in said["bases"].items()) or "none"),
+    ]
+    return rows + reason_rows("quarantined", said["quarantined"])

@@ -1,0 +1,167 @@
+"""Options that the commands of `kedge plan` share, and texts of them as values."""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import attrs
+import click
+
+from controller.cli.audit.engines import Engine
+from controller.cli.printing import fail, one_line
+from pipeline.errors import PipelineError
+
+ENGINES: Final = ("local",)
+_T = TypeVar("_T", bound=Callable[..., Any])
+_AMOUNT: Final = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,3}))?\s*([KMGTP]i?B?|B)?")
+_UNITS: Final = "KMGTP"
+
+
+class Amount(click.ParamType[int]):
+    """A number of bytes: 123, 5GiB (1024), 5GB (1000)."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = None if isinstance(value, int) else _AMOUNT.fullmatch(str(value))
+        if isinstance(value, int):
+            return value
+        if found is None:
+            self.fail(f"{value!r:.80} is no number of bytes, as 123, 5GiB or 1.5GB are", param, ctx)
+        unit = found[3] or ""
+        factor = (1024 if "i" in unit else 1000) ** (_UNITS.index(unit[0]) + 1) if unit not in {"", "B"} else 1
+        fraction = found[2] or ""
+        return int(int(found[1] + fraction) * factor // 10 ** len(fraction))
+
+
+class Brokers(click.ParamType[tuple[int, ...]]):
+    """Broker ids with commas between them."""
+
+    name = "ids"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            found = tuple(int(part) for part in str(value).split(","))
+        except ValueError:
+            self.fail(f"{value!r:.80} is no list of broker ids, as 1,2,3 is", param, ctx)
+        if any(broker < 0 for broker in found) or len(set(found)) != len(found):
+            self.fail(f"{value!r:.80} names a broker below 0, or one twice", param, ctx)
+        return found
+
+
+class NewBrokers(click.ParamType[tuple[tuple[int, str | None], ...]]):
+    """Brokers with commas between them, each ID or ID:RACK."""
+
+    name = "id[:rack]"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[tuple[int, str | None], ...]:
+        if isinstance(value, tuple):
+            return value
+        parts = [part.partition(":") for part in str(value).split(",")]
+        ids = Brokers().convert(",".join(part[0] for part in parts), param, ctx)
+        return tuple((broker, part[2] or None) for broker, part in zip(ids, parts, strict=True))
+
+
+@attrs.frozen
+class Common:
+    """What every command that reads a snapshot is told."""
+
+    tables: Path
+    cluster: str | None
+    snapshot: str | None
+    as_json: bool
+    dry_run: bool
+    plain: bool
+    engine: Engine = Engine("local", None, None)  # noqa: RUF009 - a tuple
+    all_clusters: bool = False
+
+
+def common(command: _T) -> _T:
+    """TABLES, --cluster, --snapshot, --json, --dry-run, --plain and --engine, as one argument `common`."""
+    return _taking(command, (_engine(ENGINES),))
+
+
+def engined(command: _T) -> _T:
+    """The same with both engines, and with --all-clusters."""
+    several = click.option("--all-clusters", is_flag=True, help="Of every cluster of TABLES, one by one in one run.")
+    return _taking(command, (*_WHERE_SPARK_IS, several, _engine((*ENGINES, "spark"))))
+
+
+def _engine(names: tuple[str, ...]) -> Callable[[Any], Any]:
+    return click.option(
+        "--engine", type=click.Choice(names), default="local", show_default=True, help="Both say the same."
+    )
+
+
+_WHERE_SPARK_IS: Final = (
+    click.option("--master", metavar="URL", help="A master of Spark; with --engine spark. Default: local[*]."),
+    click.option("--remote", metavar="URL", help="A server of Spark Connect, sc://host:port; with --engine spark."),
+)
+
+
+def _taking(command: _T, more: tuple[Callable[[Any], Any], ...]) -> _T:
+    def taking(
+        tables: str,
+        *,
+        cluster: str | None,
+        snapshot: str | None,
+        as_json: bool,
+        dry_run: bool,
+        plain: bool,
+        engine: str,
+        master: str | None = None,
+        remote: str | None = None,
+        all_clusters: bool = False,
+        **options: Any,
+    ) -> Any:
+        chosen = Engine(engine, master, remote)
+        if chosen.is_local and (master is not None or remote is not None):
+            fail("--master and --remote need --engine spark")
+        if master is not None and remote is not None:
+            fail("either --master or --remote, not both")
+        if all_clusters and cluster is not None:
+            fail("either --cluster or --all-clusters, not both")
+        given = Common(Path(tables), cluster, snapshot, as_json, dry_run, plain, chosen, all_clusters)
+        return command(given, **options)
+
+    taking.__doc__, taking.__name__ = command.__doc__, command.__name__
+    taking.__click_params__ = list(getattr(command, "__click_params__", ()))  # type: ignore[attr-defined]
+    wrapped: Any = taking
+    for decorate in reversed(
+        (
+            click.argument("tables", metavar="TABLES", type=click.Path(file_okay=False)),
+            click.option("--cluster", metavar="ID", help="Of the tables; needed where there are several."),
+            click.option("--snapshot", metavar="ID", help="Of the tables; default: the last by name."),
+            *more,
+            click.option("--json", "as_json", is_flag=True, help="One JSON object."),
+            click.option("--dry-run", is_flag=True, help="Say what would come of it, and write nothing."),
+            click.option("--plain", is_flag=True, help="No progress bar; so it is, too, where stderr is no terminal."),
+        )
+    ):
+        wrapped = decorate(wrapped)
+    found: _T = wrapped
+    return found
+
+
+@contextmanager
+def failing() -> Iterator[None]:
+    """What cannot be used is one line on stderr and exit code 2; meanwhile no garbage is looked for, of which there is
+    little among millions of values that stay."""
+    gc.disable()
+    try:
+        yield
+    except PipelineError as error:
+        fail(one_line(error))
+    except OSError as error:
+        fail(f"{error.filename}: {error.strerror}" if error.filename else one_line(error))
+    finally:
+        gc.enable()

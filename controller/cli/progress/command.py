@@ -1,0 +1,170 @@
+"""`kedge progress JOURNAL...`: moves that run, how far each is, what is stuck and why, how long it takes.
+
+Exit code 0: nothing is stuck. 1: a move is. 2: what was given cannot be used, or lines of it are in quarantine.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from controller.cli.audit.engines import Engine, files_of, options, spark
+from controller.cli.printing import clean, fail, one_line, print_unfolded, say
+from controller.cli.store.progress import bar
+from pipeline.journal.files import NoJournal
+from pipeline.progress import BadSamples, Move, Progress, Samples, read_samples
+from pipeline.progress import progress as progress_here
+from pipeline.progress.conclusions import STUCK_MS
+
+
+@click.command()
+@options
+@click.option(
+    "--samples",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Tables replica_log, partition and broker (Parquet): sizes, rates and disks.",
+)
+@click.option(
+    "--as-of", metavar="MS", type=click.IntRange(min=0), help="Of which moment; default: the journal's last row."
+)
+@click.option(
+    "--stuck-after",
+    metavar="SECONDS",
+    type=click.FloatRange(min=0),
+    default=STUCK_MS / 1000,
+    show_default=True,
+    help="A move without a step forward for so long is stuck.",
+)
+@click.option("--json", "as_json", is_flag=True, help="A line of JSON per row of every table.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Write the tables as Parquet.")
+@click.option("--quiet", is_flag=True, help="No bar on a terminal.")
+def progress(
+    paths: tuple[Path, ...],
+    *,
+    engine: str,
+    master: str | None,
+    remote: str | None,
+    samples: Path | None,
+    as_of: int | None,
+    stuck_after: float,
+    as_json: bool,
+    out: Path | None,
+    quiet: bool,
+) -> None:
+    """Tell how far moves are by journals, what is stuck, and how long the rest takes.
+
+    JOURNAL: files of one cluster's journal, and folders of them.
+    """
+    chosen = Engine(engine, master, remote)
+    files = files_of(paths, chosen)
+    try:
+        given = Samples() if samples is None else read_samples(samples)
+        asked = {"as_of_ms": as_of, "stuck_ms": round(stuck_after * 1000)}
+        found = _run(files, chosen, given, asked, quiet=quiet)
+        if out is not None:
+            from pipeline.journal.parquet import write_progress  # noqa: PLC0415 - as for the audit
+
+            write_progress(found, out)
+    except (NoJournal, BadSamples, OSError) as error:
+        fail(one_line(error))
+    except ImportError as error:
+        fail(f"tables and Spark need the extra kedge[pipeline]: {one_line(error)}")
+    print_json(found) if as_json else print_tables(found)
+    conclude(found)
+
+
+def _run(
+    files: Sequence[Path],
+    engine: Engine,
+    samples: Samples,
+    asked: dict[str, Any],
+    *,
+    quiet: bool,
+) -> Progress:
+    if engine.is_local:
+        with bar("progress", shown=not quiet) as told:
+            return progress_here(files, samples, told=told, **asked)
+    with spark(engine) as session:
+        from pipeline.spark.progress import progress as progress_there  # noqa: PLC0415 - Spark is running
+
+        return progress_there(session, files, samples, **asked)
+
+
+def print_json(found: Progress) -> None:
+    """A line per row, under the name of its table, and one of the whole at the end."""
+    tables: dict[str, Sequence[Any]] = {
+        "progress": found.moves,
+        "stuck": found.stuck,
+        "broker_reassignment": found.series,
+        "eta_calibration": found.calibration,
+        "quarantined": found.quarantine,
+    }
+    for name, rows in tables.items():
+        for row in rows:
+            click.echo(json.dumps({name: row._asdict()}, separators=(",", ":")))
+    counts = {name: len(rows) for name, rows in tables.items()}
+    whole = {"as_of_ms": found.as_of_ms, "step_ms": found.step_ms, **counts}
+    click.echo(json.dumps({"summary": whole}, separators=(",", ":")))
+
+
+def print_tables(found: Progress) -> None:
+    """What runs, with why it is stuck."""
+    running = [move for move in found.moves if move.ended is None]
+    if not running:
+        return
+    causes = {(s.topic, s.partition): ", ".join(s.causes) for s in found.stuck}
+    table = Table(box=None, pad_edge=False, show_edge=False)
+    for name in ("partition", "target", "in sync", "waiting on", "bytes", "since", "expected", "stuck"):
+        table.add_column(name, overflow="fold")
+    for move in running:
+        table.add_row(*(Text(clean(cell)) for cell in (*_cells(move), causes.get((move.topic, move.partition), ""))))
+    console = Console()
+    if sys.stdout.isatty():
+        console.print(table)
+    else:
+        print_unfolded(console, table)
+
+
+def _cells(move: Move) -> tuple[str, ...]:
+    copied = "" if move.bytes_total is None else f"{move.bytes_copied or 0}/{move.bytes_total}"
+    return (
+        f"{move.topic}-{move.partition}",
+        json.dumps(move.target, separators=(",", ":")),
+        f"{move.joined}/{len(move.adding)}",
+        json.dumps(move.waiting_on, separators=(",", ":")),
+        copied,
+        _time(move.started_ms),
+        "" if move.eta_ms is None else _time(move.eta_ms),
+    )
+
+
+def _time(ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (ValueError, OverflowError, OSError):
+        return str(ms)
+
+
+def conclude(found: Progress) -> None:
+    """The sum on stderr, and the exit code."""
+    for one in found.quarantine[:50]:
+        say(str(one))
+    running = sum(move.ended is None for move in found.moves)
+    ratios = sorted(one.ratio for one in found.calibration)
+    learned = f"; real over predicted time: {ratios[len(ratios) // 2]:g} in the middle" if ratios else ""
+    at = f"as of {_time(found.as_of_ms)}"
+    say(f"{at}: {running} moves run, {len(found.stuck)} are stuck, {len(found.moves) - running} ended{learned}")
+    if found.quarantine:
+        fail(f"{len(found.quarantine)} lines are in quarantine")
+    if found.stuck:
+        sys.exit(1)

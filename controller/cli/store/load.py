@@ -1,0 +1,112 @@
+"""`kedge store load FILE URL`: a whole tree into a store that is empty.
+
+* The file is read and checked to its end, and the store looked at, before anything is written. Nothing is overwritten:
+  every key is put as one that is not there.
+* It is not one commit, since no store takes that many keys at once. What broke off half way is gone on with by
+  `--resume`, which takes what stands there for what it is only if the file says the same.
+* Exit code: 0 all keys stand, 1 it broke off half way, 2 nothing was written.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from controller.cli.printing import clean, fail, say, without_place
+from controller.cli.store.opening import CALL_S, opened
+from controller.cli.store.progress import bar
+from controller.cli.store.reading import read_file
+from stores import MetadataStore, StoreError, public_url, transfer
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.argument("url", metavar="URL")
+@click.option("--resume", is_flag=True, help="Go on with a load of this file that broke off.")
+@click.option("--json", "as_json", is_flag=True, help="Say what was done as one JSON object.")
+@click.option("--plain", is_flag=True, help="No progress bar; so it is, too, where stderr is no terminal.")
+def load(file: str, url: str, *, resume: bool, as_json: bool, plain: bool) -> None:
+    """Put the tree in FILE ("-": stdin) into a store that is empty.
+
+    FILE is what kedge store dump or a memory store wrote, or a recorded tree of a ZooKeeper: path -> value, version,
+    ephemeral. Ephemeral keys and nodes without data are left out. Versions begin anew.
+    """
+    if url == "memory:":
+        fail("memory: keeps nothing when the command ends; memory:FILE does")
+    gc.disable()  # hundreds of thousands of values are made, and all of them stay until the end
+    try:
+        tree = read_file(file)
+        _look_into_file(url, tree, resume=resume)
+        with opened(url, read_only=False) as store, bar("loading", shown=not plain) as told:
+            put = _load(store, url, tree, resume=resume, told=told)
+    finally:
+        gc.enable()
+    _say(file, url, tree, put, as_json=as_json)
+
+
+def _look_into_file(url: str, tree: transfer.Tree, *, resume: bool) -> None:
+    """A memory store writes its file when it is closed, whatever was done: so it is asked before it is opened for that,
+    by one that does not."""
+    if not url.startswith("memory:"):
+        return
+    there = Path(url.removeprefix("memory:")).exists()
+    with opened(url if there else "memory:", read_only=there) as store:
+        try:
+            transfer.may_load(store, tree.values, resume=resume, timeout_s=CALL_S)
+        except StoreError as error:
+            _refused(url, error)
+
+
+def _load(store: MetadataStore, url: str, tree: transfer.Tree, *, resume: bool, told: transfer.Told) -> int:
+    stand = 0
+
+    def hear(done: int, total: int) -> None:
+        nonlocal stand
+        stand = done
+        told(done, total)
+
+    try:
+        return transfer.load(store, tree.values, resume=resume, timeout_s=CALL_S, told=hear)
+    except transfer.BrokenOff as error:
+        doubt = f", of {error.unknown} more it is not known" if error.unknown else ""
+        _broken_off(url, f"{stand} of {len(tree.values)} keys stand there{doubt}: {without_place(error)}")
+    except StoreError as error:
+        _refused(url, error)
+    except KeyboardInterrupt:
+        _broken_off(url, f"interrupted; {stand} or more of {len(tree.values)} keys stand there")
+
+
+def _refused(url: str, error: StoreError) -> NoReturn:
+    fail(f"{public_url(url)}: {without_place(error)}; nothing was written")
+
+
+def _broken_off(url: str, what: str) -> NoReturn:
+    say(f"{public_url(url)}: broke off: {what}; --resume goes on")
+    sys.exit(1)
+
+
+def _say(file: str, url: str, tree: transfer.Tree, put: int, *, as_json: bool) -> None:
+    if as_json:
+        done = {
+            "store": public_url(url),
+            "file": file,
+            "format": tree.format,
+            "keys": len(tree.values),
+            "put": put,
+            "ephemerals_left_out": tree.ephemerals,
+            "empty_nodes_left_out": tree.hollow,
+            "consistent": tree.consistent,
+        }
+        click.echo(json.dumps(done, separators=(",", ":")))
+        return
+    left = [(tree.ephemerals, "ephemeral keys"), (tree.hollow, "nodes without data")]
+    told = ", ".join(f"{count} {what} left out" for count, what in left if count)
+    before = "" if put == len(tree.values) else f", {len(tree.values) - put} stood there before"
+    instant = "; the file is NOT of one instant" if tree.consistent is False else ""
+    line = f"{put} keys put into {public_url(url)}{before}{f'; {told}' if told else ''}{instant}"
+    click.echo(clean(line))

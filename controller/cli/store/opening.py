@@ -1,0 +1,28 @@
+"""Opening the store of a command: what goes wrong is one line on stderr and exit code 2, without options of the url,
+where passwords are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from controller.cli.printing import fail, one_line, without_place
+from stores import MetadataStore, StoreError, open_store, public_url
+
+__all__ = ["CALL_S", "READ_ALL_S", "one_line", "opened"]
+
+CALL_S = 15.0  # of a call that reads or writes little
+READ_ALL_S = 120.0  # of one that reads everything
+
+
+@contextmanager
+def opened(url: str, *, read_only: bool = True) -> Iterator[MetadataStore]:
+    """A client of the store, closed at the end. Exits with 2 where it cannot be opened."""
+    try:
+        store = open_store(url, read_only=read_only)
+    except (StoreError, OSError, ValueError) as error:
+        fail(f"{public_url(url).removesuffix(':')}: {without_place(error)}")
+    try:
+        yield store
+    finally:
+        store.close()

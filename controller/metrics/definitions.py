@@ -1,0 +1,130 @@
+"""Every metric that there is, as a table: `docs/metrics.md` and the exposition for Prometheus are held against it.
+
+Names are Kafka's MBeans where Kafka has the thing (`kafka.controller`, `kafka.server`), so that dashboards and alerts
+can stay; what Kafka has not is below `kedge.controller`. Kafka's gauges of one broker carry no tag, since each broker
+tells its own; here one controller tells them of all, so `broker-id` says whose it is, and the name without a tag is the
+sum.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+Kind: TypeAlias = Literal["gauge", "counter", "histogram", "meter"]
+
+
+@attrs.frozen
+class Metric:
+    """`mbean`: Kafka's spelling, without the tag. `tag`: the name of the one that it has, or none."""
+
+    mbean: str
+    kind: Kind
+    unit: str
+    meaning: str
+    tag: str | None = None
+
+    def key(self, tag_value: object = None) -> str:
+        """Under which a snapshot has it."""
+        return self.mbean if self.tag is None else f"{self.mbean},{self.tag}={tag_value}"
+
+    @property
+    def prometheus_name(self) -> str:
+        """As the exporters of Kafka's MBeans spell it: lower case, joined by underscores; a counter of bytes does not
+        say "per second". By broker it is a family of its own, or adding up a family would count all twice."""
+        domain, _, properties = self.mbean.partition(":")
+        words = [domain, *(part.partition("=")[2] for part in properties.split(","))]
+        name = re.sub(r"[^a-z0-9]+", "_", "_".join(words).lower())
+        name = name.removesuffix("persec") if self.kind == "meter" else name
+        return f"{name}_by_broker" if self.mbean in _SUMMED and self.tag is not None else name
+
+
+_CONTROLLER: Final = "kafka.controller:type=KafkaController,name="
+_EVENTS: Final = "kafka.controller:type=ControllerEventManager,name="
+_REPLICAS: Final = "kafka.server:type=ReplicaManager,name="
+_COMMITS: Final = "kedge.controller:type=Commits,name="
+_JOURNAL: Final = "kedge.controller:type=Journal,name="
+_HOST: Final = "kedge.controller:type=HostCalls,name="
+_BYTES: Final = "kafka.server:type=BrokerTopicMetrics,name="
+_RATE: Final = "name=byte-rate"
+BROKER: Final = "broker-id"
+
+_ROWS: Final[list[Metric]] = []
+
+
+def _row(mbean: str, kind: Kind, unit: str, meaning: str, tag: str | None = None) -> Metric:
+    _ROWS.append(Metric(mbean, kind, unit, meaning, tag))
+    return _ROWS[-1]
+
+
+# --- of a controller
+# fmt: off
+
+ACTIVE: Final = _row(f"{_CONTROLLER}ActiveControllerCount", "gauge", "controllers", "1 where this one leads, else 0")
+BROKERS: Final = _row(f"{_CONTROLLER}ActiveBrokerCount", "gauge", "brokers", "brokers that are registered and admitted")
+TOPICS: Final = _row(f"{_CONTROLLER}GlobalTopicCount", "gauge", "topics", "topics, those that are being deleted too")
+PARTITIONS: Final = _row(f"{_CONTROLLER}GlobalPartitionCount", "gauge", "partitions", "partitions of all topics")
+OFFLINE: Final = _row(f"{_CONTROLLER}OfflinePartitionsCount", "gauge", "partitions",
+    "partitions that nobody leads, but for those that are being deleted or that a reduction took offline")
+IMBALANCED: Final = _row(f"{_CONTROLLER}PreferredReplicaImbalanceCount", "gauge", "partitions",
+    "partitions that are not led by the first of their replicas")
+IMBALANCED_OF: Final = _row(IMBALANCED.mbean, "gauge", "partitions",
+    "of these, those that this broker should lead", BROKER)
+TO_DELETE: Final = _row(f"{_CONTROLLER}TopicsToDeleteCount", "gauge", "topics",
+    "topics whose deletion is accepted and not over")
+REPLICAS_TO_DELETE: Final = _row(f"{_CONTROLLER}ReplicasToDeleteCount", "gauge", "replicas",
+    "replicas whose deletion their broker has not acknowledged: open intents, of moves too")
+REASSIGNING: Final = _row(f"{_REPLICAS}ReassigningPartitions", "gauge", "partitions",
+    "partitions that move and are led (KIP-542)")
+REASSIGNING_OF: Final = _row(REASSIGNING.mbean, "gauge", "partitions", "of these, those that this broker leads", BROKER)
+UNDER_REPLICATED: Final = _row(f"{_REPLICAS}UnderReplicatedPartitions", "gauge", "partitions",
+    "partitions that are led and miss a replica in the isr, one that is only being added not counted (KIP-352)")
+UNDER_REPLICATED_OF: Final = _row(UNDER_REPLICATED.mbean, "gauge", "partitions",
+    "of these, those that this broker leads", BROKER)
+QUEUE_SIZE: Final = _row(f"{_EVENTS}EventQueueSize", "gauge", "events",
+    "requests, hints and events that wait, for another time also")
+QUEUE_TIME: Final = _row(f"{_EVENTS}EventQueueTimeMs", "histogram", "milliseconds",
+    "how long events of this kind waited until they were decided; again, if they were decided anew", "event")
+PROCESSING_TIME: Final = _row(f"{_EVENTS}EventQueueProcessingTimeMs", "histogram", "milliseconds",
+    "how long deciding and applying them took", "event")
+COMMIT_OPS: Final = _row(f"{_COMMITS}Ops", "histogram", "keys",
+    "keys in a commit that stands, without the two that fence it")
+COMMIT_BYTES: Final = _row(f"{_COMMITS}Bytes", "histogram", "bytes", "bytes of the values in it")
+COMMIT_TIME: Final = _row(f"{_COMMITS}TimeMs", "histogram", "milliseconds",
+    "from sending it until it was known to stand")
+CONFLICTS: Final = _row(f"{_COMMITS}Conflicts", "counter", "commits",
+    "commits that were taken back since somebody else wrote a key")
+JOURNAL_LINES: Final = _row(f"{_JOURNAL}Lines", "counter", "lines", "lines that the sink took")
+JOURNAL_FAILED: Final = _row(f"{_JOURNAL}CommitsLost", "counter", "commits",
+    "commits whose lines the sink did not take (a full disk)")
+JOURNAL_ROWS_LOST: Final = _row(f"{_JOURNAL}RowsLost", "counter", "lines", "the lines of these")
+JOURNAL_STOPPED: Final = _row(f"{_JOURNAL}Stopped", "gauge", "journals",
+    "1 while the sink takes nothing, else 0; `describe()` says why")
+ROUND_TIME: Final = _row(f"{_HOST}RoundTimeMs", "histogram", "milliseconds",
+    "from handing a round of callbacks for this broker to the host until its answers were taken in", BROKER)
+ROUNDS_FAILED: Final = _row(f"{_HOST}RoundsFailed", "counter", "rounds",
+    "rounds for this broker that were not delivered", BROKER)
+
+OF_CONTROLLER: Final = tuple(_ROWS)
+
+# --- of a broker: what copies feed its meters
+
+REASSIGNMENT_IN: Final = _row(f"{_BYTES}ReassignmentBytesInPerSec", "meter", "bytes, bytes per second",
+    "bytes that this broker copied as a replica that is being added (KIP-542)", BROKER)
+REASSIGNMENT_OUT: Final = _row(f"{_BYTES}ReassignmentBytesOutPerSec", "meter", "bytes, bytes per second",
+    "bytes that it gave, as leader, to replicas that are being added (KIP-542)", BROKER)
+LEADER_REPLICATION: Final = _row(f"kafka.server:type=LeaderReplication,{_RATE}", "gauge", "bytes per second",
+    "bytes given under `leader.replication.throttled.rate`", BROKER)
+FOLLOWER_REPLICATION: Final = _row(f"kafka.server:type=FollowerReplication,{_RATE}", "gauge", "bytes per second",
+    "bytes copied under `follower.replication.throttled.rate`", BROKER)
+LEADER_REASSIGNMENT: Final = _row(f"kafka.server:type=LeaderReassignment,{_RATE}", "gauge", "bytes per second",
+    "bytes given under `leader.reassignment.throttled.rate`", BROKER)
+FOLLOWER_REASSIGNMENT: Final = _row(f"kafka.server:type=FollowerReassignment,{_RATE}", "gauge", "bytes per second",
+    "bytes copied under `follower.reassignment.throttled.rate`", BROKER)
+
+# fmt: on
+ALL: Final = tuple(_ROWS)
+OF_BROKERS: Final = ALL[len(OF_CONTROLLER) :]
+_SUMMED: Final = {m.mbean for m in ALL if m.tag is None} & {m.mbean for m in ALL if m.tag is not None}

@@ -1,0 +1,84 @@
+"""Snapshots for Prometheus: a collector to register in a registry of the caller's choosing.
+
+The one module that knows prometheus_client, and nobody imports it but who wants it. Nothing is registered by itself,
+and nothing is kept: each scrape asks the sources anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias, cast
+
+from controller.metrics.definitions import ALL, BROKER, Metric
+from controller.metrics.snapshot import MeterValue, Sample, Snapshot
+from controller.runtime.measures import HistogramValue
+
+try:
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+    from prometheus_client.registry import Collector
+except ImportError as error:
+    raise ImportError(f"the collector needs prometheus_client ({error}): pip install kedge[metrics]") from error
+
+Source: TypeAlias = Callable[[], Snapshot]
+"""`Controller.metrics`, `BrokerMeters.metrics`."""
+
+_Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
+_RATE = "_rate"  # of a meter, beside the counter of its bytes
+
+
+class ControllerCollector(Collector):
+    """`registry.register(ControllerCollector(controller.metrics))`. Any number of sources; each sample has the label
+    `controller_id` or `broker_id`, which says whose it is. One collector for a registry: a second one would repeat its
+    names, and is refused by the registry. TypeError where a source cannot be called."""
+
+    def __init__(self, *sources: Source) -> None:
+        if not sources or not all(callable(source) for source in sources):
+            raise TypeError("a collector takes sources: Controller.metrics, BrokerMeters.metrics")
+        self._sources = sources
+
+    def collect(self) -> Iterator[_Family]:
+        """What all sources say now."""
+        found: dict[str, _Family] = {}
+        for source in self._sources:
+            snapshot = source()
+            for sample in snapshot.samples:
+                _add(found, sample, snapshot.source)
+        return iter(found.values())
+
+    def describe(self) -> Iterator[_Family]:
+        """Every name that there may be, without asking anybody."""
+        found: dict[str, _Family] = {}
+        for metric in ALL:
+            for family in _families(metric, []):
+                found.setdefault(family.name, family)
+        return iter(found.values())
+
+
+def _families(metric: Metric, labels: list[str]) -> list[_Family]:
+    name, said = metric.prometheus_name, f"{metric.meaning} ({metric.unit})"
+    if metric.kind == "histogram":
+        return [HistogramMetricFamily(name, said, labels=labels)]
+    if metric.kind == "gauge":
+        return [GaugeMetricFamily(name, said, labels=labels)]
+    counter = CounterMetricFamily(name, said, labels=labels)
+    return [counter] if metric.kind == "counter" else [counter, GaugeMetricFamily(name + _RATE, said, labels=labels)]
+
+
+def _add(found: dict[str, _Family], sample: Sample, source: tuple[str, str]) -> None:
+    labels = {source[0]: source[1]}
+    if sample.metric.tag is not None:
+        labels["broker_id" if sample.metric.tag == BROKER else sample.metric.tag] = cast(str, sample.tag_value)
+    for family, value in zip(_families(sample.metric, list(labels)), _values(sample), strict=True):
+        kept = found.setdefault(family.name, family)
+        said = list(labels.values())
+        if isinstance(value, HistogramValue):
+            buckets = [("+Inf" if bound == float("inf") else str(float(bound)), n) for bound, n in value.cumulative()]
+            cast(HistogramMetricFamily, kept).add_metric(said, buckets, value.total)
+        else:
+            cast(GaugeMetricFamily, kept).add_metric(said, value)
+
+
+def _values(sample: Sample) -> list[int | float | HistogramValue]:
+    if isinstance(sample.value, MeterValue):
+        return [sample.value.count, sample.value.per_second]
+    return [sample.value]

@@ -1,0 +1,64 @@
+"""What was measured at one moment, as plain values under Kafka's names. Nothing in it changes: keep it, hand it to any
+thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
+
+import attrs
+
+from controller.metrics.definitions import Metric
+from controller.runtime.measures import HistogramValue
+
+
+@attrs.frozen
+class MeterValue:
+    """`count`: all bytes ever. `per_second`: over the last window."""
+
+    count: int
+    per_second: float
+
+
+Value: TypeAlias = int | float | HistogramValue | MeterValue
+
+
+@attrs.frozen
+class Sample:
+    """A metric and its value; `tag_value` of one that has a tag."""
+
+    metric: Metric
+    value: Value
+    tag_value: str | None = None
+
+    @property
+    def key(self) -> str:
+        """Its name, as Kafka's MBean."""
+        return self.metric.key(self.tag_value)
+
+
+class Snapshot(Mapping[str, Value]):
+    """MBean (`kafka.controller:type=KafkaController,name=OfflinePartitionsCount`) -> value. What is not known is
+    absent: a stand-by does not know how many partitions are offline.
+
+    `samples`: the same with what the names mean. `source`: label and value that say whose they are.
+    """
+
+    __slots__ = ("_values", "samples", "source")
+
+    def __init__(self, samples: Iterable[Sample], source: tuple[str, str]) -> None:
+        self.samples = tuple(samples)
+        self.source = source
+        self._values = {sample.key: sample.value for sample in self.samples}
+
+    def __getitem__(self, key: str) -> Value:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self._values!r})"

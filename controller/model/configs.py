@@ -1,0 +1,203 @@
+"""Settings of topics and brokers, by Kafka's names: where each may be set, of what kind it is, its default.
+
+Rules
+* One row per setting. What is not in the table is refused, so that a misspelt setting is not kept in silence; what
+  others wrote under unknown names is kept, shown, and may be deleted.
+* A topic's setting falls back to one of all brokers, mostly of another name (`broker_name`), then to the default.
+* Values are strings as Kafka's brokers parse them; `check` says what was expected of one that they would not take.
+* A setting is `Scope.BROKER` where each broker has its own and one for all would be wrong (KIP-542's rates).
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import attrs
+
+from controller.model.throttle_settings import (
+    LIST_SEPARATOR,
+    LONG_MAX,
+    list_elements,
+    parse_throttled_replicas,
+    rate_setting,
+    replicas_setting,
+    whole_number,
+)
+
+_INT_MAX: Final = 2**31 - 1
+_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
+_UNLIMITED: Final = str(LONG_MAX)
+_WEEK_MS: Final = "604800000"
+
+Check = Callable[[str], str | None]
+"""What was expected in the place of a value; None where it will do."""
+
+
+class ConfigKind(enum.Enum):
+    """Kafka's words for the kinds of settings."""
+
+    BOOLEAN = "boolean"
+    STRING = "string"
+    INT = "int"
+    LONG = "long"
+    DOUBLE = "double"
+    LIST = "list"
+
+
+class Scope(enum.Flag):
+    """Where a setting may stand."""
+
+    TOPIC = enum.auto()
+    BROKER = enum.auto()
+    ALL_BROKERS = enum.auto()
+
+
+_BROKERS: Final = Scope.BROKER | Scope.ALL_BROKERS
+
+
+@attrs.frozen
+class Definition:
+    """One setting. `broker_name`: of a topic's, where it falls back to."""
+
+    name: str
+    scope: Scope
+    kind: ConfigKind
+    default: str
+    check: Check
+    documentation: str
+    broker_name: str | None = None
+
+
+def _whole(low: int, high: int) -> Check:
+    def check(value: str) -> str | None:
+        number = whole_number(value)
+        return None if number is not None and low <= number <= high else f"a whole number within {low}..{high}"
+
+    return check
+
+
+def _ratio(value: str) -> str | None:
+    return None if _DECIMAL.fullmatch(value) and 0 <= float(value) <= 1 else "a number within 0..1"
+
+
+def _one_of(*choices: str) -> Check:
+    return lambda value: None if value in choices else "one of " + ", ".join(choices)
+
+
+def _any_of(*choices: str) -> Check:
+    def check(value: str) -> str | None:
+        return None if all(part.strip(" ") in choices for part in value.split(",")) else "some of " + ", ".join(choices)
+
+    return check
+
+
+def _flag(value: str) -> str | None:
+    return None if value.strip(" ").lower() in {"true", "false"} else "true or false"
+
+
+def _throttled(value: str) -> str | None:
+    try:
+        parse_throttled_replicas(value)
+    except ValueError:
+        is_read = False
+    else:  # brokers pass over blanks between commas; in what is asked for they are slips
+        is_read = not value.strip() or len(list_elements(value)) == value.count(LIST_SEPARATOR) + 1
+    return None if is_read else "partition:broker pairs, or *"
+
+
+_BOOL: Final = (ConfigKind.BOOLEAN, _flag)
+_SHARE: Final = (ConfigKind.DOUBLE, _ratio)
+_REPLICAS: Final = (ConfigKind.LIST, _throttled)
+_POLICY: Final = (ConfigKind.LIST, _any_of("delete", "compact"))
+_CODECS: Final = (ConfigKind.STRING, _one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"))
+_STAMPS: Final = (ConfigKind.STRING, _one_of("CreateTime", "LogAppendTime"))
+
+
+def _long(low: int) -> tuple[ConfigKind, Check]:
+    return ConfigKind.LONG, _whole(low, LONG_MAX)
+
+
+def _int(low: int, high: int = _INT_MAX) -> tuple[ConfigKind, Check]:
+    return ConfigKind.INT, _whole(low, high)
+
+
+# A topic's setting, its kind, its default, what it falls back to, what it says.
+_TOPIC_ROWS: Final = (
+    ("cleanup.policy", _POLICY, "delete", "log.cleanup.policy", "What becomes of old segments: delete, compact."),
+    ("compression.gzip.level", _int(-1, 9), "-1", "compression.gzip.level", "Level of gzip; -1: its own default."),
+    ("compression.lz4.level", _int(1, 17), "9", "compression.lz4.level", "Level of lz4."),
+    ("compression.type", _CODECS, "producer", "compression.type", "Codec of the log; producer: as it came."),
+    ("compression.zstd.level", _int(-131072, 22), "3", "compression.zstd.level", "Level of zstd."),
+    ("delete.retention.ms", _long(0), "86400000", "log.cleaner.delete.retention.ms", "How long tombstones are kept."),
+    ("file.delete.delay.ms", _long(0), "60000", "log.segment.delete.delay.ms", "Wait before a file is deleted."),
+    ("flush.messages", _long(1), _UNLIMITED, "log.flush.interval.messages", "Records between two flushes."),
+    ("flush.ms", _long(0), _UNLIMITED, "log.flush.interval.ms", "Time between two flushes."),
+    (replicas_setting("follower"), _REPLICAS, "", None,
+     "Replicas throttled on the side that copies: partition:broker pairs, or * (KIP-73)."),
+    ("index.interval.bytes", _int(0), "4096", "log.index.interval.bytes", "Bytes between two entries of the index."),
+    (replicas_setting("leader"), _REPLICAS, "", None,
+     "Replicas throttled on the side that is copied from: partition:broker pairs, or * (KIP-73)."),
+    ("local.retention.bytes", _long(-2), "-2", "log.local.retention.bytes", "As retention.bytes, of the local log."),
+    ("local.retention.ms", _long(-2), "-2", "log.local.retention.ms", "As retention.ms, of the local log."),
+    ("max.compaction.lag.ms", _long(1), _UNLIMITED, "log.cleaner.max.compaction.lag.ms", "Latest compaction."),
+    ("max.message.bytes", _int(0), "1048588", "message.max.bytes", "The largest batch of records."),
+    ("message.downconversion.enable", _BOOL, "true", "log.message.downconversion.enable", "For old consumers."),
+    ("message.timestamp.after.max.ms", _long(0), _UNLIMITED, "log.message.timestamp.after.max.ms",
+     "How far a timestamp may be ahead of the broker's clock."),
+    ("message.timestamp.before.max.ms", _long(0), _UNLIMITED, "log.message.timestamp.before.max.ms",
+     "How far a timestamp may be behind the broker's clock."),
+    ("message.timestamp.difference.max.ms", _long(0), _UNLIMITED, "log.message.timestamp.difference.max.ms",
+     "How far a timestamp may be off the broker's clock."),
+    ("message.timestamp.type", _STAMPS, "CreateTime", "log.message.timestamp.type", "Whose timestamp counts."),
+    ("min.cleanable.dirty.ratio", _SHARE, "0.5", "log.cleaner.min.cleanable.ratio", "When compaction is worth it."),
+    ("min.compaction.lag.ms", _long(0), "0", "log.cleaner.min.compaction.lag.ms", "Earliest compaction."),
+    ("min.insync.replicas", _int(1), "1", "min.insync.replicas", "In-sync replicas that acks=all asks for."),
+    ("preallocate", _BOOL, "false", "log.preallocate", "Whether segments get their size at once."),
+    ("remote.storage.enable", _BOOL, "false", None, "Whether segments go to a remote store."),
+    ("retention.bytes", _long(-1), "-1", "log.retention.bytes", "Bytes of a partition that are kept; -1: all."),
+    ("retention.ms", _long(-1), _WEEK_MS, "log.retention.ms", "How long records are kept; -1: for ever."),
+    ("segment.bytes", _int(14), "1073741824", "log.segment.bytes", "Bytes of a segment."),
+    ("segment.index.bytes", _int(4), "10485760", "log.index.size.max.bytes", "Bytes of an index."),
+    ("segment.jitter.ms", _long(0), "0", "log.roll.jitter.ms", "By how much rolling is spread."),
+    ("segment.ms", _long(1), _WEEK_MS, "log.roll.ms", "After how long a segment is rolled."),
+    ("unclean.leader.election.enable", _BOOL, "false", "unclean.leader.election.enable",
+     "Whether a replica that is not in sync may lead where no other is left, losing records."),
+)  # fmt: skip
+
+# A broker's own, where it may stand, its kind, its default, what it says.
+_BROKER_ROWS: Final = (
+    ("delete.topic.partition.enable", Scope.ALL_BROKERS, _BOOL, "true", "Whether topics may shrink (KIP-694)."),
+    ("delete.topic.partition.interval.delay.ms", Scope.ALL_BROKERS, _long(1), "300000",
+     "How often it is looked whether partitions that are read-only may be deleted (KIP-694)."),
+    (rate_setting("follower", "reassignment"), Scope.BROKER, _long(1), _UNLIMITED,
+     "Bytes per second that a broker copies as a target of reassignments (KIP-542)."),
+    (rate_setting("follower", "replication"), _BROKERS, _long(1), _UNLIMITED,
+     "Bytes per second that a broker copies of the throttled replicas (KIP-73)."),
+    (rate_setting("leader", "reassignment"), Scope.BROKER, _long(1), _UNLIMITED,
+     "Bytes per second that a broker sends to targets of reassignments (KIP-542)."),
+    (rate_setting("leader", "replication"), _BROKERS, _long(1), _UNLIMITED,
+     "Bytes per second that a broker sends to the throttled replicas (KIP-73)."),
+)  # fmt: skip
+
+TOPIC_CONFIGS: Final[Mapping[str, Definition]] = {
+    name: Definition(name, Scope.TOPIC, kind, default, check, said, broker_name)
+    for name, (kind, check), default, broker_name, said in _TOPIC_ROWS
+}
+"""Settings of topics, by name."""
+
+_OF_BROKERS: Final = [
+    Definition(name, scope, kind, default, check, said) for name, scope, (kind, check), default, said in _BROKER_ROWS
+]
+_FALLBACKS: Final = [
+    Definition(one.broker_name, _BROKERS, one.kind, one.default, one.check, one.documentation)
+    for one in TOPIC_CONFIGS.values()
+    if one.broker_name is not None
+]
+
+BROKER_CONFIGS: Final[Mapping[str, Definition]] = {
+    one.name: one for one in sorted([*_OF_BROKERS, *_FALLBACKS], key=lambda one: one.name)
+}
+"""Settings of a broker, or of all, by name."""

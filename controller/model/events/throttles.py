@@ -1,0 +1,109 @@
+"""Throttles: what callers ask for, its steps, and the removal (KIP-179)."""
+
+from __future__ import annotations
+
+import attrs
+
+from controller.model.events.base import Event, LastOf
+from controller.model.throttle_settings import UNLIMITED, Family
+from controller.model.throttles import MarkKind, Room, ThrottleStep
+from controller.model.values import Replicas
+
+
+@attrs.frozen(weakref_slot=False)
+class NamedTarget:
+    """What one partition is to be moved to. `policy_message`: what the host's policy has against it."""
+
+    topic: str
+    partition: int
+    target: Replicas
+    policy_message: str | None = None
+
+
+@attrs.frozen(weakref_slot=False)
+class ThrottleRequest(Event):
+    """Root of the requests that may set throttles. `room`: what a commit takes."""
+
+    validate_only: bool
+    auto_remove: bool
+    room: Room
+
+    @property
+    def sets_throttles(self) -> bool:
+        """Whether it may change any."""
+        return not self.validate_only
+
+
+@attrs.frozen(weakref_slot=False)
+class ReassignPartitions(ThrottleRequest):
+    """Move these partitions, and nothing else at the same time, under a throttle (None: without one). `twice`: those
+    that the request names more than once."""
+
+    targets: tuple[NamedTarget, ...]
+    throttle: int | None
+    twice: frozenset[tuple[str, int]] = frozenset()
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether the moves are under a throttle at all."""
+        return self.throttle not in (None, UNLIMITED)
+
+    @property
+    def sets_throttles(self) -> bool:
+        return not self.validate_only and self.is_throttled
+
+
+@attrs.frozen(weakref_slot=False)
+class AlterThrottledRates(ThrottleRequest):
+    """Broker, rate as leader, rate as follower."""
+
+    rates: tuple[tuple[int, int, int], ...]
+    family: Family
+
+
+@attrs.frozen(weakref_slot=False)
+class AlterThrottledReplicas(ThrottleRequest):
+    """Topic, partition, leaders, followers; None: every broker in the cluster."""
+
+    replicas: tuple[tuple[str, int, Replicas | None, Replicas | None], ...]
+
+
+@attrs.frozen(weakref_slot=False)
+class ThrottleStepDue(LastOf):
+    """The next step of the request that is under way: after those before it, also where they have to wait."""
+
+    step: ThrottleStep
+    is_last: bool = False
+
+    def waits_for(self, other: Event) -> bool:
+        return type(other) is ThrottleStepDue and other.step.order < self.step.order
+
+
+@attrs.frozen(weakref_slot=False)
+class ThrottleRequestAborted(Event):
+    """A step could not be decided: the request ends here."""
+
+
+@attrs.frozen(weakref_slot=False)
+class ThrottleRemovalDue(Event):
+    """Look whether throttles are marked for removal, and nothing runs."""
+
+
+@attrs.frozen(weakref_slot=False)
+class ThrottleBackDue(Event):
+    """The throttles of one owner go, if nothing runs."""
+
+    kind: MarkKind
+    owner: str
+
+
+@attrs.frozen(weakref_slot=False)
+class ThrottleMarkGoneDue(LastOf):
+    """The throttles of every owner of a kind are gone: so is the mark, if nothing runs. `is_last`: that was all of the
+    removal."""
+
+    kind: MarkKind
+    is_last: bool
+
+    def waits_for(self, other: Event) -> bool:
+        return isinstance(other, ThrottleBackDue) and (self.is_last or other.kind == self.kind)

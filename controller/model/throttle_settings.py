@@ -1,0 +1,84 @@
+"""The settings that throttles are made of: Kafka's names, and how their values are read.
+
+A rate is a whole number of bytes a second, 1 or more; 2^63-1 is as good as none. A list names replicas as
+`partition:broker`, with commas between, or is `*` for all (KIP-73). What is neither is a ValueError that says so.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+Side: TypeAlias = Literal["leader", "follower"]
+Family: TypeAlias = Literal["replication", "reassignment"]
+ListedReplicas: TypeAlias = frozenset[tuple[int, int]] | Literal["*"]
+"""Pairs of partition and broker, or ALL_REPLICAS."""
+
+SIDES: Final[tuple[Side, ...]] = ("leader", "follower")
+FAMILIES: Final[tuple[Family, ...]] = ("replication", "reassignment")
+LONG_MAX: Final = 2**63 - 1
+UNLIMITED: Final = LONG_MAX
+"""As a rate: no throttle."""
+LIST_SEPARATOR: Final = ","
+ALL_REPLICAS: Final = "*"
+"""A list of replicas that names all of them."""
+
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")
+_PAIR: Final = re.compile(r"([0-9]{1,10}):([0-9]{1,10})")
+
+
+def rate_setting(side: Side, family: Family) -> str:
+    """The name of the setting of a broker, such as `leader.reassignment.throttled.rate`."""
+    return f"{side}.{family}.throttled.rate"
+
+
+def replicas_setting(side: Side) -> str:
+    """The name of the setting of a topic: which of its replicas the family `replication` holds on that side."""
+    return f"{side}.replication.throttled.replicas"
+
+
+LISTS: Final = (replicas_setting("leader"), replicas_setting("follower"))
+RATES: Final[Mapping[str, tuple[str, str]]] = {
+    family: (rate_setting("leader", family), rate_setting("follower", family)) for family in FAMILIES
+}
+
+
+def whole_number(value: str) -> int | None:
+    """What a setting's value says, None where it is no whole number."""
+    # Not int() alone: it takes 1_000, and digits of every script, which no broker reads.
+    return int(value) if _WHOLE.fullmatch(value) else None
+
+
+def is_rate(rate: int) -> bool:
+    """Whether a limit can be so many bytes a second."""
+    return 1 <= rate <= UNLIMITED
+
+
+def parse_rate(value: str) -> int:
+    """The limit in bytes a second."""
+    rate = whole_number(value.strip())
+    if rate is None or not is_rate(rate):
+        raise ValueError(f"a rate is a whole number of bytes a second, 1 to 2^63-1, not {value!r:.80}")
+    return rate
+
+
+def list_elements(value: str) -> tuple[str, ...]:
+    """What stands between the commas of a list, in its order; what is blank is passed over, as Kafka's brokers do."""
+    return tuple(element for part in value.split(LIST_SEPARATOR) if (element := part.strip(string.whitespace)))
+
+
+def parse_throttled_replicas(value: str) -> ListedReplicas:
+    """The replicas that a list names; an empty one names none."""
+    elements = list_elements(value)
+    if elements == (ALL_REPLICAS,):
+        return ALL_REPLICAS
+    return frozenset(_pair(element) for element in elements)
+
+
+def _pair(element: str) -> tuple[int, int]:
+    found = _PAIR.fullmatch(element)
+    if found is None:
+        raise ValueError(f"a list of replicas is `*` alone, or has elements partition:broker, not {element!r:.80}")
+    return int(found[1]), int(found[2])

@@ -1,0 +1,92 @@
+"""A consumer group, and the offsets that groups committed: what a broker's coordinator does, as far as partitions go.
+
+Rules
+* Every partition of the group's topics that is there (online or read-only) is assigned to one member, in turn. Where
+  partitions or members come or go, the group rebalances: `generation` counts it.
+* A member begins at the committed offset, or at the beginning. What was read is committed with the poll that read it.
+* The committed offsets of a partition that was purged go (KIP-694), so that one made anew under its id is read from its
+  beginning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from controller.model.values import TopicPartition
+from controller.rig.broker import Broker
+from controller.rig.clients.consumer import Consumer
+from controller.rig.clients.metadata import ClientMetadata
+from controller.rig.log import Run
+
+
+@attrs.define(eq=False)
+class Offsets:
+    """What groups committed: group and partition -> the next offset."""
+
+    committed: dict[tuple[str, TopicPartition], int] = attrs.field(factory=dict)
+
+    def purged(self, tp: TopicPartition) -> None:
+        """Nothing is committed of `tp` any more."""
+        self.committed = {at: offset for at, offset in self.committed.items() if at[1] != tp}
+
+
+@attrs.define(eq=False)
+class Group:
+    """The members of a group, by number. `consumed`: how many records it read of each partition, ever."""
+
+    name: str
+    topics: tuple[str, ...]
+    metadata: ClientMetadata
+    brokers: Mapping[int, Broker]
+    offsets: Offsets
+    generation: int = 0
+    consumed: dict[TopicPartition, int] = attrs.field(factory=dict)
+    members: list[Consumer] = attrs.field(factory=list)
+    _assigned: tuple[tuple[TopicPartition, ...], int] | None = None
+
+    def resize(self, members: int) -> None:
+        """So many members; the next poll rebalances."""
+        while len(self.members) < members:
+            self.members.append(Consumer(self.metadata, self.brokers))
+        del self.members[members:]
+
+    @property
+    def assignment(self) -> Sequence[tuple[TopicPartition, ...]]:
+        """Who reads what."""
+        return [tuple(member.positions) for member in self.members]
+
+    def committed(self, tp: TopicPartition) -> int | None:
+        """The next offset that the group will read of `tp`; None where nothing is committed."""
+        return self.offsets.committed.get((self.name, tp))
+
+    def poll(self) -> dict[TopicPartition, list[Run]]:
+        """Every member reads what is new, and commits it."""
+        self._rebalance()
+        found: dict[TopicPartition, list[Run]] = {}
+        for member in self.members:
+            read = member.poll()
+            found |= read
+            for tp, runs in read.items():
+                self.offsets.committed[self.name, tp] = runs[-1].end
+                self.consumed[tp] = self.consumed.get(tp, 0) + sum(run.count for run in runs)
+        return found
+
+    def step(self, ms: int) -> None:  # noqa: ARG002 - it reads as fast as it is written
+        """As `poll`."""
+        self.poll()
+
+    def _rebalance(self) -> None:
+        tps = tuple(info.tp for topic in self.topics for info in self.metadata.partitions(topic))
+        if self._assigned == (tps, len(self.members)):
+            return
+        self._assigned = (tps, len(self.members))
+        self.generation += 1
+        for place, member in enumerate(self.members):
+            own = tps[place :: len(self.members)]
+            member.assign({tp: self._begin(tp) for tp in own})
+
+    def _begin(self, tp: TopicPartition) -> int:
+        committed = self.committed(tp)
+        return 0 if committed is None else committed

@@ -1,0 +1,222 @@
+"""What of throttles is an operator's: by what he wrote and asked for, and by what was committed, not by what a
+controller says of it.
+
+Rules
+* What somebody else writes into the settings of a topic or a broker is an operator's where it changes what stood there.
+* What an operator asks the admin API for may be done by each commit of those settings from then on, until its answer
+  came or the term that was asked is over. So there may be more than one thing that is his; each knows what of it is
+  done.
+* What is there shows which of them it is: where nothing is there, or what was ever an operator's. A throttle hides a
+  rate of his, also one that is set in the same commit.
+* A good answer says that it was done, not later than that.
+* A throttle that was asked for to stay, and what a tree with marks begins with, is left out of what is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any, Final, TypeAlias
+
+import attrs
+
+from controller.codec import BadValue, keys, small
+from controller.model.config_requests import AlterConfigOp, OpType
+from controller.model.throttles import CONFIGS, MarkKind
+from controller.rig.server import FOREIGN, Committed, RecordingServer
+from controller.rules.throttling.keeping import is_list, values_in
+from stores.base import Check, Delete, Put
+
+MARKS: Final = (keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL)
+_OLD_MARKS: Final = (keys.OLD_REPLICAS_REMOVAL, keys.OLD_RATES_REMOVAL)
+_PARENTS: Final[Mapping[MarkKind, str]] = {"topics": keys.CONFIG_TOPICS, "brokers": keys.CONFIG_BROKERS}
+
+Values: TypeAlias = tuple[str, ...]
+_Setting: TypeAlias = tuple[MarkKind, str, str]
+
+
+@attrs.frozen(eq=False)
+class Asked:
+    """A change that an operator asked the term of `epoch` for, and its answer."""
+
+    setting: _Setting
+    change: AlterConfigOp
+    answer: Future[Any]
+    epoch: int
+
+    def after(self, values: Values) -> Values:
+        """What it leaves of what is his."""
+        said = values_in(self.change.name, self.change.value)
+        if self.change.op is OpType.SUBTRACT:
+            return tuple(value for value in values if value not in said)
+        return tuple(dict.fromkeys((*values, *said))) if self.change.op is OpType.APPEND else said
+
+
+_Possible: TypeAlias = frozenset[tuple[Values, frozenset[Asked]]]
+"""What may be his, each with what was done then of all that he asked for."""
+_NOTHING: Final[_Possible] = frozenset({((), frozenset())})
+
+
+@attrs.define(eq=False)
+class Operators:
+    """What is theirs, kept up with the store commit by commit."""
+
+    _possible: dict[_Setting, _Possible] = attrs.field(factory=dict)
+    _ever: dict[_Setting, set[str]] = attrs.field(factory=dict)
+    _there: dict[tuple[MarkKind, str], Mapping[str, str]] = attrs.field(factory=dict)
+    _left_out: set[_Setting] = attrs.field(factory=set)
+    _asked: list[Asked] = attrs.field(factory=list)
+    _replacing: list[tuple[Future[Any], int]] = attrs.field(factory=list)
+    _epoch: int = 0
+
+    def load(self, server: RecordingServer) -> None:
+        """Begin with what stands in `server`: an operator's, unless something is marked; then nobody knows."""
+        rows = server.table.rows
+        is_marked = any(key in rows for key in (*MARKS, *_OLD_MARKS))
+        for key, row in rows.items():
+            owner = _owner(key)
+            if owner is None:
+                continue
+            self._there[owner] = there = _read(row[0], {})
+            for setting in _settings(*owner):
+                if is_marked:
+                    self._left_out.add(setting)
+                else:
+                    self._takes(setting, values_in(setting[2], there.get(setting[2])))
+
+    def moved(self, server: RecordingServer) -> None:
+        """The cluster goes on in `server`, which was given all that it had."""
+        owners = {key: _owner(key) for key in server.table.rows}
+        self._there = {o: _read(server.table.rows[key][0], {}) for key, o in owners.items() if o is not None}
+
+    # --- what is asked for
+
+    def asked(self, kind: MarkKind, name: str, change: AlterConfigOp, answer: Future[Any]) -> None:
+        """An operator asked for `change`, of the present term."""
+        setting = (kind, name, change.name)
+        self._asked.append(Asked(setting, change, answer, self._epoch))
+        self._ever.setdefault(setting, set()).update(values_in(change.name, change.value))
+
+    def leave_out(self, kind: MarkKind, name: str, configs: Iterable[str] | None = None) -> None:
+        """Nobody knows who sets these (None: any throttle of his), or a throttle is to stay, from now on."""
+        self._left_out.update((kind, name, config) for config in (CONFIGS[kind] if configs is None else configs))
+
+    def replacing(self, answer: Future[Any]) -> None:
+        """A request may replace throttles, or let them stay, while something moves."""
+        self._replacing.append((answer, self._epoch))
+
+    @property
+    def may_replace(self) -> bool:
+        """Whether such a request may be at work."""
+        return bool(self._replacing)
+
+    # --- what is committed
+
+    def follow(self, commit: Committed) -> None:
+        """Take in a commit."""
+        for op in commit.ops:
+            owner = _owner(op.key)
+            if owner is None or isinstance(op, Check):
+                continue
+            before = self._there.get(owner, {})
+            self._there[owner] = after = _read(op.value, before) if isinstance(op, Put) else {}
+            if isinstance(op, Delete) and commit.sender != FOREIGN and owner[0] == "topics":
+                self.forget(*owner)
+                continue
+            for setting in _settings(*owner):
+                value = after.get(setting[2])
+                if commit.sender != FOREIGN:
+                    self._shows(setting, value)
+                elif value != before.get(setting[2]):
+                    self._takes(setting, values_in(setting[2], value))
+
+    def forget(self, kind: MarkKind, name: str) -> None:
+        """It is deleted, and what was asked of it done or never to be: the next one of its name has nothing of this."""
+        for setting in _settings(kind, name):
+            self._possible[setting] = frozenset(((), did) for _, did in self._after(setting, is_done=True))
+            self._left_out.discard(setting)
+
+    def settle(self, epoch: int) -> list[str]:
+        """All commits so far were taken in, and the present term is that of `epoch`: what was answered, or can be done
+        no more, is over. What is wrong."""
+        found, self._epoch = [], epoch
+        for one in [one for one in self._asked if _is_over(one.answer, one.epoch, epoch)]:
+            possible = self._after(one.setting, is_done=False)
+            done = frozenset(world for world in possible if one in world[1])
+            is_good = _is_good(one.answer)
+            if is_good and not done and one.setting not in self._left_out:
+                found.append(f"{one.setting}: {one.change} was answered and is not done")
+            left = done if is_good and done else possible
+            self._possible[one.setting] = frozenset((values, did - {one}) for values, did in left)
+            self._asked.remove(one)
+        self._replacing = [one for one in self._replacing if not _is_over(*one, epoch)]
+        return found
+
+    def wrong(self, topics: Iterable[str], brokers: Iterable[int]) -> list[str]:
+        """Throttles that are not an operator's, and operators' that are not there."""
+        owners: list[tuple[MarkKind, str]] = [("topics", name) for name in topics]
+        owners += [("brokers", str(broker)) for broker in brokers]
+        return [
+            f"{kind} {name}: {config} is {value}, an operator's {sorted(values for values, _ in possible)}"
+            for owner in owners
+            for kind, name, config in _settings(*owner)
+            for value in [self._there.get(owner, {}).get(config)]
+            for possible in [self._possible.get((kind, name, config), _NOTHING)]
+            if (kind, name, config) not in self._left_out
+            and values_in(config, value) not in {values for values, _ in possible}
+        ]
+
+    def _takes(self, setting: _Setting, values: Values) -> None:
+        """An operator has these from now on, whatever else he asked for is done or not."""
+        self._possible[setting] = frozenset((values, did) for _, did in self._after(setting, is_done=False))
+        self._ever.setdefault(setting, set()).update(values)
+
+    def _shows(self, setting: _Setting, value: str | None) -> None:
+        """A controller leaves `value` there, and may have done what was asked for."""
+        self._possible[setting] = possible = self._after(setting, is_done=True)
+        config, ever = setting[2], self._ever.get(setting, set())
+        shown = tuple(one for one in values_in(config, value) if one in ever)
+        if is_list(config) or value is None or shown:
+            self._possible[setting] = frozenset(world for world in possible if world[0] == shown) or possible
+
+    def _after(self, setting: _Setting, *, is_done: bool) -> _Possible:
+        """What may be his once some of what is asked for was done; or (not `is_done`) only what changes nothing."""
+        known = set(self._possible.get(setting, _NOTHING))
+        asked = [one for one in self._asked if one.setting == setting]
+        fresh = set(known)
+        while fresh:
+            after = [
+                (values, one.after(values), did | {one}) for values, did in fresh for one in asked if one not in did
+            ]
+            fresh = {(then, did) for values, then, did in after if is_done or then == values} - known
+            known |= fresh
+        return frozenset(known)
+
+
+def _is_good(answer: Future[Any]) -> bool:
+    return answer.done() and not answer.cancelled() and answer.exception() is None
+
+
+def _is_over(answer: Future[Any], asked: int, epoch: int) -> bool:
+    return epoch > asked or _is_good(answer)
+
+
+def _settings(kind: MarkKind, name: str) -> list[_Setting]:
+    return [(kind, name, config) for config in CONFIGS[kind]]
+
+
+def _owner(key: str) -> tuple[MarkKind, str] | None:
+    """Whose own settings a key holds."""
+    for kind, parent in _PARENTS.items():
+        name = key.removeprefix(parent + "/")
+        if name != key and "/" not in name and key != keys.BROKER_DEFAULTS:
+            return kind, name
+    return None
+
+
+def _read(value: bytes, known: Mapping[str, str]) -> Mapping[str, str]:
+    """Where they cannot be read they are as they were known last."""
+    try:
+        return small.decode_config(value)
+    except BadValue:
+        return known

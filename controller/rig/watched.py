@@ -1,0 +1,101 @@
+"""The admin API of a rig's controllers: as any other, and what is asked of it about throttles is noted.
+
+So a rig knows whose throttles are whose, and which requests may take marks back, whoever asks: a workload, a test, a
+command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from typing import Any
+
+from controller.admin import Admin
+from controller.admin.results import Results
+from controller.model.config_requests import AlterConfigOp, ConfigResource, OpType
+from controller.model.throttle_settings import LISTS, RATES, Family
+from controller.model.throttles import CONFIGS, KINDS, MarkKind, ThrottledRate, ThrottledReplicas
+from controller.model.values import ALL_BROKERS, TopicPartition
+from controller.rig.operators import Operators
+
+
+class WatchedAdmin(Admin):
+    """`admin`, watched for `operators`."""
+
+    def __init__(self, admin: Admin, operators: Operators) -> None:  # takes the place of one that is made
+        vars(self).update(vars(admin))
+        self._operators = operators
+
+    def alter_configs(
+        self, resources: Mapping[ConfigResource, Mapping[str, str]], *, validate_only: bool = False, **more: Any
+    ) -> Results[ConfigResource, None]:
+        """As Admin."""
+        results = super().alter_configs(resources, validate_only=validate_only, **more)
+        for one, answer in results.values.items() if not validate_only else ():
+            kind = _kind(one)
+            said = resources[one]
+            gone = () if kind is None else [name for name in CONFIGS[kind] if name not in said]
+            self._altered(one, [AlterConfigOp(name, value) for name, value in said.items()], answer)
+            self._altered(one, [AlterConfigOp(name, op=OpType.DELETE) for name in gone], answer)
+        return results
+
+    def incremental_alter_configs(
+        self,
+        resources: Mapping[ConfigResource, Iterable[AlterConfigOp]],
+        *,
+        validate_only: bool = False,
+        **more: Any,
+    ) -> Results[ConfigResource, None]:
+        """As Admin."""
+        said = {one: tuple(ops) for one, ops in resources.items()}
+        results = super().incremental_alter_configs(said, validate_only=validate_only, **more)
+        for one, answer in results.values.items() if not validate_only else ():
+            self._altered(one, said[one], answer)
+        return results
+
+    def _altered(self, resource: ConfigResource, ops: Iterable[AlterConfigOp], answer: Future[Any]) -> None:
+        kind = _kind(resource)
+        if kind is not None:
+            for op in ops:
+                if op.name in CONFIGS[kind]:
+                    self._operators.asked(kind, resource.name, op, answer)
+
+    def alter_interbroker_throttled_rates(
+        self,
+        rates: Mapping[int, ThrottledRate],
+        *,
+        auto_remove_throttle: bool = True,
+        family: Family = "replication",
+        **more: Any,
+    ) -> Results[int, None]:
+        """As Admin."""
+        options = {"auto_remove_throttle": auto_remove_throttle, "family": family, **more}
+        results = super().alter_interbroker_throttled_rates(rates, **options)
+        for broker in rates if not auto_remove_throttle else ():
+            self._operators.leave_out("brokers", str(broker), RATES[family])
+        self._replaced(results)
+        return results
+
+    def alter_interbroker_throttled_replicas(
+        self,
+        replicas: Mapping[TopicPartition, ThrottledReplicas],
+        *,
+        auto_remove_throttle: bool = True,
+        **more: Any,
+    ) -> Results[TopicPartition, None]:
+        """As Admin."""
+        options = {"auto_remove_throttle": auto_remove_throttle, **more}
+        results = super().alter_interbroker_throttled_replicas(replicas, **options)
+        for tp in replicas if not auto_remove_throttle else ():
+            self._operators.leave_out("topics", tp.topic, LISTS)
+        self._replaced(results)
+        return results
+
+    def _replaced(self, results: Results[Any, None]) -> None:
+        self._operators.replacing(results.all())
+
+
+def _kind(resource: ConfigResource) -> MarkKind | None:
+    """None where throttles never stand, as in what all brokers have."""
+    entity = resource.entity
+    return next((kind for kind in KINDS if kind == entity.kind and entity.name != ALL_BROKERS), None)

@@ -1,0 +1,27 @@
+"""Which read-only partitions go offline now: their time has passed, or their leader reports an empty log.
+
+A report counts under the leader epoch that the partition has now: read-only raised it, so that the log that it tells of
+takes no records any more.
+"""
+
+from __future__ import annotations
+
+from controller.model.events import Decision, Event, RetirementOver, RetirementsDue
+from controller.model.reductions import READ_ONLY
+from controller.model.view import ClusterView
+from controller.rules.reduction.partitions import is_over
+
+
+def retirements_due(view: ClusterView, event: RetirementsDue) -> Decision:
+    """An event for each."""
+    due: list[Event] = []
+    for name in view.reductions():
+        for number, entry in sorted(view.reduction(name).items()):
+            p = view.partition(name, number)
+            if p is None or p.status_code != READ_ONLY:
+                continue
+            if (name, number, p.leader_epoch) in event.empty:
+                due.append(RetirementOver(event.now_ms, name, number, p.leader_epoch))
+            elif is_over(view, name, entry, event.now_ms):
+                due.append(RetirementOver(event.now_ms, name, number))
+    return Decision(expand=tuple(due))

@@ -1,0 +1,102 @@
+"""A partition gets the status that its reduction wants: read-only, or offline with its move cancelled and an intent for
+everyone who may hold a log of it, a few by each Decision (`deletion`). Who is left stands in the state key, also when
+it is nobody: so a takeover knows whether everyone has been told.
+
+A partition without a state key was never led: nothing is to be read there, so it goes as if it was offline.
+"""
+
+from __future__ import annotations
+
+from controller.model.events import Decision, PurgeDue, RetirementDue, RetirementOver
+from controller.model.records import UNREAD, HoldersTold, Record, StatusChanged, TargetCleared
+from controller.model.reductions import OFFLINE, READ_ONLY, Retirement
+from controller.model.values import HOLDERS_LEFT, Extra, Partition, Replicas
+from controller.model.view import ClusterView
+from controller.rules.deletion import split_holders
+from controller.rules.progress import intend_deletion
+from controller.rules.reduction.settings import retention_ms
+
+
+def retirement_due(view: ClusterView, event: RetirementDue) -> Decision:
+    """Read-only or offline, as the key says; of one that is offline whoever has not been told to delete is."""
+    found = _retiring(view, event.topic, event.partition)
+    if found is None:
+        return Decision()
+    partition, entry = found
+    if not partition.has_state:
+        return Decision(expand=(PurgeDue(event.now_ms, event.topic),))
+    if partition.is_offline:
+        return _tell_more(view, partition, event)
+    if entry.immediate:
+        return _take_offline(view, partition, "at once", event)
+    if partition.status_code == READ_ONLY:
+        return Decision()
+    after = partition.but(status_code=READ_ONLY, leader_epoch=partition.leader_epoch + 1)
+    return Decision((StatusChanged(partition, after, "delayed"),))
+
+
+def retirement_over(view: ClusterView, event: RetirementOver) -> Decision:
+    """A read-only partition goes offline, if its time has passed or its log is empty still."""
+    found = _retiring(view, event.topic, event.partition)
+    if found is None or found[0].status_code != READ_ONLY:
+        return Decision()
+    partition, entry = found
+    due = RetirementDue(event.now_ms, event.topic, event.partition)
+    if event.empty_epoch == partition.leader_epoch:
+        return _take_offline(view, partition, "empty", due)
+    if is_over(view, event.topic, entry, event.now_ms):
+        return _take_offline(view, partition, "retention", due)
+    return Decision()
+
+
+def is_over(view: ClusterView, topic: str, entry: Retirement, now_ms: int) -> bool:
+    """Whether the time of a read-only partition has passed."""
+    retention = retention_ms(view, topic)
+    return retention is not None and now_ms - entry.timestamp_ms >= retention
+
+
+def _retiring(view: ClusterView, name: str, number: int) -> tuple[Partition, Retirement] | None:
+    """A partition that goes, and what the key says of it; None where nothing can be done to it just now."""
+    partition, entry, topic = view.partition(name, number), view.reduction(name).get(number), view.topic(name)
+    if partition is None or entry is None or topic is None or not topic.topic_id or view.is_deleting(name):
+        return None
+    if view.unreadable(name, number) or view.key_version(name, number).version == UNREAD:
+        return None
+    return partition, entry
+
+
+def _take_offline(view: ClusterView, partition: Partition, cause: str, event: RetirementDue) -> Decision:
+    records: list[Record] = []
+    holders = tuple(dict.fromkeys((*partition.members, *partition.isr)))
+    if partition.move is not None:
+        cleared = partition.but(move=None, leader_epoch=partition.leader_epoch + 1)
+        records.append(TargetCleared(partition, cleared, "offline"))
+        partition = cleared
+        # Who was a target only is a member of nothing now: its intent should not wait.
+        holders = tuple(sorted(holders, key=lambda b: b in cleared.members))
+    told, left = _split(view, partition, holders)
+    after = partition.but(
+        status_code=OFFLINE, leader_epoch=partition.leader_epoch + 1, extra=_with_left(partition, left)
+    )
+    records += [StatusChanged(partition, after, cause), *intend_deletion(view, after, told)]
+    return Decision(tuple(records), expand=(event,) if left else ())
+
+
+def _tell_more(view: ClusterView, partition: Partition, event: RetirementDue) -> Decision:
+    if partition.are_holders_told:
+        return Decision(expand=(PurgeDue(event.now_ms, event.topic),))
+    is_begun = partition.extra is not None and HOLDERS_LEFT in partition.extra
+    everyone = tuple(dict.fromkeys((*partition.members, *partition.isr)))
+    told, left = _split(view, partition, partition.holders_left if is_begun else everyone)
+    after = partition.but(extra=_with_left(partition, left))
+    records = (HoldersTold(partition, after), *intend_deletion(view, after, told))
+    return Decision(records, expand=(event,) if left else (PurgeDue(event.now_ms, event.topic),))
+
+
+def _split(view: ClusterView, partition: Partition, holders: Replicas) -> tuple[Replicas, Replicas]:
+    topic = view.topic(partition.topic)
+    return split_holders(view, "" if topic is None else topic.topic_id, partition, holders)
+
+
+def _with_left(partition: Partition, left: Replicas) -> Extra:
+    return {**(partition.extra or {}), HOLDERS_LEFT: list(left)}

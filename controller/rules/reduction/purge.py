@@ -1,0 +1,65 @@
+"""The end of a partition: from the highest id down, as many by one Decision as a commit takes, since the topic's key,
+which holds a whole topic, is written by each.
+
+Every intent of the partition must be closed, also that of a broker that is no member any more: the id may come back
+with new replicas, and nothing that was asked of the old ones may reach those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from controller.model.events import Decision, Event, PurgeDue, ReductionKeyDue
+from controller.model.records import PartitionPurged, TopicChanged
+from controller.model.values import NO_EPOCH, DeleteIntent, Partition, Topic
+from controller.model.view import ClusterView
+
+_KEYS_EACH = 2  # the state key, and its parent where the store has such
+_CHUNK_MAX = 60  # their keys take room in a commit beside that of a large topic
+
+
+def purge_due(view: ClusterView, event: PurgeDue) -> Decision:
+    """The last partitions go, if their logs are gone; the key of the reduction follows when no more can go now."""
+    topic = view.topic(event.topic)
+    if topic is None or view.is_deleting(event.topic):
+        return Decision()
+    most = min(_CHUNK_MAX, max(1, (view.keys_at_once - 1) // _KEYS_EACH))
+    ready = _last_ones(view, topic, most + 1)
+    gone = ready[:most]
+    if not gone:
+        return Decision()
+    retired = {**topic.retired_epochs}
+    for p in gone:
+        if p.leader_epoch != NO_EPOCH:
+            retired[p.partition] = max(p.leader_epoch, retired.get(p.partition, NO_EPOCH))
+    moves = {p: move for p, move in topic.kafka_moves.items() if p < gone[-1].partition}
+    after = attrs.evolve(topic, retired_epochs=retired, kafka_moves=moves)
+    changed = TopicChanged(topic, after, "partitions purged", ours=True)
+    follow: Event = ReductionKeyDue(event.now_ms, topic.name)
+    if len(ready) > most:
+        follow = PurgeDue(event.now_ms, topic.name)
+    return Decision((changed, *map(PartitionPurged, gone)), expand=(follow,))
+
+
+def _last_ones(view: ClusterView, topic: Topic, most: int) -> list[Partition]:
+    entries, found = view.reduction(topic.name), list[Partition]()
+    for number in range(view.partition_count(topic.name) - 1, 0, -1):
+        p = view.partition(topic.name, number)
+        if p is None or number not in entries or len(found) == most or not _is_gone(view, topic, p):
+            break
+        found.append(p)
+    return found
+
+
+def _is_gone(view: ClusterView, topic: Topic, p: Partition) -> bool:
+    if view.unreadable(p.topic, p.partition) or view.open_intents_of_partition(topic.topic_id, p.partition):
+        return False
+    return p.are_holders_told or not p.has_state
+
+
+def purges_due(view: ClusterView, closed: Iterable[DeleteIntent], now_ms: int) -> tuple[Event, ...]:
+    """What follows when these open intents are closed: partitions that waited for that may go."""
+    names = dict.fromkeys(intent.topic for intent in closed if view.reduction(intent.topic))
+    return tuple(PurgeDue(now_ms, name) for name in names)

@@ -1,0 +1,129 @@
+"""What is asked for: which partitions may go, and what is answered. All of a topic's or none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Final
+
+import attrs
+
+from controller.model.errors import (
+    ApiError,
+    InvalidPartitions,
+    InvalidRequest,
+    ReassignmentInProgress,
+    StorageError,
+    TopicDeletionDisabled,
+    UnknownTopicOrPartition,
+)
+from controller.model.events import Decision, DeletePartitions, ReductionDue, refuse
+from controller.model.records import UNREAD, ReductionChanged
+from controller.model.reductions import OFFLINE, READ_ONLY, Retirement, Retirements, entries_bytes_max
+from controller.model.view import ClusterView
+from controller.rules.reduction.settings import is_enabled
+from controller.rules.topics import VALUE_BYTES_MAX
+
+INTERNAL: Final = "__"
+DISABLED: Final = "delete.topic.partition.enable is off, or cannot be read"
+_NAMED_MAX: Final = 20
+_FRAME_BYTES: Final = 64  # of the key, around its entries
+
+
+def delete_partitions(view: ClusterView, event: DeletePartitions) -> Decision:
+    """Reply: the status that each partition of the tail gets, or has, by its id; or the error."""
+    name = event.topic
+    if error := _check_topic(view, name):
+        return refuse(error)
+    tail = _tail(event, view.partition_count(name))
+    if isinstance(tail, ApiError):
+        return refuse(tail)
+    if error := _check_partitions(view, event, tail):
+        return refuse(error)
+    before = view.reduction(name)
+    after = {**before, **{p: _retirement(view, event, p) for p in tail}}
+    if error := check_size(name, after):
+        return refuse(error)
+    reply = {p: _status(view, name, p, after[p]) for p in tail}
+    if after == before:
+        return Decision(reply=reply)
+    due = ReductionDue(event.now_ms, name)
+    return Decision((ReductionChanged(name, before, after),), reply, (due,))
+
+
+def _check_topic(view: ClusterView, name: str) -> ApiError | None:
+    if not is_enabled(view):
+        return TopicDeletionDisabled(f"topic {name!r:.300} may not lose partitions: {DISABLED}")
+    if problem := view.unreadable(name):
+        return StorageError(problem)
+    if view.topic(name) is None:
+        return UnknownTopicOrPartition(f"there is no topic {name!r:.300}")
+    if view.is_deleting(name):
+        return UnknownTopicOrPartition(f"topic {name} is being deleted")
+    if view.is_reduction_unread(name):
+        return StorageError(f"topic {name}: another request to delete partitions stands there, and may not be read")
+    return InvalidRequest(f"topic {name} is an internal one") if name.startswith(INTERNAL) else None
+
+
+def _tail(event: DeletePartitions, count: int) -> tuple[int, ...] | ApiError:
+    name = event.topic
+    if event.total_count is not None:
+        if 1 <= event.total_count < count:
+            return tuple(range(event.total_count, count))
+        return InvalidPartitions(
+            f"topic {name} has {count} partitions, {event.total_count} asked for; fewer, and 1 or more"
+        )
+    named = event.partitions if event.partitions is not None else ()
+    if unknown := [p for p in named if not 0 <= p < count]:
+        return UnknownTopicOrPartition(f"topic {name} has no partitions {unknown[:_NAMED_MAX]}")
+    if len(set(named)) != len(named):
+        return InvalidRequest(f"topic {name}: a partition is named twice")
+    if problem := check_tail(name, named, count):
+        return InvalidPartitions(problem)
+    return tuple(sorted(named))
+
+
+def check_tail(name: str, named: Collection[int], count: int) -> str | None:
+    """Why just these partitions of a topic cannot go; None if they can."""
+    if named and set(named) == set(range(count - len(named), count)) and len(named) < count:
+        return None
+    said = sorted(named)[:_NAMED_MAX]
+    return f"topic {name}: only its last partitions, not all of 0..{count - 1}, can be deleted; got {said}"
+
+
+def _check_partitions(view: ClusterView, event: DeletePartitions, tail: Iterable[int]) -> ApiError | None:
+    known, moving = view.reduction(event.topic), list[int]()
+    for number in tail:
+        p, entry = view.partition(event.topic, number), known.get(number)
+        if problem := view.unreadable(event.topic, number):
+            return StorageError(problem)
+        if view.key_version(event.topic, number).version == UNREAD:
+            return StorageError(f"the state key of {event.topic}-{number} may not be read")
+        is_asked = entry is not None and (entry.immediate or not event.immediate)
+        if p is not None and p.move is not None and not is_asked:
+            moving.append(number)
+    if not moving:
+        return None
+    return ReassignmentInProgress(f"topic {event.topic}: partitions {moving[:_NAMED_MAX]} are being reassigned")
+
+
+def check_size(name: str, entries: Retirements) -> ApiError | None:
+    """Why so many entries cannot be written; None if they can."""
+    size = entries_bytes_max(entries) + _FRAME_BYTES
+    if size <= VALUE_BYTES_MAX:
+        return None
+    return InvalidPartitions(
+        f"topic {name}: {len(entries)} partitions may take {size} bytes in the key of the reduction, which holds "
+        f"{VALUE_BYTES_MAX} at most; take away fewer at once"
+    )
+
+
+def _retirement(view: ClusterView, event: DeletePartitions, partition: int) -> Retirement:
+    known = view.reduction(event.topic).get(partition)
+    if known is None:
+        return Retirement(event.now_ms, event.immediate)
+    return attrs.evolve(known, immediate=known.immediate or event.immediate)
+
+
+def _status(view: ClusterView, name: str, partition: int, entry: Retirement) -> int:
+    p = view.partition(name, partition)
+    return OFFLINE if entry.immediate or (p is not None and p.is_offline) else READ_ONLY

@@ -1,0 +1,51 @@
+"""The settings that a reduction asks for: of the controller, of all brokers, of the topic. Those that cannot be read
+permit nothing: what they say may be a reason to keep records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from controller.model.values import UnreadSettings
+from controller.model.view import ClusterView
+
+ENABLE: Final = "delete.topic.partition.enable"
+INTERVAL: Final = "delete.topic.partition.interval.delay.ms"
+RETENTION: Final = "retention.ms"
+RETENTION_DEFAULT: Final = "log.retention.ms"
+RETENTION_MS: Final = 604_800_000  # Kafka's default: 7 days
+_FOR_EVER: Final = -1
+_WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")
+
+
+def is_enabled(view: ClusterView) -> bool:
+    """Whether partitions may be taken away from topics."""
+    defaults = view.broker_defaults
+    if isinstance(defaults, UnreadSettings):
+        return False
+    said = defaults.get(ENABLE)
+    return view.settings.delete_topic_partition_enable if said is None else said.strip().lower() == "true"
+
+
+def interval_ms(view: ClusterView) -> int:
+    """How often the clocks of read-only partitions are looked at."""
+    said = _number(view.broker_defaults, INTERVAL)
+    return view.settings.delete_topic_partition_interval_delay_ms if said is None or said < 1 else said
+
+
+def retention_ms(view: ClusterView, topic: str) -> int | None:
+    """For how long a read-only partition of the topic stays; None: until it is empty."""
+    own, defaults = view.topic_config(topic), view.broker_defaults
+    if isinstance(own, UnreadSettings) or (RETENTION not in own and isinstance(defaults, UnreadSettings)):
+        return None
+    if RETENTION not in own and RETENTION_DEFAULT not in defaults:
+        return RETENTION_MS
+    said = _number(own, RETENTION) if RETENTION in own else _number(defaults, RETENTION_DEFAULT)
+    return None if said is None or said <= _FOR_EVER else said
+
+
+def _number(settings: Mapping[str, str], name: str) -> int | None:
+    """The whole number that a setting is; None where it is none, or not set."""
+    said = settings.get(name, "").strip()
+    return int(said) if _WHOLE.fullmatch(said) else None

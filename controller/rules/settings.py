@@ -1,0 +1,144 @@
+"""Settings are altered: all that a request says of one topic or broker, or nothing.
+
+The whole map is replaced, or single settings are set, deleted, appended to or subtracted from (Kafka's AlterConfigs and
+IncrementalAlterConfigs, KIP-339). Only what a request sets is checked: what others wrote stays, unknown names too,
+until somebody deletes it. What changes nothing writes nothing. Settings that cannot be read are not altered, since a
+rewrite would drop them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from controller.model.config_requests import AlterConfigOp, OpType
+from controller.model.configs import ConfigKind
+from controller.model.errors import (
+    ApiError,
+    InvalidConfig,
+    InvalidRequest,
+    PolicyViolation,
+    StorageError,
+    UnknownTopicOrPartition,
+)
+from controller.model.events import AlterConfigs, ChangesDue, Decision, refuse
+from controller.model.records import ChangePurged, ConfigsAltered
+from controller.model.requests import BROKER_ID_MAX
+from controller.model.throttle_settings import LIST_SEPARATOR, list_elements
+from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, UnreadSettings, settings_after
+from controller.model.view import ClusterView
+from controller.rules.configs import check_config, check_size, definitions_of
+from controller.rules.found import due_by_brokers, due_by_topic
+
+_BROKER: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not broker 1: two keys would mean one broker
+
+
+def alter_configs(view: ClusterView, event: AlterConfigs) -> Decision:
+    """Reply: None, also for `validate_only`, which changes nothing; or the error."""
+    entity = event.entity
+    if error := check_entity(view, entity):
+        return refuse(error)
+    before = own_configs(view, entity)
+    after = _replaced(entity, before, event.ops) if event.replaces else _altered(entity, before, event.ops)
+    if isinstance(after, ApiError):
+        return refuse(after)
+    if event.policy_message is not None:
+        return refuse(PolicyViolation(event.policy_message))
+    if event.validate_only or after == before:
+        return Decision()
+    due = due_by_topic if entity.kind == TOPICS else due_by_brokers
+    altered = ConfigsAltered(entity, before, after, "alter_configs")
+    return Decision((altered,), expand=due(view, entity.name, after, event.now_ms))
+
+
+def own_configs(view: ClusterView, entity: ConfigEntity) -> Mapping[str, str]:
+    """What stands in the key of an entity."""
+    return view.topic_config(entity.name) if entity.kind == TOPICS else view.broker_config(entity.name)
+
+
+def check_entity(view: ClusterView, entity: ConfigEntity) -> ApiError | None:
+    """Why nothing can be said of, or done to, the settings of an entity; None if something can."""
+    if entity.kind == TOPICS:
+        if problem := view.unreadable(entity.name):
+            return StorageError(problem)
+        if view.topic(entity.name) is None:
+            return UnknownTopicOrPartition(f"there is no topic {entity.name!r:.300}")
+        if view.is_deleting(entity.name):
+            return UnknownTopicOrPartition(f"topic {entity.name} is being deleted")
+    elif entity.name != ALL_BROKERS and not _is_broker(entity.name):
+        return InvalidRequest(f"a broker is named by its id in decimal, 0..{BROKER_ID_MAX}, not {entity.name!r:.120}")
+    if isinstance(own_configs(view, entity), UnreadSettings):
+        return StorageError(f"/config/{entity}: the settings cannot be read")
+    return None
+
+
+def _is_broker(name: str) -> bool:
+    return (
+        name.isascii() and name.isdigit() and len(name) <= 10 and str(int(name)) == name and int(name) <= BROKER_ID_MAX
+    )
+
+
+def _replaced(
+    entity: ConfigEntity, before: Mapping[str, str], ops: Sequence[AlterConfigOp]
+) -> Mapping[str, str] | ApiError:
+    after: dict[str, str] = {}
+    for op in ops:
+        if op.value is None:
+            return InvalidRequest(f"{op.name!r:.120}: a value is asked for")
+        if before.get(op.name) != op.value and (problem := check_config(entity, op.name, op.value)):
+            return InvalidConfig(f"{entity}: {problem}")
+        after[op.name] = op.value
+    return _checked(entity, settings_after(before, after))
+
+
+def _altered(
+    entity: ConfigEntity, before: Mapping[str, str], ops: Sequence[AlterConfigOp]
+) -> Mapping[str, str] | ApiError:
+    names = [op.name for op in ops]
+    if twice := sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []:
+        return InvalidRequest(f"{entity}: settings are named twice: {twice!r:.200}")
+    after = dict(before)
+    for op in ops:
+        if error := _apply(entity, after, op):
+            return error
+    return _checked(entity, settings_after(before, after))
+
+
+def _checked(entity: ConfigEntity, after: Mapping[str, str]) -> Mapping[str, str] | ApiError:
+    problem = check_size(after)
+    return after if problem is None else InvalidConfig(f"{entity}: {problem}")
+
+
+def _apply(entity: ConfigEntity, after: dict[str, str], op: AlterConfigOp) -> ApiError | None:
+    """One change, made to `after`; or the error."""
+    definition = definitions_of(entity.kind).get(op.name)
+    if op.op is OpType.DELETE:
+        if definition is None and op.name not in after:
+            return InvalidConfig(f"{entity}: there is no setting {op.name!r:.120}")
+        after.pop(op.name, None)
+        return None
+    if op.value is None:
+        return InvalidRequest(f"{entity}: {op.name!r:.120}: a value is asked for")
+    value = op.value
+    if op.op is not OpType.SET:
+        if definition is not None and definition.kind is not ConfigKind.LIST:
+            return InvalidConfig(f"{entity}: {op.name} is no list: nothing is appended or subtracted")
+        held = after.get(op.name, "" if definition is None else definition.default)
+        value = _listed(held, value, adds=op.op is OpType.APPEND)
+    if problem := check_config(entity, op.name, value):
+        return InvalidConfig(f"{entity}: {problem}")
+    after[op.name] = value
+    return None
+
+
+def _listed(held: str, said: str, *, adds: bool) -> str:
+    """A list with, or without, some elements; the order stays."""
+    old, named = list_elements(held), list_elements(said)
+    found = [*old, *(one for one in named if one not in old)] if adds else [one for one in old if one not in named]
+    return LIST_SEPARATOR.join(dict.fromkeys(found))
+
+
+def changes_due(view: ClusterView, event: ChangesDue) -> Decision:
+    """Old notifications of changes go."""
+    return Decision(tuple(ChangePurged(key) for key in event.changes))

@@ -1,0 +1,239 @@
+"""What callers ask for about throttles (KIP-179, KIP-542): checked, one by one, and made a plan.
+
+Bad partitions and brokers get errors, the good ones are done. `reassign_partitions` is exclusive: while anything is
+being reassigned all of it is refused. What is asked for replaces, in the other two, what is marked so far: a broker or
+topic that the request does not name gets back what it had; one that it names wrongly stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from controller.model.errors import (
+    ApiError,
+    InvalidReplicaAssignment,
+    InvalidRequest,
+    InvalidThrottle,
+    InvalidTopic,
+    ReassignmentInProgress,
+    StorageError,
+    UnknownMemberId,
+    UnknownTopicOrPartition,
+)
+from controller.model.events import (
+    AlterReassignment,
+    AlterThrottledRates,
+    AlterThrottledReplicas,
+    Decision,
+    NamedTarget,
+    ReassignPartitions,
+    ThrottleRequest,
+)
+from controller.model.legacy import LegacyEntry
+from controller.model.requests import BROKER_ID_MAX
+from controller.model.throttle_settings import LISTS, RATES, is_rate
+from controller.model.throttles import KINDS, MarkKind, ThrottlePlan, Wanted
+from controller.model.values import Replicas, TopicPartition
+from controller.model.view import ClusterView
+from controller.rules.leader_election import is_gone_to_requests
+from controller.rules.reassignment import alter_reassignment
+from controller.rules.throttling.marks import is_unread, joined_mark, set_record, unread_mark
+from controller.rules.throttling.steps import carry_out, mark_bytes, plan_bytes
+
+BYTES_MAX: Final = 950_000  # of any key (`znodes.md`)
+
+
+def reassign_partitions(view: ClusterView, event: ReassignPartitions) -> Decision:
+    """Reply: per partition None (its move is started) or the error."""
+    names = [TopicPartition(one.topic, one.partition) for one in event.targets]
+    error = _refusal(view, event)
+    if error is not None:
+        return Decision(reply=dict.fromkeys(names, error))
+    answer: dict[object, ApiError | None] = {
+        tp: _check_target(view, event, one) for tp, one in zip(names, event.targets, strict=True)
+    }
+    good = [one for tp, one in zip(names, event.targets, strict=True) if answer[tp] is None]
+    if not good:
+        return Decision(reply=answer)
+    entries = tuple(LegacyEntry(one.topic, one.partition, one.target) for one in good)
+    plan = ThrottlePlan(
+        _wanted(view, event, good), auto_remove=event.auto_remove, moves=entries, answer=answer, is_reassignment=True
+    )
+    return _checked(view, plan, event)
+
+
+def _refusal(view: ClusterView, event: ReassignPartitions) -> ApiError | None:
+    """What is wrong with the request as a whole."""
+    if event.throttle is not None and (error := _check_rate(event.throttle, "the throttle")):
+        return error
+    if view.is_reassigning or (view.throttles.request is not None and view.throttles.request.is_reassignment):
+        return ReassignmentInProgress("a reassignment is running; alter_partition_reassignments adds to it")
+    return None
+
+
+def _check_rate(rate: int, what: str) -> ApiError | None:
+    if is_rate(rate):
+        return None
+    return InvalidThrottle(f"{what} must be within 1..2^63-1 bytes per second, not {rate}")
+
+
+def _check_target(view: ClusterView, event: ReassignPartitions, one: NamedTarget) -> ApiError | None:
+    name = f"{one.topic}-{one.partition}"
+    if (one.topic, one.partition) in event.twice:
+        return InvalidRequest(f"{name} is named more than once")
+    if view.topic(one.topic) is None or view.is_deleting(one.topic):
+        is_going = "is being deleted" if view.topic(one.topic) is not None else "does not exist"
+        return InvalidTopic(f"topic {one.topic!r:.300} {is_going}")
+    partition = view.partition(one.topic, one.partition)
+    if partition is None or is_gone_to_requests(view, partition):
+        return InvalidReplicaAssignment(f"there is no partition {name}")
+    is_listed = bool(one.target) and len(set(one.target)) == len(one.target)
+    if is_listed and all(0 <= broker <= BROKER_ID_MAX for broker in one.target):
+        unknown = [broker for broker in one.target if broker not in partition.replicas and not _is_known(view, broker)]
+        if unknown:
+            return UnknownMemberId(f"{name}: there are no brokers {unknown[:20]} in the cluster")
+    asked = AlterReassignment(event.now_ms, one.topic, one.partition, one.target, policy_message=one.policy_message)
+    reply = alter_reassignment(view, asked).reply
+    if isinstance(reply, ApiError):
+        return reply
+    throttled = event.is_throttled and bool(set(one.target) - set(partition.replicas))
+    return _check_readable(view, "topics", one.topic) if throttled else None
+
+
+def _is_known(view: ClusterView, broker: int) -> bool:
+    """Whether the broker is one of the cluster, alive or not."""
+    return broker in view.brokers or broker in view.unread or view.admitted_epoch(broker) is not None
+
+
+def _check_readable(view: ClusterView, kind: MarkKind, owner: str) -> ApiError | None:
+    if not is_unread(view, kind, owner):
+        return None
+    return StorageError(f"the settings of {kind} {owner} cannot be read, so no throttle can be put beside them")
+
+
+def _wanted(view: ClusterView, event: ReassignPartitions, good: list[NamedTarget]) -> Mapping[MarkKind, Wanted]:
+    """Which throttles the moves need. A request that copies nothing needs none."""
+    if not event.is_throttled:
+        return {}
+    topics: dict[str, dict[str, list[str]]] = {one.topic: {} for one in good}
+    brokers: dict[int, None] = {}
+    for one in good:
+        partition = view.partition(one.topic, one.partition)
+        present: Replicas = () if partition is None else partition.replicas
+        brokers |= dict.fromkeys((*present, *one.target))
+        added = [broker for broker in one.target if broker not in present]
+        if added:
+            for config, who in zip(LISTS, (present, added), strict=True):
+                topics[one.topic].setdefault(config, []).extend(_pairs(one.partition, who))
+    if not any(topics.values()):
+        return {}
+    rates = dict.fromkeys(RATES["replication"], (str(event.throttle),))
+    return {"topics": _fixed(topics), "brokers": {str(broker): rates for broker in sorted(brokers)}}
+
+
+def _fixed(lists: Mapping[str, Mapping[str, list[str]]]) -> Wanted:
+    """What was gathered; by appending, since a topic may have thousands of partitions."""
+    return {topic: {config: tuple(pairs) for config, pairs in found.items()} for topic, found in lists.items()}
+
+
+def _pairs(partition: int, brokers: Iterable[int]) -> list[str]:
+    return [f"{partition}:{broker}" for broker in brokers]
+
+
+# --- what a throttle is altered to
+
+
+def alter_rates(view: ClusterView, event: AlterThrottledRates) -> Decision:
+    """Reply: per broker None or the error."""
+    answer: dict[object, ApiError | None] = {}
+    wanted: dict[str, dict[str, tuple[str, ...]]] = {}
+    for broker, leader, follower in event.rates:
+        answer[broker] = error = _check_rates(view, broker, leader, follower)
+        if error is None:
+            names = RATES[event.family]
+            wanted[str(broker)] = {name: (str(rate),) for name, rate in zip(names, (leader, follower), strict=True)}
+    spared = frozenset(str(broker) for broker in answer if answer[broker] is not None)
+    return _altered(view, event, "brokers", wanted, spared, answer)
+
+
+def _check_rates(view: ClusterView, broker: int, leader: int, follower: int) -> ApiError | None:
+    if not _is_known(view, broker):
+        return UnknownMemberId(f"there is no broker {broker} in the cluster")
+    for rate, side in ((leader, "leader_rate"), (follower, "follower_rate")):
+        if error := _check_rate(rate, f"broker {broker}: {side}"):
+            return error
+    return _check_readable(view, "brokers", str(broker))
+
+
+def alter_replicas(view: ClusterView, event: AlterThrottledReplicas) -> Decision:
+    """Reply: per partition None or the error."""
+    answer: dict[object, ApiError | None] = {}
+    wanted: dict[str, dict[str, list[str]]] = {}
+    everybody = sorted({*view.brokers, *view.admitted_brokers(), *view.unread})
+    for topic, partition, *sides in event.replicas:
+        answer[TopicPartition(topic, partition)] = error = _check_replicas(view, topic, partition, sides)
+        if error is None:
+            lists = wanted.setdefault(topic, {config: [] for config in LISTS})
+            for config, who in zip(LISTS, sides, strict=True):
+                lists[config] += _pairs(partition, everybody if who is None else who)
+    spared = frozenset(topic for topic, *_ in event.replicas if topic not in wanted)
+    return _altered(view, event, "topics", _fixed(wanted), spared, answer)
+
+
+def _check_replicas(view: ClusterView, topic: str, partition: int, sides: Iterable[Replicas | None]) -> ApiError | None:
+    found = view.partition(topic, partition)
+    if found is None or is_gone_to_requests(view, found) or view.is_deleting(topic):
+        return UnknownTopicOrPartition(f"there is no partition {topic}-{partition}")
+    named = dict.fromkeys(broker for side in sides for broker in side or ())
+    unknown = [broker for broker in named if not _is_known(view, broker)]
+    if unknown:
+        return UnknownMemberId(f"{topic}-{partition}: there are no brokers {unknown[:20]} in the cluster")
+    return _check_readable(view, "topics", topic)
+
+
+def _altered(  # noqa: PLR0917 - what both have
+    view: ClusterView,
+    event: AlterThrottledRates | AlterThrottledReplicas,
+    kind: MarkKind,
+    wanted: Wanted,
+    spared: frozenset[str],
+    answer: Mapping[object, ApiError | None],
+) -> Decision:
+    """What is good of the request replaces what is marked; nothing changes where nothing of it is good."""
+    if answer and not wanted:
+        return Decision(reply=answer)
+    plan = ThrottlePlan({kind: wanted}, frozenset({kind}), spared, event.auto_remove, answer=answer)
+    return _checked(view, plan, event)
+
+
+# --- all of them
+
+
+def _checked(view: ClusterView, plan: ThrottlePlan, event: ThrottleRequest) -> Decision:
+    """The plan is carried out, unless it is too large for a key, or a mark cannot be read."""
+    error = _obstacle(view, plan)
+    if error is not None:
+        good = {name: error if found is None else found for name, found in plan.answer.items()}
+        return Decision(reply=good)
+    if event.validate_only:
+        return Decision(reply=plan.answer)
+    return carry_out(view, plan, event.now_ms, event.room)
+
+
+def _obstacle(view: ClusterView, plan: ThrottlePlan) -> ApiError | None:
+    if plan.wanted and (problem := unread_mark(view)):
+        return StorageError(f"throttles cannot be marked for removal: {problem}")
+    sizes = {"/admin/reassign_partitions": plan_bytes(plan.moves)}
+    for kind in KINDS:
+        if kind not in plan.wanted:
+            continue
+        sizes[f"the mark of {kind}"] = mark_bytes(joined_mark(view, kind, plan))
+        for owner in plan.wanted[kind]:
+            record = set_record(view, kind, owner, plan)
+            if record is not None:
+                sizes[f"the settings of {kind} {owner}"] = sum(len(v) for v in record.after.values())
+    for name, size in sizes.items():
+        if size > BYTES_MAX:
+            return InvalidRequest(f"{name} would take {size} bytes; a key takes {BYTES_MAX} at most")
+    return None

@@ -1,0 +1,42 @@
+"""Python's collector, where many objects are made that stay: looking at them again and again finds nothing.
+
+There is one collector for a process, and there may be several controllers in it: it rests as long as any of them has
+work of that kind, and is as it was before once the last of them is through.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+
+class _Rest:
+    """How many blocks want it off, and whether it was on when the first of them began."""
+
+    def __init__(self) -> None:
+        self.lock: Final = threading.Lock()
+        self.blocks = 0
+        self.was_on = False
+
+
+_REST: Final = _Rest()
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """It rests inside the block. For work of a second or two: nothing that goes in circles is freed meanwhile."""
+    with _REST.lock:
+        if _REST.blocks == 0:
+            _REST.was_on = gc.isenabled()
+            gc.disable()
+        _REST.blocks += 1
+    try:
+        yield
+    finally:
+        with _REST.lock:
+            _REST.blocks -= 1
+            if _REST.blocks == 0 and _REST.was_on:
+                gc.enable()

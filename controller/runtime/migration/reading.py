@@ -1,0 +1,134 @@
+"""What a move reads of both stores: how far it has come, and who is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from controller.codec import keys, small
+from controller.codec.migration import MOVED, Marker, decode_holder, decode_marker, decode_origin
+from controller.codec.text import BadValue
+from controller.migration import MigrationRefused, Stage, stage_of
+from controller.runtime.loader import read_children
+from stores.base import ABSENT, Entry, Expect, MetadataStore
+from stores.recipes import EPOCH_KEY, LEADER_KEY
+
+CALL_TIMEOUT_S: Final = 120.0
+
+
+@attrs.frozen
+class Sides:
+    """Both markers as they stand, and where."""
+
+    stage: Stage
+    source: Marker | None
+    source_at: Expect
+    target: Marker | None
+    target_at: Expect
+
+
+def sides_of(
+    source: MetadataStore,
+    target: MetadataStore,
+    target_entries: Sequence[Entry] | None = None,
+    *,
+    migration: str | None = None,
+) -> Sides:
+    """How far the move from `source` to `target` has come. `target_entries`: all that stands there, if that was read
+    just now. `migration`: the one that is under way here; it is refused where another one is, or none any more. Raises
+    MigrationRefused, and what the stores raise."""
+    here, there = read(source, keys.MIGRATION), read(target, keys.MIGRATION)
+    markers = _marker(here, "FROM"), _marker(there, "TO")
+    if migration is not None and (markers[0] is None or markers[0].migration != migration):
+        raise MigrationRefused("this move was aborted meanwhile, by another command: this run ends")
+    # Only a move that has not begun on the old side asks whether the new one is in use.
+    is_empty = here is None and not any(
+        map(_is_in_use, entries_of(target) if target_entries is None else target_entries)
+    )
+    return Sides(
+        stage_of(*markers, is_empty=is_empty, origin=_origin(target, markers[0])),
+        markers[0],
+        ABSENT if here is None else here.version,
+        markers[1],
+        ABSENT if there is None else there.version,
+    )
+
+
+def _origin(target: MetadataStore, source: Marker | None) -> str | None:
+    """The move that the new store was given by. Only of one that was finished it is asked."""
+    entry = None if source is None or source.phase != MOVED else read(target, keys.ORIGIN)
+    return None if entry is None else decode_origin(entry.value)
+
+
+def _marker(entry: Entry | None, side: str) -> Marker | None:
+    if entry is None:
+        return None
+    try:
+        return decode_marker(entry.value)
+    except BadValue as error:
+        raise MigrationRefused(f"{keys.MIGRATION} of {side} cannot be read: {error}") from None
+
+
+def _is_in_use(entry: Entry) -> bool:
+    """Whether a key says that the new store is in use: not what hosts register, nor what a move puts first."""
+    if entry.owner is not None or entry.key == keys.MIGRATION:
+        return False
+    return entry.key != LEADER_KEY or decode_holder(entry.value) is None
+
+
+def is_taken_over(sides: Sides, target: MetadataStore) -> bool:
+    """Whether a controller has led over the new store."""
+    if sides.stage is not Stage.GIVEN:
+        return sides.stage is Stage.DONE
+    epoch = read(target, EPOCH_KEY)
+    assert sides.target is not None
+    return epoch is None or epoch.value != b"%d" % (sides.target.controller_epoch or 0)
+
+
+def entries_of(store: MetadataStore) -> tuple[Entry, ...]:
+    """All that stands in the store."""
+    return store.snapshot("/", timeout_s=CALL_TIMEOUT_S).entries
+
+
+def read(store: MetadataStore, key: str) -> Entry | None:
+    """A key as it stands for everybody."""
+    return store.get(key, sync=True, timeout_s=CALL_TIMEOUT_S)
+
+
+def catch_up(*stores: MetadataStore) -> None:
+    """What is read of these from now on holds all that was written before. Reads that are not `sync` may be answered by
+    a server that is behind (ZooKeeper's followers)."""
+    for store in stores:
+        read(store, EPOCH_KEY)
+
+
+# --- brokers
+
+
+def registered(store: MetadataStore) -> frozenset[int]:
+    """The brokers that are registered."""
+    return frozenset(map(int, filter(_is_id, store.children(keys.BROKER_IDS, timeout_s=CALL_TIMEOUT_S))))
+
+
+def created_epochs(store: MetadataStore) -> dict[int, int]:
+    """Under which epoch each registered broker is registered."""
+    found = read_children(store, keys.BROKER_IDS, CALL_TIMEOUT_S)
+    return {int(name): entry.created for name, entry in found if _is_id(name)}
+
+
+def admitted_epochs(store: MetadataStore) -> dict[int, int]:
+    """Under which epoch each broker was admitted last; -1, which no registration has, where that cannot be read."""
+    found: dict[int, int] = {}
+    for name, entry in read_children(store, keys.ADMITTED, CALL_TIMEOUT_S):
+        if _is_id(name):
+            try:
+                found[int(name)] = small.decode_admitted(entry.value)
+            except BadValue:
+                found[int(name)] = -1
+    return found
+
+
+def _is_id(name: str) -> bool:
+    return name.isascii() and name.isdigit()

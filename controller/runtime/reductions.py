@@ -1,0 +1,94 @@
+"""Reductions (KIP-694): their keys, read and found; and when the clocks of read-only partitions are looked at.
+
+The first look is 5 s after taking over (or after one interval, if that is shorter), as for preferred leaders; then one
+per interval. No look moves a clock: those stand in the keys.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from controller.codec import BadValue
+from controller.codec.orders import decode_reduction
+from controller.model.events import Event, ReductionDue, ReductionKeyRead, RetirementsDue
+from controller.model.records import UNREAD
+from controller.model.reductions import READ_ONLY
+from controller.rules.reduction.keys import refusal
+from controller.rules.reduction.settings import interval_ms
+from controller.runtime.progress import Progress
+from controller.runtime.readable import FORBIDDEN
+from controller.state import ClusterState
+from controller.state.reductions import Reduction
+from stores.base import Entry
+
+FIRST_MS: Final = 5_000
+
+
+def read_key(topic: str, entry: Entry | None, now_ms: int) -> ReductionKeyRead:
+    """What the key of a topic's reduction says."""
+    if entry is None:
+        return ReductionKeyRead(now_ms, topic, 0, {})
+    if entry.value is FORBIDDEN:
+        return ReductionKeyRead(now_ms, topic, UNREAD, {})
+    try:
+        entries, extra = decode_reduction(entry.value)
+    except BadValue as error:
+        return ReductionKeyRead(now_ms, topic, entry.version, {}, problem=str(error))
+    return ReductionKeyRead(now_ms, topic, entry.version, entries, extra)
+
+
+def load_key(state: ClusterState, topic: str, entry: Entry, now_ms: int) -> list[Event]:
+    """What a takeover finds is gone on with before anything else is decided; of what cannot be, the rules decide."""
+    read = read_key(topic, entry, now_ms)
+    if read.version == UNREAD:
+        state.reducing.unread.add(topic)
+        return []
+    if state.is_deleting(topic):
+        state.reducing.of[topic] = Reduction(read.version)
+        return []
+    if topic not in state.topics or not read.entries or refusal(state, read) is not None:
+        return [read]
+    state.reducing.of[topic] = Reduction(read.version, read.entries, read.extra)
+    return [ReductionDue(now_ms, topic, is_found=True)]
+
+
+class Retirements:
+    """The timer of one term. Times are `elapsed_ms`."""
+
+    def __init__(self, state: ClusterState, progress: Progress, elapsed_ms: int) -> None:
+        self._state = state
+        self._progress = progress
+        self._began_ms = elapsed_ms
+        self._looked_ms: int | None = None
+
+    @property
+    def next_due_ms(self) -> int | None:
+        """None while no reduction runs."""
+        if not self._state.reducing.of:
+            return None
+        interval = interval_ms(self._state)
+        if self._looked_ms is None:
+            return self._began_ms + min(FIRST_MS, interval)
+        return self._looked_ms + interval
+
+    def due(self, now_ms: int, elapsed_ms: int) -> list[Event]:
+        """The event, if its time has come."""
+        due_ms = self.next_due_ms
+        if due_ms is None or elapsed_ms < due_ms:
+            return []
+        self._looked_ms = elapsed_ms
+        return [RetirementsDue(now_ms, self._empty())]
+
+    def _empty(self) -> frozenset[tuple[str, int, int]]:
+        """The read-only partitions of which the leader said, under its present epoch, that it holds no records."""
+        found = set()
+        for topic, reduction in self._state.reducing.of.items():
+            for number in reduction.entries:
+                p = self._state.partition(topic, number)
+                if p is None or p.status_code != READ_ONLY:
+                    continue
+                said = self._progress.of(topic, number, p.leader)
+                if said is None or said.leader_epoch != p.leader_epoch or said.start_offset != said.end_offset:
+                    continue
+                found.add((topic, number, p.leader_epoch))
+        return frozenset(found)

@@ -1,0 +1,262 @@
+"""What the controller knows of the cluster, as rules read it: every cache, with its indexes. Nothing here changes it.
+
+Apart from `ClusterState`, which changes it, since there is one way to read and many to change. It is the same object: a
+call less for the loop.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from controller.model.records import KeyVersion
+from controller.model.reductions import Retirements
+from controller.model.values import (
+    ALL_BROKERS,
+    Broker,
+    DeleteIntent,
+    Partition,
+    Replicas,
+    Settings,
+    Topic,
+    TopicPartition,
+)
+from controller.state.batch import Batch
+from controller.state.changes import Changes
+from controller.state.intents import Intents
+from controller.state.legacy import Legacy
+from controller.state.reductions import Reductions
+from controller.state.rows import ABSENT, NO_SETTINGS, Admitted, BrokerIndex, Deletion, OwnSettings, TopicRow
+from controller.state.tally import Tally
+from controller.state.throttles import Throttles
+
+KEYS_AT_ONCE: Final = 60  # unless the store takes less in one commit
+
+
+class Known:
+    """All of it, under one controller epoch: a `ClusterView`, and what the runtime asks besides."""
+
+    def __init__(self, controller_id: int, controller_epoch: int, settings: Settings) -> None:
+        self.controller_id = controller_id
+        self.controller_epoch = controller_epoch
+        self.settings = settings
+        self.brokers: dict[int, Broker] = {}
+        self.dying: dict[int, int] = {}
+        self.unread: dict[int, int | None] = {}
+        self.shutting_down: dict[int, int] = {}
+        self.worked_off: dict[str, int] = {}  # errands that the next commit deletes: key -> version
+        self.admitted: dict[int, Admitted] = {}
+        self.broker_configs: dict[str, OwnSettings] = {}
+        self.changes = Changes()
+        self.rows: list[Partition | None] = []
+        self.versions = array("q")
+        self.generations = array("q")
+        self.topics: dict[str, TopicRow] = {}
+        self.moves: dict[int, TopicPartition] = {}
+        self.listing: dict[TopicPartition, Partition] = {}  # what moves, ready to be copied for whoever asks
+        self.intents = Intents()
+        self.legacy = Legacy()
+        self.throttles = Throttles()
+        self.migration_version = 0  # of the marker of a move to this store, until it is worked off
+        self.problems: dict[tuple[str, int | None], str] = {}
+        self.deletions: dict[str, Deletion] = {}
+        self.unread_deletions: set[str] = set()
+        self.refused: dict[str, int] = {}  # keys under /admin/delete_topics that this batch removes, by their version
+        self.reducing = Reductions()
+        self.keys_at_once = KEYS_AT_ONCE
+        self.batch = Batch()
+        self.tally: Tally | None = None  # counts over all rows, where somebody wants them
+        self._deleted_rows = 0
+        self._gone: set[tuple[int, int]] = set()
+        self._index = defaultdict[int, BrokerIndex](BrokerIndex)
+        self._names: dict[str, str] = {}  # names with '.' or '_', by what they are in names of metrics
+
+    # --- ClusterView
+
+    def admitted_brokers(self) -> Iterable[int]:
+        return self.admitted
+
+    def admitted_epoch(self, broker: int) -> int | None:
+        known = self.admitted.get(broker)
+        return None if known is None else known.epoch
+
+    def topic(self, name: str) -> Topic | None:
+        row = self.topics.get(name)
+        return None if row is None else row.topic
+
+    def topic_names(self) -> Iterable[str]:
+        return self.topics.keys()
+
+    def topic_config(self, name: str) -> Mapping[str, str]:
+        row = self.topics.get(name)
+        return {} if row is None else row.configs
+
+    def config_version(self, name: str) -> int:
+        row = self.topics.get(name)
+        return 0 if row is None else row.config_version
+
+    def broker_config(self, name: str) -> Mapping[str, str]:
+        return self.broker_configs.get(name, NO_SETTINGS).configs
+
+    def broker_config_version(self, name: str) -> int:
+        return self.broker_configs.get(name, NO_SETTINGS).version
+
+    def configured_brokers(self) -> Iterable[str]:
+        return self.broker_configs
+
+    @property
+    def broker_defaults(self) -> Mapping[str, str]:
+        return self.broker_config(ALL_BROKERS)
+
+    def colliding_topic(self, name: str) -> str | None:
+        return self._names.get(name.replace(".", "_"))
+
+    def partition_count(self, topic: str) -> int:
+        row = self.topics.get(topic)
+        return 0 if row is None else len(row.numbers)
+
+    def number(self, topic: str, partition: int) -> int | None:
+        """The dense number of a partition, None if there is none such."""
+        row = self.topics.get(topic)
+        if row is None or not 0 <= partition < len(row.numbers):
+            return None
+        return row.numbers[partition]
+
+    def partition(self, topic: str, partition: int) -> Partition | None:
+        number = self.number(topic, partition)
+        return None if number is None else self.rows[number]
+
+    def partitions_of(self, topic: str) -> Iterable[Partition]:
+        row = self.topics.get(topic)
+        found = () if row is None else (self.rows[number] for number in row.numbers)
+        return tuple(p for p in found if p is not None)
+
+    def partitions(self) -> Iterator[Partition]:
+        """Every partition, by number."""
+        return (p for p in self.rows if p is not None)
+
+    def partition_total(self) -> int:
+        """How many partitions there are. Numbers of deleted ones are not used again: sends that are under way may
+        name them."""
+        return len(self.rows) - self._deleted_rows
+
+    def numbers_on(self, broker: int) -> list[int]:
+        """The numbers of every partition that has `broker` in R, I or T."""
+        index = self._index.get(broker)
+        if index is None:
+            return []
+        index.compact(broker, self.rows)
+        return index.of(broker, self.rows)
+
+    def partitions_on(self, broker: int) -> list[Partition]:
+        found = (self.rows[number] for number in self.numbers_on(broker))
+        return [p for p in found if p is not None]
+
+    def brokers_named(self) -> list[int]:
+        """Every broker that some partition names or named, in the order of the ids."""
+        return sorted(self._index)
+
+    def moving(self) -> list[Partition]:
+        found = (self.rows[number] for number in self.moves)
+        return [p for p in found if p is not None]
+
+    @property
+    def is_reassigning(self) -> bool:
+        return bool(self.moves) or self.legacy.is_there
+
+    def partition_epoch(self, partition: Partition) -> int:
+        number = self.number(partition.topic, partition.partition)
+        if number is None:
+            return ABSENT.generation
+        return self.generations[number] + (("state", number) in self.batch.marks)
+
+    def key_version(self, topic: str, partition: int | None) -> KeyVersion:
+        if partition is None:
+            row = self.topics.get(topic)
+            return ABSENT if row is None else KeyVersion(row.version, row.generation)
+        number = self.number(topic, partition)
+        return ABSENT if number is None else KeyVersion(self.versions[number], self.generations[number])
+
+    def unreadable(self, topic: str, partition: int | None = None) -> str | None:
+        return self.problems.get((topic, partition)) if self.problems else None
+
+    def is_new(self, topic: str) -> bool:
+        row = self.topics.get(topic)
+        return row is not None and row.is_new
+
+    def is_deleting(self, topic: str) -> bool:
+        return topic in self.deletions
+
+    def is_deletion_unread(self, topic: str) -> bool:
+        return topic in self.unread_deletions
+
+    def deletion_version(self, topic: str) -> int:
+        return self.deletions[topic].version
+
+    def left_to_stop(self, topic: str) -> int:
+        return self.deletions[topic].left_to_stop
+
+    def state_keys_left(self, topic: str) -> int:
+        left = self.deletions[topic].keys_left
+        row = self.topics.get(topic)
+        if left or row is None:
+            return left
+        return sum(("state", number) in self.batch.marks for number in row.numbers)
+
+    def reductions(self) -> Iterable[str]:
+        return tuple(self.reducing.of)
+
+    def reduction(self, topic: str) -> Retirements:
+        return self.reducing.entries(topic)
+
+    def reduction_version(self, topic: str) -> int:
+        return self.reducing.version(topic)
+
+    def purged(self, topic: str) -> Collection[int]:
+        return frozenset(p.partition for p in self.reducing.purged.values() if p.topic == topic)
+
+    def is_reduction_unread(self, topic: str) -> bool:
+        return topic in self.reducing.unread
+
+    def open_intents_of_partition(self, topic_id: str, partition: int) -> int:
+        return self.intents.count_of_partition(topic_id, partition)
+
+    def open_intents_of(self, topic_id: str) -> int:
+        return self.intents.count_of(topic_id)
+
+    def disk_gone(self, partition: Partition, broker: int) -> bool:
+        if not self._gone:
+            return False
+        number = self.number(partition.topic, partition.partition)
+        return (number, broker) in self._gone
+
+    def open_intents(self, broker: int) -> Sequence[DeleteIntent]:
+        return self.intents.of(broker)
+
+    def open_intent(self, broker: int, topic_id: str, partition: int) -> DeleteIntent | None:
+        return self.intents.get(broker, topic_id, partition)
+
+    def empty_intent_keys(self, broker: int) -> list[int]:
+        return [seq for owner, seq in self.intents.finished_keys() if owner == broker]
+
+    # --- what the runtime asks besides
+
+    @property
+    def has_gone_disks(self) -> bool:
+        """Whether any disk is gone at all."""
+        return bool(self._gone)
+
+    def disks_gone(self, broker: int) -> list[int]:
+        """The numbers of the partitions whose disk on `broker` is gone."""
+        return sorted(number for number, owner in self._gone if owner == broker)
+
+    def gone_copy(self) -> frozenset[tuple[str, int, int]]:
+        """Topic, partition and broker of every disk that is gone."""
+        found = ((self.rows[number], broker) for number, broker in self._gone)
+        return frozenset((row.topic, row.partition, broker) for row, broker in found if row is not None)
+
+    def assignments(self, topic: str) -> tuple[Replicas, ...]:
+        """R of every partition of a topic, by id."""
+        return tuple(p.replicas for p in self.partitions_of(topic))

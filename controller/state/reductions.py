@@ -1,0 +1,58 @@
+"""Which partitions of which topics go (KIP-694), where the keys that say so stand, and what this batch purged."""
+
+from __future__ import annotations
+
+import attrs
+
+from controller.model.reductions import Retirements
+from controller.model.values import Extra, Partition
+
+_NONE: Retirements = {}
+
+
+@attrs.define
+class Reduction:
+    """`version`: where the key stands, 0 before it is written. Without entries it goes, or waits to go with its
+    topic."""
+
+    version: int = 0
+    entries: Retirements = attrs.field(factory=dict)
+    extra: Extra | None = None
+
+
+class Reductions:
+    """By topic. `unread`: topics whose key may not be read. `purged`: partitions that this batch took out of the state,
+    by number: what they were, as long as their keys are to be removed."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, Reduction] = {}
+        self.unread: set[str] = set()
+        self.purged: dict[int, Partition] = {}
+
+    def entries(self, topic: str) -> Retirements:
+        found = self.of.get(topic)
+        return _NONE if found is None else found.entries
+
+    def version(self, topic: str) -> int:
+        found = self.of.get(topic)
+        return 0 if found is None else found.version
+
+    def make(self, topic: str) -> Reduction:
+        """The reduction of a topic, as it is, or a new one."""
+        return self.of.setdefault(topic, Reduction())
+
+    def drop_empty(self, topic: str) -> None:
+        """Undo `make`."""
+        found = self.of.get(topic)
+        if found is not None and not found.version and not found.entries:
+            del self.of[topic]
+
+    def stands(self, topic: str, version: int) -> None:
+        """A commit left the key at `version`; 0: it is absent."""
+        found = self.of.get(topic)
+        if found is None:
+            return
+        if found.entries and version:
+            found.version = version
+        else:
+            del self.of[topic]

@@ -1,0 +1,90 @@
+"""Whether a line may follow on another: its link of the chain, its term, its numbers.
+
+Whatever breaks is said with the line that follows wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from controller.codec.journal import STARTS_CHAIN
+from pipeline.audit.edges import Last, Light, Lost, said
+from pipeline.audit.values import Gap, Violation
+
+
+def lost_before(now: Light) -> Lost:
+    """The place before a line, where rows are missing."""
+    return Lost(now.line) if now.row == 0 else Lost(now.line, now.epoch, now.seq)
+
+
+def after(before: Last, now: Light, *, lost: bool) -> Last:
+    goes_on = not before.ended and not lost and now.seq == before.line.seq and now.epoch == before.line.epoch
+    begun, is_torn = (before.begun, before.is_torn) if goes_on else (now.row, lost)
+    return Last(now, begun, ended=now.rows is not None, is_torn=is_torn)
+
+
+def between(file: str, before: Last, now: Light, *, lost: bool, bad_hash: str | None = None) -> Iterator[Violation]:
+    """What is wrong with `now` after the line `before`. `lost`: lines between them are missing; `bad_hash`: of the line
+    in quarantine that stands between them."""
+    yield from _link(file, before, now, lost=lost, bad_hash=bad_hash)
+    yield from _term(file, before, now, lost=lost)
+    yield from _number(file, before, now, lost=lost)
+
+
+def _link(file: str, before: Last, now: Light, *, lost: bool, bad_hash: str | None) -> Iterator[Violation]:
+    if now.prev is None:
+        if now.event not in STARTS_CHAIN:
+            yield said(file, "chain", now, "prev, which only the first line of a term has not", "none")
+    elif now.epoch != before.line.epoch:
+        if not lost:
+            yield said(file, "chain", now, f"the Takeover of epoch {now.epoch}, with which a chain begins", "a link")
+    elif not lost or bad_hash is not None:
+        expected = before.line.hash if bad_hash is None else bad_hash
+        if now.prev != expected:
+            yield said(file, "chain", now, f"prev {expected[:12]}... of the line before", f"{now.prev[:12]}...")
+
+
+def _term(file: str, before: Last, now: Light, *, lost: bool) -> Iterator[Violation]:
+    was = before.line
+    if now.epoch == was.epoch and now.event != "Takeover":
+        if was.event == "Resigned":
+            yield said(file, "term", now, "nothing after Resigned", now.event)
+    elif now.epoch < was.epoch:
+        yield superseded(file, now, f"at least {was.epoch}, which took over before")
+    elif now.epoch == was.epoch:
+        yield said(file, "term", now, f"a controller epoch above {was.epoch}", now.epoch)
+    elif now.event not in STARTS_CHAIN and not lost:
+        yield said(file, "term", now, f"the Takeover of epoch {now.epoch}", now.event)
+
+
+def superseded(file: str, now: Light, expected: str) -> Violation:
+    return said(file, "superseded epoch", now, f"a controller epoch of {expected}", now.epoch)
+
+
+def _number(file: str, before: Last, now: Light, *, lost: bool) -> Iterator[Violation]:
+    was, is_next = before.line, now.seq == before.line.seq
+    if now.seq < was.seq:
+        yield said(file, "numbering", now, f"seq {was.seq} or above", now.seq)
+        return
+    if lost:
+        return
+    if not before.ended and not is_next:
+        yield said(file, "numbering", now, f"the other rows of seq {was.seq}, which did not end", f"seq {now.seq}")
+        return
+    expected = was.row + 1 if is_next else 0
+    if now.row != expected:
+        yield said(file, "numbering", now, f"row {expected} of seq {now.seq}", now.row)
+
+
+def ends(file: str, last: Last) -> Iterator[Violation]:
+    now, expected = last.line, last.line.row - last.begun + 1
+    if now.rows is not None and now.rows != expected and not (last.is_torn and now.rows > expected):
+        yield said(file, "numbering", now, f"{expected} rows in this commit", now.rows)
+
+
+def missing_tail(file: str, before: Light, now: Light) -> Gap | None:
+    """Commits between two terms that have no lines: their controller ended before it wrote them."""
+    if now.event != "Takeover" or now.seq <= before.seq + 1 or now.epoch <= before.epoch:
+        return None
+    text = f"no lines of seq {before.seq + 1} to {now.seq - 1}, before the Takeover of epoch {now.epoch}"
+    return Gap("missing tail", file, now.line, before.epoch, text)

@@ -1,0 +1,34 @@
+"""What of a journal is no event, put aside: quarantine, torn tails, files that went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pipeline.audit.values import Gap, Quarantined
+from pipeline.journal.lines import BAD_LINE, FILE_GONE, TORN_TAIL, Event
+
+
+class Rest:
+    """What is no event: quarantine, torn tails, files that went."""
+
+    def __init__(self) -> None:
+        self.quarantine: list[Quarantined] = []
+        self.gaps: list[Gap] = []
+        self.gone: set[str] = set()
+
+    def take(self, event: Event) -> None:
+        reason = event.reason or ""
+        if event.problem == BAD_LINE:
+            self.quarantine.append(Quarantined(event.file, event.line, event.raw or "", reason))
+            self.gaps.append(Gap("bad line", event.file, event.line, None, reason))
+        elif event.problem == TORN_TAIL:
+            self.gaps.append(Gap("torn tail", event.file, event.line, None, reason))
+        elif event.problem == FILE_GONE:
+            self.gone.add(event.file)
+            self.gaps.append(Gap("file gone", event.file, 0, None, reason))
+
+    def add(self, quarantine: Iterable[Quarantined], gaps: Iterable[Gap], gone: Iterable[str]) -> None:
+        """What another has put aside."""
+        self.quarantine += quarantine
+        self.gaps += gaps
+        self.gone.update(gone)

@@ -1,0 +1,137 @@
+"""What an audit says: violations, each with its first offending event, gaps, and the lines that it could not read.
+
+* A violation is a rule that was broken. A gap is a place where nobody can say: lines that a crash, a full disk or the
+  rotation took. A gap is no violation, and no proof either.
+* Both are sorted by where they stand, so that two engines that find the same say the same, to the byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
+from typing import Final, NamedTuple
+
+from controller.rules.legal_trace import RULES
+
+KINDS: Final[Mapping[str, str]] = {
+    **RULES,
+    "superseded epoch": "nothing is written under a controller epoch once a later one has taken over",
+    "throttle": "a throttle that is to be removed is removed once nothing is reassigning, and not before",
+    "status": "a partition goes online, readOnly, offline, gone, and never back",
+}
+"""What can be violated, in words: the rules of a legal trace, and those that hold over whole journals."""
+
+GAPS: Final[Mapping[str, str]] = {
+    "gap": "the writer could not write: its Gap row says what is missing",
+    "missing tail": "commits between the last line of a term and the next Takeover have no lines",
+    "torn tail": "lines after the last whole commit of a file: a crash, or a writer at work",
+    "missing start": "older files of a term were rotated away",
+    "missing file": "a file between others of its term is gone",
+    "file gone": "a file was rotated away while it was read",
+    "bad line": "a line that cannot be read is in quarantine",
+    "open throttle": "a throttle that is to be removed stands at the end of the journal",
+}
+"""Where an audit cannot say, in words."""
+
+
+class Violation(NamedTuple):
+    """One row of `AUDIT_VIOLATION`: the kind (a name in KINDS), the first offending event and where its line stands."""
+
+    kind: str
+    file: str
+    line: int
+    controller_epoch: int
+    seq: int
+    row: int
+    event: str
+    ts_ms: int
+    topic: str | None
+    partition: int | None
+    broker_id: int | None
+    expected: str
+    got: str
+
+    @property
+    def place(self) -> str:
+        """Name of the file, without folders, and line."""
+        return f"{PurePath(self.file).name}:{self.line}"
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text}"
+
+    @property
+    def text(self) -> str:
+        """What is wrong, without the place."""
+        topic = "" if self.topic is None else f" of {self.topic}"
+        of = topic if self.partition is None else f"{topic}-{self.partition}"
+        whose = "" if self.broker_id is None else f" broker {self.broker_id}"
+        at = f"epoch {self.controller_epoch}, seq {self.seq}, row {self.row}, {self.event}{of}{whose}"
+        return f"{self.kind}: {at}: expected {self.expected}, got {self.got}"
+
+
+class Gap(NamedTuple):
+    """One row of `AUDIT_GAP`. `line` 0: the file as a whole. `kind`: a name in GAPS."""
+
+    kind: str
+    file: str
+    line: int
+    controller_epoch: int | None
+    text: str
+
+    def __str__(self) -> str:
+        at = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{at}: {self.kind}: {self.text}"
+
+
+class Quarantined(NamedTuple):
+    """One row of `QUARANTINE`."""
+
+    source: str
+    line: int
+    raw: str
+    reason: str
+
+    def __str__(self) -> str:
+        at = f"{self.source}:{self.line}" if self.line else self.source
+        return f"{at}: in quarantine: {self.reason}"
+
+
+class Counts(NamedTuple):
+    """What was looked at."""
+
+    files: int = 0
+    lines: int = 0
+    commits: int = 0
+    terms: int = 0
+    partitions: int = 0
+    events: tuple[tuple[str, int], ...] = ()
+    spans: tuple[tuple[int, int, int], ...] = ()
+    """Controller epoch, and when its first and its last line were written, in ms."""
+
+
+class Audit(NamedTuple):
+    """The result. `unchecked`: events that no rule speaks of, and how often they came."""
+
+    violations: tuple[Violation, ...]
+    gaps: tuple[Gap, ...]
+    quarantine: tuple[Quarantined, ...]
+    counts: Counts
+    unchecked: tuple[tuple[str, int], ...]
+
+
+def in_order(rank: Mapping[str, int], found: Iterable[Violation]) -> tuple[Violation, ...]:
+    """By where they stand; of a kind, the first in each commit that is about the same thing: what follows in it follows
+    from that. `rank`: file -> its place in the journal."""
+    kept: dict[tuple[object, ...], Violation] = {}
+    ordered = sorted(found, key=lambda v: (rank.get(v.file, len(rank)), *map(_key, v[1:]), v.kind))
+    for violation in ordered:
+        kept.setdefault((violation.kind, violation[3], violation[4], *violation[8:11]), violation)
+    return tuple(kept.values())
+
+
+def gaps_in_order(rank: Mapping[str, int], found: Iterable[Gap]) -> tuple[Gap, ...]:
+    return tuple(sorted(set(found), key=lambda g: (rank.get(g.file, len(rank)), g.line, g.kind, g.text)))
+
+
+def _key(value: object) -> tuple[bool, object]:
+    return value is not None, value if value is not None else 0

@@ -1,0 +1,47 @@
+"""Cruise Control's capacity files: `capacity.json`, `capacityJBOD.json`, `capacityCores.json`.
+
+`DISK` is in MiB (one number, or one per folder), `NW_IN` and `NW_OUT` in KiB/s, all as texts. Broker id -1 stands for
+every broker that has no entry of its own, so this file is read after the sources that name brokers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pipeline.collect.gathered import INT_MAX, BadRow, Gathered, a_list, amount, an_object, document, each, whole
+
+_MIB: Final = 1024 * 1024
+_KIB: Final = 1024
+_EVERY: Final = "-1"
+
+
+def from_capacities(data: bytes, source: str, into: Gathered) -> None:
+    """Take in the capacities of brokers; those of -1 go to brokers that are known and have no entry."""
+    named: set[int] = set()
+    default: dict[str, Any] = {}
+
+    def entry(_: str, row: Any) -> None:
+        found = _capacity(an_object(an_object(row, "entry").get("capacity"), "capacity"))
+        if str(row.get("brokerId")) == _EVERY:
+            default.update(found)
+            return
+        broker_id = whole(row.get("brokerId"), "brokerId", INT_MAX)
+        if broker_id in named:
+            raise BadRow(f"brokerId {broker_id} stands twice")
+        named.add(broker_id)
+        into.broker(broker_id, **found)
+
+    each(into.rejects, source, a_list(document(data, source, "brokerCapacities", list), source), entry)
+    holding = {b for row in into.partitions for b in row[2]}
+    for broker_id in sorted((into.brokers.keys() | holding) - named) if default else ():
+        into.broker(broker_id, **default)
+
+
+def _capacity(row: dict[str, Any]) -> dict[str, Any]:
+    disk = row.get("DISK")
+    mib = sum(amount(part, "DISK") for part in disk.values()) if isinstance(disk, dict) else amount(disk, "DISK")
+    return {
+        "disk_capacity_bytes": int(mib * _MIB),
+        "nw_in_capacity_bps": amount(row.get("NW_IN"), "NW_IN") * _KIB,
+        "nw_out_capacity_bps": amount(row.get("NW_OUT"), "NW_OUT") * _KIB,
+    }

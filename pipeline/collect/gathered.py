@@ -1,0 +1,138 @@
+"""Where every source puts what it finds, and the tables that come of it.
+
+Sources add to each other: a broker's rack may come from the store and its capacity from a file. What a later source
+says of a broker replaces what an earlier one said, field by field; a null replaces nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NoReturn, TypeVar
+
+import attrs
+
+from pipeline.errors import BadInput
+from pipeline.tables.arrow import Arrow, from_rows
+from pipeline.tables.declared import (
+    ALIVE,
+    BROKER,
+    BROKER_SAMPLE,
+    DEAD,
+    PARTITION,
+    QUARANTINE,
+    REPLICA_LOG,
+    REPLICA_SAMPLE,
+)
+from pipeline.tables.rejects import Rejects
+
+INT_MAX: Final = 2**31 - 1
+LONG_MAX: Final = 2**63 - 1
+_FIELDS: Final = BROKER.names[1:]
+_T = TypeVar("_T")
+
+
+@attrs.define
+class Gathered:
+    """Rows of the tables of one snapshot, and what could not be read."""
+
+    brokers: dict[int, dict[str, Any]] = attrs.field(factory=dict)
+    partitions: list[tuple[Any, ...]] = attrs.field(factory=list)
+    logs: list[tuple[Any, ...]] = attrs.field(factory=list)
+    replica_samples: list[tuple[Any, ...]] = attrs.field(factory=list)
+    broker_samples: list[tuple[Any, ...]] = attrs.field(factory=list)
+    rejects: Rejects = attrs.field(factory=Rejects)
+    knows_alive: bool = False
+    """Whether some source said which brokers are alive; if none did, all are taken for it."""
+
+    def broker(self, broker_id: int, **known: Any) -> None:
+        """What is known of a broker (columns of the table broker)."""
+        row = self.brokers.setdefault(broker_id, dict.fromkeys(_FIELDS))
+        row.update({name: value for name, value in known.items() if value is not None})
+
+    def tables(self) -> dict[str, Arrow]:
+        """The tables by name. Brokers that only hold replicas are dead where a source knows who is alive."""
+        unseen = DEAD if self.knows_alive else ALIVE
+        for row in self.partitions:
+            for broker_id in {*row[2], *(row[6] or ())}:
+                if broker_id not in self.brokers:
+                    self.broker(broker_id, state=unseen)
+        brokers = [
+            (broker_id, row["host"], row["rack"], row["state"] or unseen, *(row[name] for name in _FIELDS[3:]))
+            for broker_id, row in sorted(self.brokers.items())
+        ]
+        return {
+            BROKER.name: from_rows(BROKER, brokers),
+            PARTITION.name: from_rows(PARTITION, self.partitions),
+            REPLICA_LOG.name: from_rows(REPLICA_LOG, self.logs),
+            REPLICA_SAMPLE.name: from_rows(REPLICA_SAMPLE, self.replica_samples),
+            BROKER_SAMPLE.name: from_rows(BROKER_SAMPLE, self.broker_samples),
+            QUARANTINE.name: self.rejects.table(),
+        }
+
+
+class BadRow(Exception):
+    """A row of an input cannot be used; the message is the reason."""
+
+
+def bad_row(what: str, expected: str, got: object) -> NoReturn:
+    raise BadRow(f"{what}: expected {expected}, got {got!r:.120}")
+
+
+def each(rejects: Rejects, source: str, rows: Mapping[str, Any] | list[Any], take: Callable[[str, Any], None]) -> None:
+    """Give every row to `take`, with its number or its name; one that it refuses goes to the quarantine."""
+    named = rows.items() if isinstance(rows, Mapping) else ((str(i), row) for i, row in enumerate(rows, 1))
+    for number, (name, row) in enumerate(named, 1):
+        try:
+            take(name, row)
+        except BadRow as error:
+            rejects.add(source, number, {name: row} if isinstance(rows, Mapping) else row, str(error))
+
+
+def document(data: bytes, source: str, key: str | None = None, kind: type[_T] | None = None) -> Any:
+    """The JSON object in `data`, or what it has under `key`, which is of `kind`. BadInput for anything else."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{source}: not a whole JSON file: {' '.join(str(error).split())[:200]}") from None
+    if not isinstance(found, dict):
+        raise BadInput(f"{source}: expected a JSON object, got a {type(found).__name__}")
+    if key is None:
+        return found
+    value = found.get(key)
+    if kind is not None and not isinstance(value, kind):
+        raise BadInput(f"{source}: expected {kind.__name__} under {key!r}, got {type(value).__name__}")
+    return value
+
+
+def whole(raw: object, what: str, high: int = LONG_MAX, low: int = 0) -> int:
+    """`raw` as a whole number within low..high; a text of one counts, as in names of JSON objects. BadRow else."""
+    found = raw
+    if isinstance(raw, str) and raw.isascii() and raw.isdecimal() and len(raw) < 20:
+        found = int(raw)
+    if type(found) is not int or not low <= found <= high:
+        bad_row(what, f"a whole number within {low}..{high}", raw)
+    return found
+
+
+def amount(raw: object, what: str) -> float:
+    """`raw` as a finite number, 0 or more; a text of one counts. BadRow else."""
+    try:
+        found = float(raw) if isinstance(raw, str | int | float) and type(raw) is not bool else -1.0
+    except (ValueError, OverflowError):
+        found = -1.0
+    if not 0 <= found < float(LONG_MAX):  # NaN is not
+        bad_row(what, "a number, 0 or more", raw)
+    return found
+
+
+def an_object(raw: object, what: str) -> dict[str, Any]:
+    if not isinstance(raw, dict):
+        bad_row(what, "a JSON object", raw)
+    return raw
+
+
+def a_list(raw: object, what: str) -> list[Any]:
+    if not isinstance(raw, list):
+        bad_row(what, "a list", raw)
+    return raw

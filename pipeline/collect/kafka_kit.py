@@ -1,0 +1,38 @@
+"""What kafka-kit's metricsfetcher writes: sizes of partitions, free bytes of brokers.
+
+`/topicmappr/partitionmeta`: `{"topic": {"0": {"Size": 1.0}}}`; `/topicmappr/brokermetrics`:
+`{"1001": {"StorageFree": 1.0}}`. A size is that of the partition on any broker. Free bytes become a capacity once it is
+known what lies there: `pipeline.stages.load`.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pipeline.collect.gathered import INT_MAX, Gathered, amount, an_object, document, each, whole
+from pipeline.collect.layouts import topic_of
+
+
+def from_partition_meta(data: bytes, source: str, into: Gathered) -> None:
+    """Take in the size of every partition."""
+
+    def topic(name: str, row: Any) -> None:
+        of = topic_of(name)
+        each(into.rejects, source, an_object(row, "topic"), lambda number, found: partition(of, number, found))
+
+    def partition(of: str, number: str, row: Any) -> None:
+        size = int(amount(an_object(row, "partition").get("Size"), "Size"))
+        into.logs.append((None, None, of, whole(number, "partition", INT_MAX), size, None, False))
+
+    each(into.rejects, source, document(data, source), topic)
+
+
+def from_broker_metrics(data: bytes, source: str, into: Gathered, *, now: datetime) -> None:
+    """Take in how many bytes are free on every broker, `now`."""
+
+    def broker(name: str, row: Any) -> None:
+        free = int(amount(an_object(row, "broker").get("StorageFree"), "StorageFree"))
+        into.broker_samples.append((now, whole(name, "broker id", INT_MAX), None, None, None, free, None, None, None))
+
+    each(into.rejects, source, document(data, source), broker)

@@ -1,0 +1,63 @@
+"""Maps of partitions (the JSON of `kafka-reassign-partitions`, kafka-kit's maps) and lists of brokers with racks.
+
+* A map says where replicas are, nothing of who is in sync: all are taken for it, the first for the leader.
+* A list of brokers is `{"1001": "rack", "1002": null}`, or per id an object with columns of the table broker. Brokers
+  that are listed are alive, unless `state` says otherwise.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from controller.codec.names import is_topic
+from pipeline.collect.gathered import INT_MAX, Gathered, a_list, amount, an_object, bad_row, document, each, whole
+from pipeline.tables.declared import ALIVE, BROKER, STATES
+
+_AMOUNTS: Final = ("disk_capacity_bytes", "nw_in_capacity_bps", "nw_out_capacity_bps")
+
+
+def from_map(data: bytes, source: str, into: Gathered) -> None:
+    """Take in the partitions of `{"version":1,"partitions":[{"topic","partition","replicas"}]}`."""
+
+    def take(_: str, row: Any) -> None:
+        topic, number = (
+            topic_of(an_object(row, "entry").get("topic")),
+            whole(row.get("partition"), "partition", INT_MAX),
+        )
+        replicas = [whole(b, "replicas", INT_MAX) for b in a_list(row.get("replicas"), "replicas")]
+        if not replicas:
+            bad_row("replicas", "at least one broker", replicas)
+        into.partitions.append((topic, number, replicas, replicas, replicas[0], 0, None, 0, None, None))
+
+    each(into.rejects, source, document(data, source, "partitions", list), take)
+
+
+def from_broker_list(data: bytes, source: str, into: Gathered) -> None:
+    """Take in brokers by id. They are all there are that live, where nothing else says who does."""
+
+    def take(name: str, row: Any) -> None:
+        said: dict[str, Any] = {"rack": row} if row is None or isinstance(row, str) else dict(an_object(row, "broker"))
+        unknown = sorted(said.keys() - set(BROKER.names))
+        if unknown:
+            bad_row("broker", f"the fields {', '.join(BROKER.names[1:])}", ", ".join(unknown))
+        for field in ("host", "rack"):
+            if said.get(field) is not None and not isinstance(said[field], str):
+                bad_row(field, "a text", said[field])
+        if said.setdefault("state", ALIVE) not in STATES:
+            bad_row("state", f"one of {', '.join(STATES)}", said["state"])
+        for field in _AMOUNTS:
+            if said.get(field) is not None:
+                found = amount(said[field], field)
+                said[field] = int(found) if field == _AMOUNTS[0] else found
+        said["rack"] = said.get("rack") or None
+        into.broker(whole(name, "broker id", INT_MAX), **{k: v for k, v in said.items() if k != "broker_id"})
+
+    each(into.rejects, source, document(data, source), take)
+    into.knows_alive = True
+
+
+def topic_of(raw: object) -> str:
+    """`raw` as the name of a topic. BadRow else."""
+    if not isinstance(raw, str) or not is_topic(raw):
+        bad_row("topic", "a topic's name", raw)
+    return raw

@@ -1,0 +1,153 @@
+"""Prometheus text of one broker's exporter, or of many brokers with a label that names them.
+
+What is known (JMX exporter's usual spellings; case and underscores do not count):
+* `kafka_log_log_size{topic,partition}`: bytes of a replica;
+* `kafka_server_brokertopicmetrics_bytesinpersec_oneminuterate{topic}`, and `bytesoutpersec`, also with the rate's name
+  in a label (`name="BytesInPerSec"`); with `partition`: of a replica; without `topic`: of the broker;
+* `reassignmentbytesinpersec`, `reassignmentbytesoutpersec` (KIP-352), `kafka_server_..._reassigningpartitions`.
+Counters (`_total`) need two scrapes and are passed over, as is every metric that is not known: an exporter has
+hundreds. A line of a known metric that cannot be read is quarantined. The broker is the label `broker_id` or `broker`,
+or the one that the file was given for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+from pipeline.collect.gathered import INT_MAX, BadRow, Gathered, amount, bad_row, whole
+from pipeline.collect.layouts import topic_of
+from pipeline.errors import BadInput
+
+_LINE: Final = re.compile(r"([A-Za-z_:][\w:]*)\s*(?:\{(.*)\})?\s+(\S+)(?:\s+(-?\d+))?\s*")
+_LABEL: Final = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
+_ESCAPED: Final = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
+_SIZE: Final = "kafkaloglogsize"
+_TOPICS: Final = "kafkaserverbrokertopicmetrics"
+_RATES: Final = {
+    "bytesinpersec": "in_bps",
+    "bytesoutpersec": "out_bps",
+    "reassignmentbytesinpersec": "reassignment_in_bps",
+    "reassignmentbytesoutpersec": "reassignment_out_bps",
+}
+_MOVING: Final = re.compile("kafkaserver.*reassigningpartitions(?:value)?")
+
+
+def from_prometheus(data: bytes, source: str, into: Gathered, *, broker_id: int | None, now: datetime) -> None:
+    """Take in what is known of the metrics in `data`. Lines without a time are of `now`."""
+    text = data.decode("utf-8", "backslashreplace")
+    samples = _Samples(into)
+    lines = known = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        lines += 1
+        try:
+            known += samples.take(line, broker_id, now)
+        except BadRow as error:
+            known += 1
+            into.rejects.add(source, number, line, str(error))
+    if not known:
+        raise BadInput(f"{source}: none of its {lines} lines is of a metric that is known, e.g. kafka_log_log_size")
+    samples.end()
+
+
+class _Samples:
+    """What lines say, put together by time, broker, topic and partition."""
+
+    def __init__(self, into: Gathered) -> None:
+        self._into = into
+        self._of_topics: dict[tuple[datetime, int, str, int | None], dict[str, float]] = {}
+        self._of_brokers: dict[tuple[datetime, int], dict[str, float]] = {}
+
+    def take(self, line: str, broker_id: int | None, now: datetime) -> bool:
+        """Whether the metric is known. BadRow where it is and the line cannot be used."""
+        found = _LINE.fullmatch(line)
+        what = _known(found[1], found[2] or "") if found is not None else None
+        if found is None or what is None:
+            if found is None and _SIZE in _plain(line):
+                bad_row("line", "name{labels} value", line)
+            return False
+        labels = dict(_labels(found[2] or ""))
+        value = amount(found[3], what)
+        when = now if found[4] is None else _time(int(found[4]))
+        broker = labels.get("broker_id", labels.get("broker"))
+        if broker is None and broker_id is None:
+            bad_row("broker", "a label broker_id, or the broker that the file is given for", line)
+        of = whole(broker, "broker_id", INT_MAX) if broker is not None else int(broker_id or 0)
+        self._put(what, of, labels, value, when)
+        return True
+
+    def _put(self, what: str, broker_id: int, labels: dict[str, str], value: float, when: datetime) -> None:
+        topic = topic_of(labels["topic"]) if labels.get("topic") else None
+        number = whole(labels["partition"], "partition", INT_MAX) if "partition" in labels else None
+        if what == _SIZE:
+            if topic is None or number is None:
+                bad_row("labels", "topic and partition", sorted(labels))
+            self._into.logs.append((broker_id, None, topic, number, int(value), None, False))
+        elif topic is not None and what in {"in_bps", "out_bps"}:
+            self._of_topics.setdefault((when, broker_id, topic, number), {})[what] = value
+        elif topic is None:
+            self._of_brokers.setdefault((when, broker_id), {})[what] = value
+
+    def end(self) -> None:
+        """The rows. Samples of a broker that is moving something then are marked."""
+        moving = {key for key, row in self._of_brokers.items() if any(row.get(name, 0) > 0 for name in _MOVES)}
+        for (when, broker_id, topic, number), row in self._of_topics.items():
+            sample = (when, broker_id, topic, number, row.get("in_bps"), row.get("out_bps"), None)
+            self._into.replica_samples.append((*sample, (when, broker_id) in moving))
+        for (when, broker_id), row in self._of_brokers.items():
+            count = row.get("reassigning_partitions")
+            self._into.broker_samples.append(
+                (
+                    when,
+                    broker_id,
+                    None,
+                    row.get("in_bps"),
+                    row.get("out_bps"),
+                    None,
+                    None if count is None else int(count),
+                    row.get("reassignment_in_bps"),
+                    row.get("reassignment_out_bps"),
+                )
+            )
+
+
+_MOVES: Final = ("reassigning_partitions", "reassignment_in_bps", "reassignment_out_bps")
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "")
+
+
+def _known(name: str, labels: str) -> str | None:
+    plain = _plain(name)
+    if plain == _SIZE or (plain == "kafkaloglogvalue" and 'name="Size"' in labels):
+        return _SIZE
+    if _MOVING.fullmatch(plain):
+        return "reassigning_partitions"
+    if not plain.startswith(_TOPICS) or not plain.endswith("oneminuterate"):
+        return None
+    named = plain.removeprefix(_TOPICS).removesuffix("oneminuterate")
+    if not named:
+        label = re.search(r'name="(\w+)"', labels)
+        named = "" if label is None else label[1].lower()
+    return _RATES.get(named)
+
+
+def _labels(text: str) -> Iterator[tuple[str, str]]:
+    at = 0
+    while at < len(text.rstrip()):
+        found = _LABEL.match(text, at)
+        if found is None:
+            bad_row("labels", 'name="value",...', text)
+        yield found[1], re.sub(r"\\.", lambda escaped: _ESCAPED.get(escaped[0], escaped[0]), found[2])
+        at = found.end()
+
+
+def _time(ms: int) -> datetime:
+    if not 0 <= ms < 2**47:
+        bad_row("timestamp", "milliseconds since 1970", ms)
+    return datetime.fromtimestamp(ms / 1000, UTC)

@@ -1,0 +1,132 @@
+"""From a metadata store, or a recorded tree of one: brokers, partitions, retention.
+
+* Read through the controller's codec, so that what a controller would refuse is refused here; one key that cannot be
+  read is quarantined and costs its partition or topic alone.
+* A broker that holds replicas and is not registered is dead. A tree without any registration (a memory store's file
+  holds no ephemeral keys) says nothing of who is alive.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Final
+
+from controller.codec import broker as broker_codec
+from controller.codec import bulk, keys
+from controller.codec.names import broker_in, is_topic
+from controller.codec.small import decode_config
+from controller.codec.text import BadValue
+from controller.codec.topic import TopicKey
+from controller.model.values import Partition
+from pipeline.collect.gathered import Gathered
+from pipeline.errors import BadInput
+from pipeline.tables.declared import ALIVE
+from stores import Corrupt, MetadataStore, transfer
+from stores.tree import entries_of
+
+_RETENTION: Final = "retention.ms"
+
+
+def from_store(store: MetadataStore, source: str, into: Gathered, *, timeout_s: float) -> bool:
+    """Take in what `store` shows now; whether it was one instant. Raises what the store raises."""
+    snapshot = store.snapshot("/", timeout_s=timeout_s)
+    _take(((entry.key, entry.value) for entry in snapshot.entries), source, into)
+    return snapshot.consistent
+
+
+def from_tree_file(data: bytes, source: str, into: Gathered) -> None:
+    """Take in the tree in a file: a memory store's snapshot, or a recorded tree, ephemeral keys included."""
+    try:
+        tree = transfer.parse(data, source)
+        if tree.format == "recorded tree":
+            entries = entries_of(json.loads(data), source)
+            _take(((e.key, e.value) for e in entries if e.value is not None), source, into)
+        else:
+            _take(tree.values.items(), source, into)
+    except Corrupt as error:
+        raise BadInput(str(error)) from None
+
+
+def _take(entries: Iterable[tuple[str, bytes]], source: str, into: Gathered) -> None:
+    topics: dict[str, bytes] = {}
+    states: dict[tuple[str, int], bytes] = {}
+    retention: dict[str, int] = {}
+    for key, value in entries:
+        place = keys.partition_of(key)
+        if place is not None:
+            states[place] = value
+        elif key.startswith(f"{keys.BROKER_IDS}/"):
+            _broker(key, value, source, into)
+        elif key.startswith(f"{keys.CONFIG_TOPICS}/") and value:
+            _retention(key, value, source, into, retention)
+        elif (name := keys.topic_of(key)) is not None and value:
+            topics[name] = value
+    _partitions(topics, states, retention, source, into)
+
+
+def _broker(key: str, value: bytes, source: str, into: Gathered) -> None:
+    try:
+        found = broker_codec.decode(value, broker_in(key.rpartition("/")[2]))
+    except (ValueError, TypeError) as error:
+        into.rejects.add(source, None, _text(key, value), str(error))
+        return
+    into.knows_alive = True
+    into.broker(found.broker_id, host=found.host, rack=found.rack, state=ALIVE)
+
+
+def _retention(key: str, value: bytes, source: str, into: Gathered, found: dict[str, int]) -> None:
+    try:
+        said = decode_config(value).get(_RETENTION)
+        if said is not None:
+            found[key.rpartition("/")[2]] = int(said)
+    except (ValueError, TypeError) as error:
+        into.rejects.add(source, None, _text(key, value), str(error))
+
+
+def _partitions(
+    topics: dict[str, bytes],
+    states: dict[tuple[str, int], bytes],
+    retention: dict[str, int],
+    source: str,
+    into: Gathered,
+) -> None:
+    reader, names = bulk.Bulk(), sorted(topics)
+    for name, found in zip(names, reader.topics(names, [topics[name] for name in names]), strict=True):
+        if isinstance(found, BadValue) or not is_topic(name):
+            reason = str(found) if isinstance(found, BadValue) else "the key's name is no topic's"
+            into.rejects.add(source, None, _text(keys.topic(name), topics[name]), reason)
+            continue
+        said = reader.states([states.pop((name, p), None) for p in range(len(found.assignments))])
+        for number, state in enumerate(said):
+            try:
+                partition = bulk.partition(state, name, number, found.assignments[number], 0)
+            except BadValue as error:
+                into.rejects.add(source, None, keys.state(name, number), str(error))
+                continue
+            into.partitions.append(_row(partition, found, retention.get(name)))
+    for name, number in sorted(states):
+        reason = "a state key of a partition that no topic key lists"
+        into.rejects.add(source, None, _text(keys.state(name, number), states[name, number]), reason)
+
+
+def _row(partition: Partition, of: TopicKey, retention_ms: int | None) -> tuple[object, ...]:
+    target, kafka = partition.target_replicas, of.topic.kafka_moves.get(partition.partition)
+    if target is None and kafka is not None:  # a move of Kafka's own, not taken over yet
+        target = tuple(b for b in kafka.replicas if b not in kafka.removing)
+    return (
+        partition.topic,
+        partition.partition,
+        partition.replicas,
+        partition.isr,
+        partition.leader,
+        partition.leader_epoch,
+        target,
+        partition.status_code,
+        retention_ms,
+        None,
+    )
+
+
+def _text(key: str, value: bytes) -> str:
+    return f"{key} {value.decode('utf-8', 'backslashreplace')}"

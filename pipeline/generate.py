@@ -1,0 +1,130 @@
+"""Clusters to plan on, as large as one likes: seeded, with racks, heavy-tailed sizes and hot partitions.
+
+The same arguments give the same tables. Replicas stand as KIP-36's placement would put them, one topic after the other;
+sizes are drawn per topic (a few topics hold most bytes) and a little per partition; one partition in a hundred is hot.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.tables.arrow import Arrow, from_columns
+from pipeline.tables.declared import ALIVE, BROKER, MEASURED, PARTITION, REPLICA_LOAD
+
+FIRST_BROKER: Final = 1001
+_MEDIAN_BYTES: Final = 200e6
+_TOPIC_SIGMA: Final = 0.8  # of the logarithm: the largest of ten thousand topics holds about twenty medians
+_PARTITION_SIGMA: Final = 0.7
+_HOT_SHARE: Final = 0.01
+_HOT_FACTOR: Final = 8
+_RETENTION_S: Final = 3 * 86_400
+_GIB: Final = 1 << 30
+
+
+def generate(
+    *,
+    brokers: int,
+    topics: int,
+    partitions: int,
+    replication_factor: int = 3,
+    racks: int = 3,
+    empty_brokers: int = 0,
+    seed: int = 0,
+) -> dict[str, Arrow]:
+    """Validated tables `broker`, `partition` and `replica_load` of `topics` x `partitions`. Brokers have the ids from
+    1001 on, in turn in `racks` racks (0: none); the last `empty_brokers` of them hold nothing. ValueError where there
+    are fewer brokers than replicas."""
+    holding = brokers - empty_brokers
+    if not 1 <= replication_factor <= holding:
+        raise ValueError(f"replication factor {replication_factor} with {holding} brokers that may hold replicas")
+    random = np.random.Generator(np.random.PCG64(seed))
+    count = topics * partitions
+    topic = np.repeat(np.arange(topics), partitions)
+    number = np.tile(np.arange(partitions), topics)
+    replicas = _placed(
+        holding, count, replication_factor, racks, np.repeat(random.integers(0, holding, topics), partitions)
+    )
+    weight = np.exp(random.normal(0, _TOPIC_SIGMA, topics))[topic] * np.exp(random.normal(0, _PARTITION_SIGMA, count))
+    hot = np.where(random.random(count) < _HOT_SHARE, _HOT_FACTOR, 1)
+    size = (_MEDIAN_BYTES * weight * hot).astype(np.int64)
+    write = np.round(size / _RETENTION_S * hot, 3)
+    names = pa.array([f"topic-{i:06d}" for i in range(topics)]).take(pa.array(topic))
+    lists = _lists(FIRST_BROKER + replicas)
+    return {
+        BROKER.name: _brokers(brokers, racks, int(size.sum()) * replication_factor // holding),
+        PARTITION.name: from_columns(
+            PARTITION,
+            {
+                "topic": names,
+                "partition": number,
+                "replicas": lists,
+                "isr": lists,
+                "leader": FIRST_BROKER + replicas[:, 0],
+                "leader_epoch": np.zeros(count, np.int64),
+                "target_replicas": pa.nulls(count, pa.list_(pa.int32())),
+                "status_code": np.zeros(count, np.int64),
+                "retention_ms": np.full(count, _RETENTION_S * 1000),
+                "write_bps": write,
+            },
+        ),
+        REPLICA_LOAD.name: from_columns(
+            REPLICA_LOAD,
+            {
+                "topic": names,
+                "partition": number,
+                "size_bytes": size,
+                "write_bps": write,
+                "read_bps": np.round(write * 2, 3),
+                "completeness": np.ones(count),
+                "basis": pa.array([MEASURED]).take(pa.array(np.zeros(count, np.int64))),
+            },
+        ),
+    }
+
+
+def _placed(brokers: int, count: int, factor: int, racks: int, start: Any) -> Any:
+    """Indexes of brokers: the leaders in turn from `start` on; the followers one rack further each, at a distance that
+    grows as the leaders come round."""
+    number = np.arange(count)
+    step = max(1, min(racks, brokers))
+    leader = (number + start) % brokers
+    turn = step * (number // brokers % max(1, brokers // step))
+    found = np.empty((count, factor), np.int64)
+    found[:, 0] = leader
+    for j in range(1, factor):
+        candidate = (leader + j + turn) % brokers
+        for _ in range(brokers):  # past those that hold one already; in order, so that racks stay apart where they can
+            taken = (found[:, :j] == candidate[:, None]).any(axis=1)
+            if racks > 1:
+                free_racks = j < step
+                taken |= free_racks & (found[:, :j] % step == candidate[:, None] % step).any(axis=1)
+            if not taken.any():
+                break
+            candidate = np.where(taken, (candidate + 1) % brokers, candidate)
+        found[:, j] = candidate
+    return found
+
+
+def _lists(table: Any) -> Any:
+    offsets = np.arange(0, table.size + 1, table.shape[1], dtype=np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(table.ravel().astype(np.int32)))
+
+
+def _brokers(brokers: int, racks: int, mean_bytes: int) -> Arrow:
+    capacity = max(1, -(-2 * mean_bytes // _GIB)) * _GIB
+    ids = range(FIRST_BROKER, FIRST_BROKER + brokers)
+    return from_columns(
+        BROKER,
+        {
+            "broker_id": list(ids),
+            "host": [f"broker-{b}.example" for b in ids],
+            "rack": [f"r{i % racks}" if racks else None for i in range(brokers)],
+            "state": [ALIVE] * brokers,
+            "disk_capacity_bytes": [capacity] * brokers,
+            "nw_in_capacity_bps": [1.25e9] * brokers,
+            "nw_out_capacity_bps": [1.25e9] * brokers,
+        },
+    )

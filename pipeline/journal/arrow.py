@@ -1,0 +1,128 @@
+"""Events as Arrow batches of `JOURNAL_EVENT`, and back: what comes back is the row that went in, but for what no rule
+asks for (`unknown`, and the text of a quarantined line).
+
+A field that a line does not have is null; a line has no null fields, so that nothing is lost on the way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.journal.lines import KINDS, Event
+from pipeline.tables.arrow import arrow_schema, arrow_type
+from pipeline.tables.journal import JOURNAL_EVENT
+
+BATCH_ROWS: Final = 10_000
+
+_NAMES: Final = {"controller_epoch": "epoch", "broker_id": "broker"}
+"""Columns whose field has another name in a line."""
+
+_OF_EVENT: Final = ("file", "line", "hash", "problem", "reason", "raw")
+_PLAIN: Final = tuple(
+    name
+    for name, kind, _ in JOURNAL_EVENT.columns
+    if kind in ("byte", "int", "long", "string") and name not in _OF_EVENT
+)
+_LISTS: Final = tuple(name for name, kind, _ in JOURNAL_EVENT.columns if kind == "array<int>")
+
+
+EVENT_SCHEMA: Final = arrow_schema(JOURNAL_EVENT)
+
+
+def batches(events: Iterable[Event], rows_max: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
+    """Events as batches of at most so many rows, in their order."""
+    rest = iter(events)
+    while some := list(islice(rest, rows_max)):
+        yield batch_of(some)
+
+
+def batch_of(events: Sequence[Event]) -> pa.RecordBatch:
+    rows: list[Mapping[str, Any]] = [event.row if event.row is not None else {} for event in events]
+    columns = []
+    for name, kind, _ in JOURNAL_EVENT.columns:
+        field = _NAMES.get(name, name)
+        values: list[Any]
+        if name in _OF_EVENT:
+            values = [getattr(event, name) for event in events]
+        elif name == "ts":
+            values = [None if (ms := row.get("ts")) is None else ms * 1000 for row in rows]
+        elif name == "detail":
+            values = [_texts(row["detail"]) if "detail" in row else None for row in rows]
+        elif name == "unknown":
+            values = [_unknown(row) for row in rows]
+        else:
+            values = [row.get(field) for row in rows]
+        columns.append(pa.array(values, type=arrow_type(kind)))
+    return pa.RecordBatch.from_arrays(columns, schema=EVENT_SCHEMA)
+
+
+def _texts(said: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Names are made text that can be encoded; a JSON text is ASCII anyhow."""
+    return [(_encodable(name), json.dumps(value, separators=(",", ":"))) for name, value in said.items()]
+
+
+def _encodable(name: str) -> str:
+    return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode()
+
+
+def _unknown(row: Mapping[str, Any]) -> list[tuple[str, str]] | None:
+    if row.keys() <= KINDS.keys():
+        return None
+    return _texts({name: value for name, value in row.items() if name not in KINDS})
+
+
+def events_of(table: pa.Table) -> Iterator[Event]:
+    """The events of rows that have no problem, in their order; `prev` is left out where the table has no such
+    column."""
+    names, columns = [], []
+    for name in table.column_names:
+        column = _one_chunk(table.column(name))
+        if name in _PLAIN:
+            columns.append(column.to_pylist())
+        elif name in _LISTS:
+            columns.append(_lists(column))
+        elif name == "ts":
+            columns.append(_milliseconds(column))
+        elif name == "detail":
+            columns.append([None if said is None else _said(said) for said in column.to_pylist()])
+        else:
+            continue
+        names.append(_NAMES.get(name, name))
+    files, lines = table.column("file").to_pylist(), table.column("line").to_pylist()
+    for file, line, *values in zip(files, lines, *columns, strict=True):
+        yield Event(file, line, "", {n: v for n, v in zip(names, values, strict=True) if v is not None})
+
+
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _said(texts: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    return {name: json.loads(text) for name, text in texts}
+
+
+def _milliseconds(column: pa.Array) -> list[int | None]:
+    micro = column.cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
+    return [None if value is None else value // 1000 for value in micro.to_pylist()]
+
+
+def _lists(column: pa.ListArray) -> list[list[int] | None]:
+    """Ten times as fast as `to_pylist`, which makes a scalar of every number."""
+    values, offsets = column.values.to_pylist(), column.offsets.to_pylist()
+    valid = column.is_valid().to_pylist()
+    return [values[offsets[i] : offsets[i + 1]] if ok else None for i, ok in enumerate(valid)]
+
+
+def sorted_by_place(table: pa.Table, rank: Mapping[str, int]) -> pa.Table:
+    """Rows by their file's rank, then by line."""
+    encoded = _one_chunk(table.column("file")).dictionary_encode()
+    ranks = pa.array([rank[name] for name in encoded.dictionary.to_pylist()], pa.int32())
+    placed = table.append_column("_rank", ranks.take(encoded.indices))
+    order = pc.sort_indices(placed, sort_keys=[("_rank", "ascending"), ("line", "ascending")])
+    return table.take(order)

@@ -1,0 +1,158 @@
+"""Which files a journal has, in which order, and the events of a part of one.
+
+* Files are taken by controller epoch, then n; files with other names come after them, in the order given.
+* A part ends where a whole commit ends. What a file has after its last one is a torn tail: a crash, or a writer at
+  work. It is said and not read.
+* A file that is rotated away while it is read is said, and no reason to fail.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from controller.codec.journal import FIRST_BYTES, ends_commit, file_name, in_order, whole_bytes
+from pipeline.journal.lines import BAD_LINE, FILE_GONE, TORN_TAIL, Event, read_line
+
+BAD_LINES_MAX: Final = 10_000
+"""Of a part, with their text; of more it is said how many there are."""
+
+LINE_BYTES_MAX: Final = 2**26
+"""A longer line is read as several, which are quarantined."""
+
+PART_BYTES: Final = 2**23
+"""A larger file is read in parts of about so much."""
+
+_CHUNK_BYTES: Final = 2**20
+
+
+class NoJournal(ValueError):
+    """What was given cannot be read as a journal. The message names the path."""
+
+
+class Part(NamedTuple):
+    """Bytes `start` to `end` of a file, whole commits; `first_line` is the number of its first line. `is_last`: what
+    comes after `end` is a torn tail, which is to be said."""
+
+    path: str
+    start: int
+    end: int
+    first_line: int
+    is_last: bool
+
+
+def journal_files(paths: Iterable[str | Path]) -> list[Path]:
+    """All files in `paths` (files, and folders of them), in their order. Raises NoJournal where there is nothing to
+    read, or files are of several clusters."""
+    try:
+        return in_order(one for path in map(Path, paths) for one in _expand(path))
+    except ValueError as error:
+        raise NoJournal(str(error)) from None
+
+
+def _expand(path: Path) -> list[Path]:
+    try:
+        if not path.is_dir():
+            path.stat()
+            return [path]
+        found = [one for one in path.iterdir() if file_name(one.name) is not None]
+    except OSError as error:
+        raise NoJournal(f"{path}: {error.strerror or error}") from error
+    if not found:
+        raise NoJournal(f"{path}: no journal files (<cluster>-<controller_epoch>-<n>.jsonl) in this folder")
+    return found
+
+
+def whole_part(path: Path) -> Part:
+    """A file up to its last whole commit. Raises OSError. One that has none and does not begin as a journal does is
+    read to its end, so that what stands in it is quarantined."""
+    end = whole_end(path, 0)
+    return Part(str(path), 0, end or _foreign_end(path), 1, is_last=True)
+
+
+def _foreign_end(path: Path) -> int:
+    with path.open("rb") as file:
+        first = file.read(len(FIRST_BYTES))
+    return 0 if FIRST_BYTES.startswith(first) else path.stat().st_size
+
+
+def split(part: Part, part_bytes: int = PART_BYTES) -> Iterator[Part]:
+    """The same in parts that can be read at once, each of whole commits. A part that is gone meanwhile is one."""
+    start, line = part.start, part.first_line
+    try:
+        while part.end - start > part_bytes:
+            cut = _commit_end(Path(part.path), start + part_bytes, part.end)
+            lines = count_lines(Path(part.path), start, cut)
+            if cut >= part.end:
+                break
+            yield Part(part.path, start, cut, line, is_last=False)
+            start, line = cut, line + lines
+    except OSError:
+        pass  # reading it says so
+    yield Part(part.path, start, part.end, line, part.is_last)
+
+
+def _commit_end(path: Path, after: int, end: int) -> int:
+    """Where the first commit ends that ends after a place in it; `end` where none does."""
+    with path.open("rb") as file:
+        file.seek(after)
+        at = after + len(file.readline(LINE_BYTES_MAX))
+        while at < end and (line := file.readline(LINE_BYTES_MAX)):
+            at += len(line)
+            if ends_commit(line.removesuffix(b"\n")) is not None:
+                return min(at, end)
+    return end
+
+
+def whole_end(path: Path, start: int) -> int:
+    """Where the last whole commit after `start` ends; `start` where there is none. Raises OSError."""
+    with path.open("rb") as file:
+        if file.seek(0, 2) <= start:
+            return start
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return whole_bytes(content, start)
+
+
+def count_lines(path: Path, start: int, end: int) -> int:
+    """How many line ends are there. Raises OSError."""
+    lines, left = 0, end - start
+    with path.open("rb") as file:
+        file.seek(start)
+        while left > 0 and (chunk := file.read(min(left, _CHUNK_BYTES))):
+            lines += chunk.count(b"\n")
+            left -= len(chunk)
+    return lines
+
+
+def read_whole(path: Path) -> Iterator[Event]:
+    """The events of a file up to its last whole commit, part by part. Raises OSError where it cannot be opened."""
+    for part in split(whole_part(path)):
+        yield from read_part(part)
+
+
+def read_part(part: Part) -> Iterator[Event]:
+    """The events of a part, in their order, and what cannot be read of it. Raises nothing for what stands in it."""
+    bad = 0
+    number = part.first_line
+    try:
+        with Path(part.path).open("rb") as file:
+            file.seek(part.start)
+            left = part.end - part.start
+            while left > 0 and (line := file.readline(min(left, LINE_BYTES_MAX))):
+                left -= len(line)
+                event = read_line(part.path, number, line.removesuffix(b"\n"))
+                bad += event.problem is not None
+                if event.problem is None or bad <= BAD_LINES_MAX:
+                    yield event
+                number += 1
+            if part.is_last and (torn := file.read(_CHUNK_BYTES)):
+                lines = max(1, torn.count(b"\n"))
+                text = f"{lines} lines after the last whole commit are not read"
+                yield Event(part.path, number, "", None, TORN_TAIL, text, "")
+    except OSError as error:
+        yield Event(part.path, 0, "", None, FILE_GONE, f"while it was read: {error.strerror or error}", "")
+    if bad > BAD_LINES_MAX:
+        text = f"{bad - BAD_LINES_MAX} more lines that cannot be read, from line {part.first_line} on"
+        yield Event(part.path, 0, "", None, BAD_LINE, text, "")

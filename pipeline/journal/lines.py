@@ -1,0 +1,141 @@
+"""A line of a journal as a typed event, or the reason why it is quarantined.
+
+* An event keeps the line's own names and shape, so that the rules of a legal trace take it as it is; beside it stand
+  the line's hash (of its bytes, which no reading may change) and where it stands.
+* Every known field is of its kind and fits the column that it has in `tables`, or the line is quarantined. What a newer
+  version adds is kept under `unknown`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+
+import attrs
+
+from controller.codec.journal import row_of
+
+RAW_CHARACTERS_MAX: Final = 1000
+BAD_LINE: Final = "bad line"
+TORN_TAIL: Final = "torn tail"
+FILE_GONE: Final = "file gone"
+
+_INT_MAX: Final = 2**31 - 1
+_LONG_MAX: Final = 2**63 - 1
+_TS_MS_MAX: Final = 253_402_300_799_999  # the end of the year 9999: further goes no timestamp of Spark
+
+
+class Event(NamedTuple):
+    """`row`: the line as it stands in the journal, as a mapping; None where it is quarantined, and `problem` and
+    `reason` say why. `line`: from 1, 0 for the file as a whole."""
+
+    file: str
+    line: int
+    hash: str
+    row: Mapping[str, Any] | None
+    problem: str | None = None
+    reason: str | None = None
+    raw: str | None = None
+
+
+@attrs.frozen
+class _Whole:
+    """Whether a value is a whole number within bounds."""
+
+    low: int
+    high: int
+
+    def __call__(self, value: Any) -> bool:
+        return type(value) is int and self.low <= value <= self.high
+
+
+def _is_text(value: Any) -> bool:
+    if type(value) is not str:
+        return False
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half a surrogate: no column of text holds it
+        return False
+    return True
+
+
+def _is_brokers(value: Any) -> bool:
+    """By what runs in C: most fields of most lines are such lists."""
+    if type(value) is not list:
+        return False
+    return not value or (set(map(type, value)) == _NUMBERS and min(value) >= -_INT_MAX and max(value) <= _INT_MAX)
+
+
+_NUMBERS: Final = {int}
+
+
+def _is_object(value: Any) -> bool:
+    return type(value) is dict
+
+
+_INT: Final = _Whole(-_INT_MAX - 1, _INT_MAX)
+_COUNT: Final = _Whole(0, _INT_MAX)
+
+KINDS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
+    "epoch": (_COUNT, "a number from 0 to 2^31-1"),
+    "seq": (_Whole(0, _LONG_MAX), "a number from 0 to 2^63-1"),
+    "row": (_COUNT, "a number from 0 to 2^31-1"),
+    "rows": (_COUNT, "a number from 0 to 2^31-1"),
+    "ts": (_Whole(-_TS_MS_MAX, _TS_MS_MAX), "milliseconds of a date up to the year 9999"),
+    "event": (_is_text, "text"),
+    "topic": (_is_text, "text"),
+    "topic_id": (_is_text, "text"),
+    "partition": (_INT, "a number of 32 bits"),
+    "replicas": (_is_brokers, "a list of brokers"),
+    "isr": (_is_brokers, "a list of brokers"),
+    "target": (_is_brokers, "a list of brokers"),
+    "origin": (_is_brokers, "a list of brokers"),
+    "leader": (_INT, "a number of 32 bits"),
+    "leader_epoch": (_INT, "a number of 32 bits"),
+    "partition_epoch": (_Whole(-_LONG_MAX - 1, _LONG_MAX), "a number of 64 bits"),
+    "status": (_Whole(-128, 127), "a number of 8 bits"),
+    "broker": (_INT, "a number of 32 bits"),
+    "cause": (_is_text, "text"),
+    "request": (_is_text, "text"),
+    "detail": (_is_object, "an object"),
+    "prev": (_is_text, "text"),
+}
+"""The fields of a line: what each must be, and how that is said."""
+
+_BOUNDS: Final = {name: (kind.low, kind.high) for name, (kind, _) in KINDS.items() if isinstance(kind, _Whole)}
+_TEXTS: Final = frozenset(name for name, (kind, _) in KINDS.items() if kind is _is_text)
+
+
+def read_line(file: str, number: int, line: bytes) -> Event:
+    """The event of a line, without its line end."""
+    digest = sha256(line).hexdigest()
+    try:
+        row = row_of(line)
+        for name, value in row.items():
+            bounds = _BOUNDS.get(name)
+            if bounds is not None and type(value) is int and bounds[0] <= value <= bounds[1]:
+                continue  # as its kind would say: most fields of most lines
+            if type(value) is str and name in _TEXTS and value.isascii():
+                continue
+            kind = KINDS.get(name)
+            if kind is not None and not kind[0](value):
+                return _bad(file, number, digest, line, f"{name} is no {kind[1].removeprefix('a ')}: {value!r:.80}")
+    except ValueError as error:
+        return _bad(file, number, digest, line, str(error))
+    return Event(file, number, digest, row)
+
+
+def _bad(file: str, number: int, digest: str, line: bytes, reason: str) -> Event:
+    return Event(file, number, digest, None, BAD_LINE, _printable(reason), raw_text(line))
+
+
+def raw_text(line: bytes) -> str:
+    """What of a line goes into the quarantine: its beginning, with what is no text escaped."""
+    return line[:RAW_CHARACTERS_MAX].decode("utf-8", "backslashreplace")
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,48 @@
+"""Tables of results as Parquet: one folder per table, one file in it, with the schema of `tables`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from pipeline.audit.values import Audit
+from pipeline.progress.values import Progress
+from pipeline.tables.arrow import from_rows
+from pipeline.tables.declared import QUARANTINE
+from pipeline.tables.journal import (
+    AUDIT_GAP,
+    AUDIT_VIOLATION,
+    BROKER_REASSIGNMENT,
+    ETA_CALIBRATION,
+    PROGRESS,
+    STUCK,
+)
+from pipeline.tables.schema import Table
+
+
+def write(folder: Path, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
+    """The table is there, whole, and what stood in its place is not. Raises OSError."""
+    target = folder / table.name
+    target.mkdir(parents=True, exist_ok=True)
+    fresh = target / ".part-0.parquet"
+    pq.write_table(from_rows(table, rows), fresh)
+    fresh.replace(target / "part-0.parquet")
+
+
+def write_audit(found: Audit, folder: Path) -> None:
+    """audit_violation, audit_gap and quarantine."""
+    write(folder, AUDIT_VIOLATION, found.violations)
+    write(folder, AUDIT_GAP, found.gaps)
+    write(folder, QUARANTINE, found.quarantine)
+
+
+def write_progress(found: Progress, folder: Path) -> None:
+    """progress, stuck, broker_reassignment, eta_calibration and quarantine."""
+    write(folder, PROGRESS, found.moves)
+    write(folder, STUCK, found.stuck)
+    write(folder, BROKER_REASSIGNMENT, found.series)
+    write(folder, ETA_CALIBRATION, found.calibration)
+    write(folder, QUARANTINE, found.quarantine)

@@ -1,0 +1,98 @@
+"""A cluster as arrays: partitions by (topic, partition), brokers by id; brokers and racks are told by their index.
+
+`replicas` is a matrix, one row per partition, preferred leader first, filled up with NOBODY. All replicas of a
+partition have one size: the largest that was measured, since that is what a copy has to take.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+NOBODY: Final = -1
+NO_LIMIT: Final = 2**62
+
+# Why a partition is left alone, whatever is asked for
+MOVABLE: Final = 0
+MOVING: Final = 1  # it is being reassigned
+NOT_ONLINE: Final = 2  # it is being reduced
+
+
+@attrs.frozen(eq=False)
+class Cluster:
+    """P partitions on B brokers. Arrays are not to be written to."""
+
+    topics: tuple[str, ...]
+    topic: Ints  # P, index into topics
+    number: Ints  # P
+    replicas: Ints  # P x W, index of a broker or NOBODY
+    leader: Ints  # P, index of a broker or NOBODY
+    size: Ints  # P, bytes of one replica
+    write_bps: Floats  # P
+    read_bps: Floats  # P
+    held: Ints  # P, MOVABLE or why not
+    brokers: Ints  # B, ids, ascending
+    rack: Ints  # B, 0.. ; all 0 where racks do not count
+    racks: tuple[str, ...]
+    alive: Bools  # B
+    disk_max: Ints  # B, bytes that may lie on it; NO_LIMIT
+    in_max: Floats  # B, bytes per second; inf
+    out_max: Floats  # B, if it led all that it holds; inf
+
+    @property
+    def factors(self) -> Ints:
+        """The replication factor of every partition."""
+        return np.asarray((self.replicas != NOBODY).sum(axis=1), np.int64)
+
+    def named(self, partition: int) -> str:
+        """`topic-partition` of an index."""
+        return f"{self.topics[self.topic[partition]]}-{self.number[partition]}"
+
+
+def per_broker(replicas: Ints, values: npt.NDArray[Any], brokers: int) -> npt.NDArray[Any]:
+    """The sum of `values` (one per partition) over the replicas of each broker, of the type of `values`."""
+    total = np.zeros(brokers, values.dtype)
+    for column in replicas.T:
+        there = column != NOBODY
+        np.add.at(total, column[there], values[there])
+    return total
+
+
+def leaders_per_broker(replicas: Ints, brokers: int) -> Ints:
+    """How many partitions each broker leads once preferred leaders lead."""
+    first = replicas[:, 0]
+    return np.bincount(first[first != NOBODY], minlength=brokers)
+
+
+def potential_out(cluster: Cluster, factors: Ints) -> Floats:
+    """What a replica of each partition would send if it led: what is read, and a copy to each follower."""
+    return cluster.read_bps + cluster.write_bps * np.maximum(factors - 1, 0)
+
+
+def max_to_mean(loads: npt.NDArray[Any], weights: Floats | None = None) -> float:
+    """How far the fullest is above the mean, 1.0 = level; by weight where brokers differ. 1.0 of nothing."""
+    if not len(loads) or not loads.sum():
+        return 1.0
+    if weights is None:
+        return float(loads.max() * len(loads) / loads.sum())
+    return float((loads / weights).max() * weights.sum() / loads.sum())
+
+
+def distinct_racks(replicas: Ints, rack: Ints) -> Ints:
+    """In how many racks each partition's replicas stand. A negative rack is not known, and counts as one of its own."""
+    found = np.where(replicas != NOBODY, rack[replicas], NOBODY)
+    unknown = (replicas != NOBODY) & (found < 0)
+    count = np.zeros(len(replicas), np.int64)
+    for j in range(replicas.shape[1]):
+        new = found[:, j] >= 0
+        for i in range(j):
+            new &= found[:, i] != found[:, j]
+        count += new
+    return np.asarray(count + unknown.sum(axis=1), np.int64)

@@ -1,0 +1,156 @@
+"""Plans that level bytes: onto brokers that were added, or over all; optionally within a budget.
+
+* The level: no broker holds more than its share (by weight) by more than the tolerance. What is above it has to go,
+  what is below may take; nobody does both, so a broker's peak during the move is what it has before or after it.
+* First pass, larger replicas first: never below the level, so that no byte is moved too much. Second pass, smaller ones
+  first: what is still above gives one that brings it below the level, but not below its share.
+* A budget raises the level to the lowest that can be paid for, so that the fullest brokers gain first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+import numpy as np
+
+from pipeline.kernel.cluster import NO_LIMIT, NOBODY, Bools, Cluster, Floats, Ints, per_broker
+from pipeline.kernel.leaders import even_leaders
+from pipeline.kernel.moves import Told, quiet
+from pipeline.kernel.outcome import (
+    BUDGET,
+    DEAD_BROTHER,
+    REASONS,
+    TOO_LARGE,
+    Outcome,
+    Reason,
+    held_back,
+    weights,
+    with_rows,
+)
+from pipeline.kernel.seats import Seats
+
+_TELL_EVERY = 65_536
+
+
+def level(
+    cluster: Cluster,
+    closed: Bools,
+    receivers: Bools,
+    *,
+    tolerance: float,
+    bytes_max: int | None = None,
+    told: Told = quiet,
+) -> Outcome:
+    """No living broker is above its share by more than `tolerance`, as far as `receivers` may take what
+    is above. `closed` brokers neither give nor take."""
+    live = cluster.alive & ~closed
+    budget = NO_LIMIT if bytes_max is None else bytes_max
+    share = _shares(cluster, live)
+    held = per_broker(cluster.replicas, cluster.size, len(live))
+    aim = np.floor(_affordable(held[live], share[live], 1 + tolerance, budget) * share).astype(np.int64)
+    gives = live & (held > aim)
+    seats = Seats(cluster, receivers & live & ~gives, weights(cluster, live), aim.tolist())
+    work = _Work(cluster, seats, aim.tolist(), share.tolist(), budget)
+    order, sources = _order(cluster, gives)
+    total = 2 * len(order)
+    work.give(order, sources, work.aim, lambda done, _: told(done, total))
+    work.refused.clear()
+    work.give(order[::-1], sources[::-1], work.share, lambda done, _: told(len(order) + done, total))
+    rows = {p: row for p, row in work.rows.items() if row != [b for b in cluster.replicas[p].tolist() if b >= 0]}
+    after = with_rows(cluster.replicas, rows)
+    touched = np.zeros(len(cluster.size), np.bool_)
+    touched[list(rows)] = True
+    reached = per_broker(after, cluster.size, len(live))
+    bound = int(np.maximum(held - np.maximum(aim, reached), 0)[gives].sum())
+    return Outcome(
+        even_leaders(after, touched, live), tuple(sorted(_reasons(cluster, work, gives, reached > aim))), bound
+    )
+
+
+def _shares(cluster: Cluster, live: Bools) -> Floats:
+    """The bytes that each broker would hold if all that lies on the living were level."""
+    weight = np.where(live, weights(cluster, live), 0.0)
+    total = int(per_broker(cluster.replicas, cluster.size, len(live))[live].sum())
+    return np.asarray(weight * (total / max(weight.sum(), 1e-300)), np.float64)
+
+
+def _affordable(held: Ints, share: Floats, wanted: float, budget: int) -> float:
+    """The lowest level, as a multiple of the share and not below `wanted`, above which lies no more than `budget`."""
+    there = share > 0
+    held, share = held[there], share[there]
+    if np.maximum(held - wanted * share, 0).sum() <= budget:
+        return wanted
+    order = np.argsort(-(held / share), kind="stable")
+    levels = (np.cumsum(held[order]) - budget) / np.cumsum(share[order])
+    return max(wanted, float(levels.max()))
+
+
+def _order(cluster: Cluster, gives: Bools) -> tuple[Ints, Ints]:
+    """The replicas that may go, larger first, then by partition and broker: their partitions and their brokers."""
+    there = (cluster.replicas != NOBODY) & gives[cluster.replicas]
+    there &= ((cluster.held == 0) & (cluster.size > 0))[:, None]
+    partition, column = np.nonzero(there)
+    broker = cluster.replicas[partition, column]
+    order = np.lexsort((broker, partition, -cluster.size[partition]))
+    return partition[order], broker[order]
+
+
+@attrs.define
+class _Work:
+    """What is left to give, and what was refused."""
+
+    cluster: Cluster
+    seats: Seats
+    aim: list[int]
+    share: list[float]
+    budget: int
+    rows: dict[int, list[int]] = attrs.field(factory=dict)
+    refused: list[tuple[int, int, int]] = attrs.field(factory=list)
+
+    def give(self, order: Ints, sources: Ints, floor: list[int] | list[float], told: Told) -> None:
+        """Move replicas in the given order, as long as their broker is above its aim and stays at `floor` or above."""
+        held, aim = self.seats.bytes, self.aim
+        sizes: list[int] = self.cluster.size[order].tolist()
+        for done, (partition, source, size) in enumerate(_steps(order, sources, sizes)):
+            if not done % _TELL_EVERY:
+                told(done, len(sizes))
+            if held[source] <= aim[source]:
+                continue
+            if held[source] - size < floor[source]:
+                self.refused.append((partition, source, TOO_LARGE))
+            elif size > self.budget:
+                self.refused.append((partition, source, BUDGET))
+            else:
+                self._move(partition, source, size)
+
+    def _move(self, partition: int, source: int, size: int) -> None:
+        row = self.rows.get(partition)
+        if row is None:
+            row = [b for b in self.cluster.replicas[partition].tolist() if b >= 0]
+        if source not in row:
+            return  # it went in the first pass
+        if not all(self.cluster.alive[b] for b in row):
+            self.refused.append((partition, source, DEAD_BROTHER))
+            return
+        write = float(self.cluster.write_bps[partition])
+        sends = float(self.cluster.read_bps[partition]) + write * max(0, len(row) - 1)
+        found = self.seats.find([b for b in row if b != source], size, write, sends)
+        if found < 0:
+            self.refused.append((partition, source, found))
+            return
+        self.seats.add(found, size, write, sends)
+        self.seats.drop(source, size, write, sends)
+        self.rows[partition] = [found if b == source else b for b in row]
+        self.budget -= size
+
+
+def _steps(order: Ints, sources: Ints, sizes: list[int]) -> Iterable[tuple[int, int, int]]:
+    return zip(order.tolist(), sources.tolist(), sizes, strict=True)
+
+
+def _reasons(cluster: Cluster, work: _Work, gives: Bools, above: Bools) -> list[Reason]:
+    """Why brokers that are still above the level keep what they have."""
+    found = [(p, b, REASONS[code]) for p, b, code in work.refused if above[b]]
+    on = ((cluster.replicas != NOBODY) & (gives & above)[cluster.replicas]).any(axis=1)
+    return found + held_back(cluster, np.nonzero(on & (cluster.held != 0))[0].tolist())

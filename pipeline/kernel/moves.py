@@ -1,0 +1,146 @@
+"""Plans that replace, add or take away replicas where a rule asks for it: drain, racks, replication factor.
+
+A partition is done as a whole or not at all. A replica on a dead broker is replaced whenever its partition is touched:
+a move that keeps one would wait for it to come back into sync, and never end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from pipeline.kernel.cluster import NOBODY, Bools, Cluster, Ints, distinct_racks, potential_out
+from pipeline.kernel.leaders import even_leaders
+from pipeline.kernel.outcome import REASONS, Outcome, Reason, by_size, held_back, weights, with_rows
+from pipeline.kernel.seats import Seats
+
+Told = Callable[[int, int], None]
+"""How much is done, of how much."""
+
+_TELL_EVERY = 4096
+_Choice = Callable[[int, list[int], Seats], tuple[list[int], list[int]]]
+"""Of a partition's row: the brokers that stay, and the row with NOBODY where a new one is wanted."""
+
+
+def quiet(_done: int, _total: int) -> None:
+    """Nobody looks."""
+
+
+def drain(cluster: Cluster, leaving: Bools, closed: Bools, *, told: Told = quiet) -> Outcome:
+    """No replica is left on `leaving` brokers, but where a reason says so. `closed` ones keep theirs and get none."""
+    gone = leaving | ~cluster.alive
+    concerned = _on(cluster.replicas, leaving)
+
+    goes: list[bool] = gone.tolist()
+
+    def choose(_: int, row: list[int], __: Seats) -> tuple[list[int], list[int]]:
+        return [b for b in row if not goes[b]], [NOBODY if goes[b] else b for b in row]
+
+    needed = ((cluster.replicas != NOBODY) & gone[cluster.replicas]).sum(axis=1)
+    return _replace(cluster, concerned, choose, ~gone & ~closed, needed, told=told)
+
+
+def fix_racks(cluster: Cluster, closed: Bools, *, told: Told = quiet) -> Outcome:
+    """Every partition stands in as many racks as it can; `closed` brokers get nothing."""
+    usable = cluster.alive & ~closed
+    wanted = np.minimum(cluster.factors, max(1, len(np.unique(cluster.rack[usable]))))
+    living = np.where((cluster.replicas != NOBODY) & cluster.alive[cluster.replicas], cluster.replicas, NOBODY)
+    dead = cluster.factors - (living != NOBODY).sum(axis=1)
+    short = wanted - distinct_racks(living, cluster.rack)
+    concerned = (distinct_racks(cluster.replicas, cluster.rack) < wanted) & (short > 0)
+    needed = np.maximum(dead, short)
+
+    def choose(partition: int, row: list[int], seats: Seats) -> tuple[list[int], list[int]]:
+        staying = [b for b in row if cluster.alive[b]]
+        for _ in range(int(needed[partition] - dead[partition])):
+            staying.remove(_spare(staying, row, seats))
+        return staying, [b if b in staying else NOBODY for b in row]
+
+    return _replace(cluster, concerned, choose, usable, needed, told=told)
+
+
+def set_factor(cluster: Cluster, closed: Bools, chosen: Bools, factor: int, *, told: Told = quiet) -> Outcome:
+    """The `chosen` partitions have `factor` replicas; the others are not touched. `closed` brokers get nothing."""
+    usable = cluster.alive & ~closed
+    concerned = chosen & (cluster.factors != factor)
+    living = ((cluster.replicas != NOBODY) & cluster.alive[cluster.replicas]).sum(axis=1)
+
+    def choose(_: int, row: list[int], seats: Seats) -> tuple[list[int], list[int]]:
+        staying = [b for b in row if cluster.alive[b]]
+        while len(staying) > factor:
+            staying.remove(_spare(staying, row, seats))
+        kept = [b if b in staying else NOBODY for b in row]
+        holes = factor - len(staying)
+        while kept.count(NOBODY) > holes:
+            kept.remove(NOBODY)
+        return staying, kept + [NOBODY] * (holes - kept.count(NOBODY))
+
+    return _replace(cluster, concerned, choose, usable, np.maximum(0, factor - living), told=told)
+
+
+def _spare(staying: list[int], row: list[int], seats: Seats) -> int:
+    """The replica that is missed the least: of the rack that has the most, not the first of the row, on the fullest
+    broker, of the highest index."""
+    racks = [seats.rack[b] for b in staying]
+    return max(staying, key=lambda b: (racks.count(seats.rack[b]), b != row[0], seats.bytes[b], b))
+
+
+def _on(replicas: Ints, brokers: Bools) -> Bools:
+    """The partitions with a replica on one of the brokers."""
+    return np.asarray(((replicas != NOBODY) & brokers[replicas]).any(axis=1))
+
+
+def _replace(
+    cluster: Cluster, concerned: Bools, choose: _Choice, usable: Bools, needed: Ints, *, told: Told
+) -> Outcome:
+    seats = Seats(cluster, usable, weights(cluster, usable))
+    free = concerned & (cluster.held == 0)
+    order = by_size(cluster.size, np.nonzero(free)[0])
+    reasons: list[Reason] = held_back(cluster, np.nonzero(concerned & ~free)[0].tolist())
+    rows: dict[int, list[int]] = {}
+    carried = _Carried(cluster, order)
+    for done, (partition, row) in enumerate(zip(order.tolist(), cluster.replicas[order].tolist(), strict=True)):
+        if not done % _TELL_EVERY:
+            told(done, len(order))
+        before = [b for b in row if b >= 0]
+        found = _fill(*choose(partition, before, seats), seats, carried.of(done))
+        if isinstance(found, int):
+            reasons += [(partition, b, REASONS[found]) for b in before if not usable[b]] or [
+                (partition, NOBODY, REASONS[found])
+            ]
+        else:
+            rows[partition] = found
+    after = with_rows(cluster.replicas, rows)
+    touched = np.zeros(len(cluster.size), np.bool_)
+    touched[list(rows)] = True
+    bound = int((cluster.size * needed)[touched].sum())
+    return Outcome(even_leaders(after, touched, usable), tuple(sorted(reasons)), bound)
+
+
+class _Carried:
+    """Size and rates of the partitions of an order, as plain numbers."""
+
+    def __init__(self, cluster: Cluster, order: Ints) -> None:
+        self._sizes: list[int] = cluster.size[order].tolist()
+        self._writes: list[float] = cluster.write_bps[order].tolist()
+        self._sends: list[float] = potential_out(cluster, cluster.factors)[order].tolist()
+
+    def of(self, place: int) -> tuple[int, float, float]:
+        return self._sizes[place], self._writes[place], self._sends[place]
+
+
+def _fill(staying: list[int], row: list[int], seats: Seats, carried: tuple[int, float, float]) -> list[int] | int:
+    """The row with a broker in the place of each NOBODY; or the reason why there is none, and nothing is taken.
+    `staying` grows by those that were found."""
+    kept = len(staying)
+    while NOBODY in row:
+        new = seats.find(staying, *carried)
+        if new < 0:
+            for other in staying[kept:]:
+                seats.drop(other, *carried)
+            return new
+        seats.add(new, *carried)
+        staying.append(new)
+        row[row.index(NOBODY)] = new
+    return row

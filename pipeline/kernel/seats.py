@@ -1,0 +1,132 @@
+"""Where a replica may go: the brokers by rack, the emptiest first.
+
+* May take one: alive, not leaving, within its limits (disk, network), no replica of the partition yet, and in a rack
+  that has none of its replicas; in one of those with the fewest where every rack has one.
+* Of those the broker with the fewest bytes for its weight, ties by id. So placing from the largest replica to the
+  smallest levels what lies on the brokers (longest processing time first).
+* A heap per rack: a broker's entry is right or too small for it (what was on top may have been taken since), so the top
+  is looked at again before it counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from heapq import heapify, heapreplace
+from typing import Final
+
+import numpy as np
+
+from pipeline.kernel.cluster import NO_LIMIT, Bools, Cluster, Floats, per_broker, potential_out
+
+# Why no broker takes a replica
+NO_BROKER: Final = -1  # each that is left in the racks that count holds one already, or there is none
+NO_DISK: Final = -2
+NO_IN: Final = -3
+NO_OUT: Final = -4
+NO_ROOM: Final = -5  # none is below the level that is aimed at
+
+
+class Seats:
+    """What lies on brokers while a plan is made; `usable` ones may take more."""
+
+    def __init__(self, cluster: Cluster, usable: Bools, weights: Floats, ceiling: Sequence[int] | None = None) -> None:
+        """`weights`: a broker's share of what is to be levelled. `ceiling`: bytes up to which a broker may be filled,
+        beside its disk."""
+        brokers = len(cluster.brokers)
+        sends = potential_out(cluster, cluster.factors)
+        self.bytes: list[int] = per_broker(cluster.replicas, cluster.size, brokers).tolist()
+        self._in: list[float] = per_broker(cluster.replicas, cluster.write_bps, brokers).tolist()
+        self._out: list[float] = per_broker(cluster.replicas, sends, brokers).tolist()
+        self._disk_max: list[int] = cluster.disk_max.tolist()
+        self._in_max: list[float] = cluster.in_max.tolist()
+        self._out_max: list[float] = cluster.out_max.tolist()
+        self._ceiling = list(ceiling) if ceiling is not None else [NO_LIMIT] * brokers
+        self._weights: list[float] = weights.tolist()
+        self._fills = [held / weight for held, weight in zip(self.bytes, self._weights, strict=True)]
+        self._usable: list[bool] = usable.tolist()
+        self.rack: list[int] = cluster.rack.tolist()
+        self.racks = sorted({rack for rack, ok in zip(self.rack, self._usable, strict=True) if ok})
+        self._heaps: dict[int, list[tuple[float, int]]] = {rack: [] for rack in self.racks}
+        kinds = {(self._weights[b], self._ceiling[b]) for b in np.nonzero(usable)[0].tolist()}
+        self._alike = kinds.pop() if len(kinds) == 1 else None
+        for broker in np.nonzero(usable)[0].tolist():
+            self._heaps[self.rack[broker]].append((self._fills[broker], broker))
+        for heap in self._heaps.values():
+            heapify(heap)
+
+    def find(self, staying: Sequence[int], size: int, write_bps: float, sends_bps: float) -> int:
+        """The broker that a further replica goes to, or the reason why none takes it. Nothing is changed."""
+        best, reason = NO_BROKER, NO_BROKER
+        best_fill = math.inf
+        fills = self._fills
+        for rack in self._open_racks(staying):
+            found = self._in_rack(rack, staying, size, write_bps, sends_bps)
+            if found < 0:
+                reason = min(reason, found)
+            elif fills[found] < best_fill or (fills[found] == best_fill and found < best):
+                best, best_fill = found, fills[found]
+        return best if best >= 0 else reason
+
+    def _open_racks(self, staying: Sequence[int]) -> list[int]:
+        """The racks that may take one more: those without a replica; else those with the fewest that are not full of
+        them."""
+        of = self.rack
+        used = [of[broker] for broker in staying]
+        free = [rack for rack in self.racks if rack not in used]
+        if free:
+            return free
+        left = [rack for rack in self.racks if any(broker not in staying for _, broker in self._heaps[rack])]
+        fewest = min((used.count(rack) for rack in left), default=0)
+        return [rack for rack in left if used.count(rack) == fewest]
+
+    def _in_rack(self, rack: int, staying: Sequence[int], size: int, write_bps: float, sends_bps: float) -> int:
+        heap, fills = self._heaps[rack], self._fills
+        fill, top = heap[0]
+        while fill != fills[top]:
+            heapreplace(heap, (fills[top], top))
+            fill, top = heap[0]
+        reason = self._refuses(top, staying, size, write_bps, sends_bps)
+        if not reason:
+            return top
+        if reason == NO_ROOM and self._is_hopeless(fill, size):
+            return reason
+        worst = reason
+        for _, broker in sorted((fills[broker], broker) for _, broker in heap):
+            reason = self._refuses(broker, staying, size, write_bps, sends_bps)
+            if not reason:
+                return broker
+            worst = min(worst, reason)
+        return worst
+
+    def _is_hopeless(self, fill: float, size: int) -> bool:
+        """Whether no broker that is as full as `fill` or fuller has room, which is known where all are alike."""
+        return self._alike is not None and fill * self._alike[0] + size > self._alike[1]
+
+    def _refuses(self, broker: int, staying: Sequence[int], size: int, write_bps: float, sends_bps: float) -> int:
+        """Why the broker does not take it, 0 if it does."""
+        if broker in staying:
+            return NO_BROKER
+        after = self.bytes[broker] + size
+        if after > self._disk_max[broker]:
+            return NO_DISK
+        if self._in[broker] + write_bps > self._in_max[broker]:
+            return NO_IN
+        if self._out[broker] + sends_bps > self._out_max[broker]:
+            return NO_OUT
+        return NO_ROOM if after > self._ceiling[broker] else 0
+
+    def add(self, broker: int, size: int, write_bps: float, sends_bps: float) -> None:
+        """The broker has one more replica."""
+        self.bytes[broker] += size
+        self._fills[broker] = self.bytes[broker] / self._weights[broker]
+        self._in[broker] += write_bps
+        self._out[broker] += sends_bps
+
+    def drop(self, broker: int, size: int, write_bps: float, sends_bps: float) -> None:
+        """The broker has one less. Its entry is too large for it now, so it is put in anew where it may be asked."""
+        self.add(broker, -size, -write_bps, -sends_bps)
+        if self._usable[broker]:
+            heap = self._heaps[self.rack[broker]]
+            heap[:] = [(self._fills[other], other) for _, other in heap]
+            heapify(heap)

@@ -1,0 +1,96 @@
+"""What is told of moves: rows of the tables PROGRESS, STUCK, BROKER_REASSIGNMENT and ETA_CALIBRATION."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pipeline.audit.values import Quarantined
+
+
+class Move(NamedTuple):
+    """A row of PROGRESS. `joined`: how many of `adding` are in sync; `waiting_on`: of the target, who is not.
+    `ended` None: it runs. `last_ms`: when one of its rows came last that was a step forward."""
+
+    topic: str
+    partition: int
+    controller_epoch: int
+    started_ms: int
+    last_ms: int
+    ended_ms: int | None
+    ended: str | None
+    origin: tuple[int, ...] | None
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    target: tuple[int, ...]
+    leader: int
+    adding: tuple[int, ...]
+    waiting_on: tuple[int, ...]
+    joined: int
+    isr_losses: int
+    bytes_copied: int | None = None
+    bytes_total: int | None = None
+    eta_ms: int | None = None
+    eta_low_ms: int | None = None
+    eta_high_ms: int | None = None
+
+
+class Told(NamedTuple):
+    """A move, and who led its partition from when on."""
+
+    move: Move
+    leads: tuple[tuple[int, int], ...]
+
+
+class World(NamedTuple):
+    """What the end of the journal says of everything else. `left`: brokers that are gone; `rates_bps`: broker -> the
+    rate of its throttle, bytes/s; `is_led`: whether a controller's term runs."""
+
+    left: tuple[int, ...]
+    rates_bps: tuple[tuple[int, float], ...]
+    is_led: bool
+    last_ts_ms: int
+
+
+class Stuck(NamedTuple):
+    """A row of STUCK. `still_ms`: how long nothing came forward."""
+
+    topic: str
+    partition: int
+    since_ms: int
+    still_ms: int
+    waiting_on: tuple[int, ...]
+    causes: tuple[str, ...]
+
+
+class Reassigning(NamedTuple):
+    """A row of BROKER_REASSIGNMENT: in the time from `ts_ms` on, for as long as the series' step."""
+
+    ts_ms: int
+    broker_id: int
+    reassigning_partitions: int
+    bytes_in: int
+    bytes_out: int
+
+
+class Calibration(NamedTuple):
+    """A row of ETA_CALIBRATION: `ratio` is real over predicted. `basis`: bytes or duration."""
+
+    topic: str
+    partition: int
+    started_ms: int
+    basis: str
+    predicted_ms: int
+    real_ms: int
+    ratio: float
+
+
+class Progress(NamedTuple):
+    """Everything. `as_of_ms`: the moment of which it speaks; `step_ms`: of the series."""
+
+    as_of_ms: int
+    moves: tuple[Move, ...]
+    stuck: tuple[Stuck, ...]
+    series: tuple[Reassigning, ...]
+    step_ms: int
+    calibration: tuple[Calibration, ...]
+    quarantine: tuple[Quarantined, ...]

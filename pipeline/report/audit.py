@@ -1,0 +1,210 @@
+"""The report of an audit: the verdict, what was looked at, terms and moves over time, and the tables below them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import Final
+
+from pipeline.audit.values import GAPS, KINDS, Audit, Violation
+from pipeline.progress.values import Move, Progress, Reassigning
+from pipeline.report.page import facts, page, plot, table, verdict
+from pipeline.report.svg import Band, Mark, bars, lines, points, timeline
+
+BROKERS_MAX: Final = 7
+"""Of whom a plot shows a line of its own, those with most; the others are one line."""
+
+
+def audit_page(audit: Audit, progress: Progress | None = None, *, title: str = "Audit of a journal") -> str:
+    """A whole document. The same input gives the same bytes."""
+    spans = audit.counts.spans
+    moment = "no lines" if not spans else f"{_moment(min(s[1] for s in spans))} to {_moment(max(s[2] for s in spans))}"
+    parts = [
+        verdict(*_verdict(audit)),
+        _facts(audit),
+        _timeline(audit),
+        _kinds(audit),
+        _rules(audit),
+        _violations(audit),
+        _gaps(audit),
+    ]
+    parts.append(_quarantine(audit))
+    if progress is not None:
+        parts += _progress(progress)
+    events = [(event, n) for event, n in sorted(audit.counts.events, key=lambda one: (-one[1], one[0]))]
+    parts.append(table("Events", ("event", "lines"), events))
+    parts.append(table("Events that no rule speaks of", ("event", "lines"), audit.unchecked))
+    return page(title, moment, [part for part in parts if part])
+
+
+def _verdict(audit: Audit) -> tuple[str, str]:
+    unsure = len(audit.gaps)
+    places = (
+        f" At {unsure} place{'' if unsure == 1 else 's'} lines are missing: there nothing is proved." if unsure else ""
+    )
+    if audit.violations:
+        first = audit.violations[0]
+        n = len(audit.violations)
+        return f"{n} violation{'' if n == 1 else 's'}; the first, at {first.place}, is {first.text}.{places}", "bad"
+    return f"Every rule was kept in {audit.counts.lines:,} lines.{places}", "warn" if unsure else ""
+
+
+def _facts(audit: Audit) -> str:
+    counts = audit.counts
+    found = [
+        ("violations", len(audit.violations)),
+        ("gaps", len(audit.gaps)),
+        ("lines in quarantine", len(audit.quarantine)),
+        ("lines", counts.lines),
+        ("commits", counts.commits),
+        ("terms", counts.terms),
+        ("partitions", counts.partitions),
+        ("files", counts.files),
+    ]
+    return facts([(what, f"{n:,}") for what, n in found])
+
+
+def _timeline(audit: Audit) -> str:
+    bands = [
+        Band(first, last, str(epoch), f"controller epoch {epoch}: {_moment(first)} to {_moment(last)}")
+        for epoch, first, last in audit.counts.spans
+    ]
+    marks = (
+        {"violations": [Mark(v.ts_ms, f"{v.place}: {v.text}") for v in audit.violations]} if audit.violations else {}
+    )
+    caption = "Each band is the term of one controller, named by its epoch. Times are UTC."
+    return plot("Terms", timeline(bands, marks, "terms of controllers over time"), caption)
+
+
+def _kinds(audit: Audit) -> str:
+    found = Counter(v.kind for v in audit.violations)
+    ordered = dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+    return plot(
+        "Violations by kind", bars({k: float(n) for k, n in ordered.items()}, "violations by kind", "var(--bad)"), ""
+    )
+
+
+def _rules(audit: Audit) -> str:
+    found = Counter(v.kind for v in audit.violations)
+    rows = [(kind, KINDS[kind], n) for kind, n in sorted(found.items(), key=lambda one: (-one[1], one[0]))]
+    return table("The rules that were broken", ("kind", "rule", "violations"), rows)
+
+
+def _violations(audit: Audit) -> str:
+    columns = ("kind", "first event", "of", "epoch", "seq", "row", "expected", "got", "line")
+    rows = [
+        (
+            v.kind,
+            v.event,
+            _of(v),
+            v.controller_epoch,
+            v.seq,
+            v.row,
+            v.expected,
+            v.got,
+            v.place,
+        )
+        for v in audit.violations
+    ]
+    return table("Violations", columns, rows, "None.")
+
+
+def _of(v: Violation) -> str:
+    topic = "" if v.topic is None else v.topic if v.partition is None else f"{v.topic}-{v.partition}"
+    return topic if v.broker_id is None else f"{topic} broker {v.broker_id}".strip()
+
+
+def _place(file: str, line: int) -> str:
+    name = PurePath(file).name
+    return f"{name}:{line}" if line else name
+
+
+def _gaps(audit: Audit) -> str:
+    rows = [(g.kind, _place(g.file, g.line), g.text, GAPS[g.kind]) for g in audit.gaps]
+    return table("Gaps", ("kind", "where", "what", "what that means"), rows, "None: the lines are whole.")
+
+
+def _quarantine(audit: Audit) -> str:
+    rows = [(_place(q.source, q.line), q.reason, q.raw[:200]) for q in audit.quarantine]
+    return table("Lines in quarantine", ("where", "reason", "text"), rows)
+
+
+# --- moves
+
+
+def _progress(progress: Progress) -> list[str]:
+    ended = [m for m in progress.moves if m.ended is not None]
+    series = _by_broker(progress.series, "reassigning_partitions", progress)
+    moved = _by_broker(progress.series, "bytes_in", progress)
+    found = [
+        (c.predicted_ms / 1000, c.real_ms / 1000, f"{c.topic}-{c.partition}: {c.predicted_ms} ms, real {c.real_ms} ms")
+        for c in progress.calibration
+    ]
+    seconds = f"{progress.step_ms / 1000:g} s"
+    return [
+        plot(
+            "Partitions being reassigned",
+            lines(series, "partitions being reassigned, by broker"),
+            f"Per broker that leads them, in steps of {seconds} (KIP-352).",
+        ),
+        plot("Bytes copied", lines(moved, "bytes copied, by broker"), f"Into each broker, per step of {seconds}."),
+        plot(
+            "Predicted and real time of moves",
+            points(found, "predicted and real seconds of moves", ("predicted, s", "real, s")),
+            "Each point is a move that was completed; on the dashed line the prediction was right.",
+        ),
+        table(
+            "Moves by how they ended",
+            ("ended", "moves", "median ms", "longest ms"),
+            [(ended_as, *figures) for ended_as, figures in _endings(ended)],
+        ),
+        table(
+            "Moves that run",
+            ("partition", "target", "waiting on", "joined", "of", "since"),
+            [
+                (f"{m.topic}-{m.partition}", m.target, m.waiting_on, m.joined, len(m.adding), _moment(m.started_ms))
+                for m in progress.moves
+                if m.ended is None
+            ],
+        ),
+        table(
+            "Stuck",
+            ("partition", "waiting on", "ms without a step", "causes"),
+            [(f"{s.topic}-{s.partition}", s.waiting_on, s.still_ms, s.causes) for s in progress.stuck],
+        ),
+    ]
+
+
+def _endings(ended: Sequence[Move]) -> list[tuple[str, tuple[int, int, int]]]:
+    times: dict[str, list[int]] = {}
+    for move in ended:
+        times.setdefault(move.ended or "", []).append((move.ended_ms or move.started_ms) - move.started_ms)
+    return [(name, (len(ms), sorted(ms)[len(ms) // 2], max(ms))) for name, ms in sorted(times.items())]
+
+
+def _by_broker(series: Sequence[Reassigning], field: str, progress: Progress) -> dict[str, list[tuple[int, float]]]:
+    """A line per broker: 0 where it has no row. Brokers with most have their own, the rest is `others`."""
+    sums: Counter[int] = Counter()
+    for one in series:
+        sums[one.broker_id] += getattr(one, field)
+    own = sorted(broker for broker, n in sums.most_common(BROKERS_MAX) if n)
+    if not own:
+        return {}
+    steps = range(min(s.ts_ms for s in series), max(s.ts_ms for s in series) + 2 * progress.step_ms, progress.step_ms)
+    found: dict[str, dict[int, float]] = {f"broker {b}": dict.fromkeys(steps, 0.0) for b in own}
+    if any(n for broker, n in sums.items() if broker not in own):
+        found["others"] = dict.fromkeys(steps, 0.0)
+    for one in series:
+        name = f"broker {one.broker_id}" if one.broker_id in own else "others"
+        if name in found:
+            found[name][one.ts_ms] += getattr(one, field)
+    return {name: list(values.items()) for name, values in found.items()}
+
+
+def _moment(ms: int) -> str:
+    try:
+        return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return f"{ms} ms"

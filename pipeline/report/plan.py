@@ -1,0 +1,110 @@
+"""The report of a plan: what it does in a sentence, brokers before and after, bytes against the least that could be,
+waves over time, rates; below them the tables.
+
+* It is made of the plan's tables alone, and has no clock: the same tables give the same bytes.
+* Its size does not grow with the cluster: of moves the largest stand in it, of the others their number; of
+  reasons, violations and quarantined rows how many there are of each kind, with an example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pyarrow.compute as pc
+
+from pipeline.amounts import amount, duration
+from pipeline.report.page import facts, page, plot, verdict
+from pipeline.report.plan_plots import plots
+from pipeline.report.plan_tables import tables_of
+from pipeline.tables.arrow import Arrow
+from pipeline.tables.declared import PLAN, PLAN_REASON, QUARANTINE, WAVE
+
+_DOES: Final[Mapping[str, str]] = {
+    "drain": "empties {brokers}",
+    "add": "levels bytes onto {brokers}",
+    "rebalance": "levels bytes over all brokers",
+    "fix-racks": "spreads partitions over racks",
+    "set-rf": "gives partitions {factor} replicas",
+    "leaders": "evens out preferred leaders by order alone",
+    "reduce-partitions": "says which topics can do with fewer partitions",
+}
+
+
+def plan_page(tables: Mapping[str, Arrow], *, cluster: str, snapshot: str) -> str:
+    """A whole document, of the tables `plan`, `plan_move`, `plan_reason`, `plan_load` and `broker`, and where they are
+    given: the tables of waves, `wave_reason`, `reduction`, `violation`, `violation_after`, `quarantine`."""
+    (said,) = tables[PLAN.name].to_pylist()
+    parts = [verdict(*_verdict(said, tables)), _facts(said, tables)]
+    parts += [plot(*one) for one in plots(said, tables)]
+    parts += tables_of(tables)
+    return page(f"Plan {said['plan']}", f"Cluster {cluster}, snapshot {snapshot}", [part for part in parts if part])
+
+
+def _verdict(said: dict[str, Any], tables: Mapping[str, Arrow]) -> tuple[str, str]:
+    settings = dict(said["settings"])
+    does = _DOES.get(said["kind"], "changes partitions").format(
+        brokers=_brokers(settings.get("brokers", "")), factor=settings.get("factor", "")
+    )
+    kind = "" if said["complete"] else "warn"
+    quarantined = tables[QUARANTINE.name].num_rows if QUARANTINE.name in tables else 0
+    rows = "1 row of the snapshot is" if quarantined == 1 else f"{quarantined:,} rows of the snapshot are"
+    beside = f" {rows} in quarantine and left out." if quarantined else ""
+    return f"This plan {does}: {_changes(said)}.{_waves(tables)}{_refused(said, tables)}{beside}", kind
+
+
+def _brokers(text: str) -> str:
+    """Of `(1, 2)` or `((7, 'a'), (8, None))` the brokers, as many as a sentence bears."""
+    ids = [word for word in text.replace("(", " ").replace(")", " ").replace(",", " ").split() if word.isdecimal()]
+    if not ids:
+        return "the brokers that are draining"
+    more = f" and {len(ids) - 8} more" if len(ids) > 8 else ""
+    return f"broker{'' if len(ids) == 1 else 's'} {', '.join(ids[:8])}{more}"
+
+
+def _changes(said: dict[str, Any]) -> str:
+    if said["kind"] == "reduce-partitions":
+        return f"{said['partitions_changed']:,} partitions could go"
+    if not said["partitions_changed"]:
+        return "nothing is to be done"
+    changed = f"{said['partitions_changed']:,} partitions change"
+    if not said["bytes_copied"]:
+        return f"{changed}, and nothing is copied"
+    over = said["bytes_copied"] - said["bytes_bound"]
+    worth = "as little as can be" if not over else f"{amount(over)} more than the least that could be"
+    return f"{changed}, {amount(said['bytes_copied'])} are copied, {worth}"
+
+
+def _waves(tables: Mapping[str, Arrow]) -> str:
+    waves = tables[WAVE.name].to_pylist() if WAVE.name in tables else []
+    if not waves:
+        return ""
+    count = f" {len(waves)} wave{'' if len(waves) == 1 else 's'}"
+    if any(row["eta_s"] is None for row in waves):
+        return f"{count}, not throttled, so nothing says how long they take."
+    low, expected, high = (duration(sum(row[name] for row in waves)) for name in ("eta_low_s", "eta_s", "eta_high_s"))
+    return f"{count}, about {expected} ({low} to {high})."
+
+
+def _refused(said: dict[str, Any], tables: Mapping[str, Arrow]) -> str:
+    late = tables["wave_reason"].num_rows if "wave_reason" in tables else 0
+    found = f" {said['rejected']:,} refused moves have a reason each." if said["rejected"] else ""
+    return found + (f" {late:,} partitions fit into no wave." if late else "")
+
+
+def _facts(said: dict[str, Any], tables: Mapping[str, Arrow]) -> str:
+    found = [
+        ("partitions change", f"{said['partitions_changed']:,}"),
+        ("replicas copied", f"{said['replicas_copied']:,}"),
+        ("bytes copied", amount(said["bytes_copied"])),
+        ("the least that could be", amount(said["bytes_bound"])),
+        ("bytes, fullest to mean", f"{said['size_max_mean_before']:.3f} → {said['size_max_mean_after']:.3f}"),
+        ("leaders, most to mean", f"{said['leaders_max_mean_before']:.3f} → {said['leaders_max_mean_after']:.3f}"),
+    ]
+    if WAVE.name in tables:
+        found.append(("waves", f"{tables[WAVE.name].num_rows:,}"))
+    reasons = tables[PLAN_REASON.name]
+    if reasons.num_rows:
+        kinds = len(pc.unique(reasons.column("reason")))
+        found.append((f"refused, for {kinds} reason{'' if kinds == 1 else 's'}", f"{reasons.num_rows:,}"))
+    return facts(found)

@@ -1,0 +1,204 @@
+"""Tables into the kernel's arrays: keys as numbers, lists as matrices, and a whole cluster.
+
+A topic is told by its place among the sorted names, a broker by its place among the sorted ids. Looking up is one
+`searchsorted` per column: at a million rows a dictionary of tuples takes ten times as long.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.errors import BadInput
+from pipeline.kernel.cluster import MOVABLE, MOVING, NO_LIMIT, NOBODY, NOT_ONLINE, Bools, Cluster, Floats, Ints
+from pipeline.tables.arrow import Arrow
+from pipeline.tables.declared import DEAD
+
+IGNORE_RACKS: Final = "--ignore-racks"
+RATE_STEPS: Final = 2**10  # of a byte per second, so sums are exact up to 8.8 TB/s
+SHARE_STEPS: Final = 2**32  # of one, so sums are exact up to two million shares
+_SHIFT: Final = 32  # a key is (topic << 32) + partition
+
+
+@attrs.frozen
+class Limits:
+    """Which share of a broker's capacity a plan may fill."""
+
+    disk_share: float = 0.85
+    network_share: float = 0.8
+
+    def __attrs_post_init__(self) -> None:
+        for name, value in (("disk share", self.disk_share), ("network share", self.network_share)):
+            if not 0 < value <= 1:
+                raise BadInput(f"{name}: expected above 0, at most 1, got {value}")
+
+
+def numbers(column: Any, default: int = 0) -> Ints:
+    """A column of whole numbers; `default` for null."""
+    return np.asarray(pc.fill_null(column, default).to_numpy(), np.int64)
+
+
+def amounts(column: Any, default: float = 0.0) -> Floats:
+    return np.asarray(pc.fill_null(column, default).to_numpy(), np.float64)
+
+
+def stepped(values: Floats, steps: int = RATE_STEPS) -> Floats:
+    """The nearest multiples of 1/steps: below 2**53 steps their sum is exact, so it is the same in whatever order, and
+    in as many parts, an engine adds them up. Of floats that are not rounded before, the last bit would differ."""
+    return np.asarray(np.rint(values * steps) / steps, np.float64)
+
+
+def known(column: Any) -> Bools:
+    """Where it is not null."""
+    return np.asarray(pc.is_valid(column).to_numpy(), np.bool_)
+
+
+def flat(column: Any) -> tuple[Ints, Ints]:
+    """The numbers of a column of lists one after the other, and how many each row has; null has none."""
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    lengths = numbers(pc.list_value_length(whole))
+    return np.asarray(whole.flatten().to_numpy(zero_copy_only=False), np.int64), lengths
+
+
+def matrix(values: Ints, lengths: Ints) -> Ints:
+    """One row per list, filled up with NOBODY."""
+    width = max(1, int(lengths.max(initial=0)))
+    found = np.full((len(lengths), width), NOBODY, np.int64)
+    found[np.arange(width) < lengths[:, None]] = values
+    return found
+
+
+def indexed(values: Ints, among: Ints) -> Ints:
+    """The place of each value among sorted ones, NOBODY where it is not among them."""
+    if not len(among):
+        return np.full(values.shape, NOBODY, np.int64)
+    at = np.minimum(np.searchsorted(among, values), len(among) - 1)
+    return np.where(among[at] == values, at, NOBODY)
+
+
+def topic_codes(column: Any, topics: Any) -> Ints:
+    """The place of each topic among `topics` (an Arrow array of names), NOBODY where it is not among them."""
+    encoded = column.combine_chunks().dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    codes = numbers(pc.index_in(encoded.dictionary, value_set=topics), NOBODY)
+    return codes[numbers(encoded.indices)] if len(codes) else np.empty(0, np.int64)
+
+
+def keys_of(topic: Ints, number: Ints) -> Ints:
+    """One number per (topic, partition), in their order. Unknown topics give negative ones."""
+    return np.where(topic >= 0, (topic << _SHIFT) + number, NOBODY)
+
+
+def sorted_topics(partition: Arrow) -> Any:
+    return pc.unique(partition.column("topic")).sort()
+
+
+def to_cluster(
+    broker: Arrow, partition: Arrow, load: Arrow | None, *, limits: Limits, ignore_racks: bool = False
+) -> Cluster:
+    """The cluster that validated tables describe; without loads all sizes are 0.
+
+    BadInput where some living brokers have a rack and some have none, unless racks are to be ignored.
+    """
+    brokers = numbers(broker.column("broker_id"))
+    order = np.argsort(brokers, kind="stable")
+    broker, brokers = broker.take(order), brokers[order]
+    topics = sorted_topics(partition)
+    topic = topic_codes(partition.column("topic"), topics)
+    number = numbers(partition.column("partition"))
+    keys = keys_of(topic, number)
+    if len(keys) > 1 and not (keys[1:] > keys[:-1]).all():
+        order = np.argsort(keys, kind="stable")
+        partition, topic, number, keys = partition.take(order), topic[order], number[order], keys[order]
+    size, write_bps, read_bps = _loads(load, topics, keys)
+    replicas = _places(*flat(partition.column("replicas")), brokers)
+    _check_sound(number, keys, replicas, (size, write_bps, read_bps))
+    alive = np.asarray(pc.not_equal(broker.column("state"), DEAD).to_numpy(), np.bool_)
+    rack, racks = _racks(broker, ignore_racks=ignore_racks)
+    status = numbers(partition.column("status_code"))
+    moving = known(partition.column("target_replicas"))
+    return Cluster(
+        topics=tuple(topics.to_pylist()),
+        topic=topic,
+        number=number,
+        replicas=replicas,
+        leader=indexed(numbers(partition.column("leader")), brokers),
+        size=size,
+        write_bps=write_bps,
+        read_bps=read_bps,
+        held=np.where(status != 0, NOT_ONLINE, np.where(moving, MOVING, MOVABLE)),
+        brokers=brokers,
+        rack=rack,
+        racks=racks,
+        alive=alive,
+        disk_max=_disk_max(broker, limits),
+        in_max=amounts(broker.column("nw_in_capacity_bps"), np.inf) * limits.network_share,
+        out_max=amounts(broker.column("nw_out_capacity_bps"), np.inf) * limits.network_share,
+    )
+
+
+def leaving(broker: Arrow, ids: Ints) -> Bools:
+    """Which brokers of `ids` (ascending) are being drained by their state."""
+    at = indexed(numbers(broker.column("broker_id")), ids)
+    found = np.zeros(len(ids), np.bool_)
+    found[at] = np.asarray(pc.equal(broker.column("state"), "draining").to_numpy(), np.bool_)
+    return found
+
+
+def _check_sound(number: Ints, keys: Ints, replicas: Ints, loads: tuple[Any, ...]) -> None:
+    """BadInput for tables that nobody validated: a plan of them would be nonsense."""
+    ordered = np.sort(replicas, axis=1)
+    twice = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOBODY)).any()
+    if (number < 0).any() or (keys[1:] == keys[:-1]).any() or (replicas[:, 0] == NOBODY).any() or twice:
+        raise BadInput("table partition: a partition or a replica stands twice, has a negative id, or there is none")
+    if any(((load < 0) | ~np.isfinite(load)).any() for load in loads):
+        raise BadInput("table replica_load: a size or a rate is negative or no number")
+
+
+def _places(values: Ints, lengths: Ints, brokers: Ints) -> Ints:
+    at = indexed(values, brokers)
+    if (at == NOBODY).any():
+        raise BadInput(f"broker {values[at == NOBODY][0]} holds replicas and is not in table broker")
+    return matrix(at, lengths)
+
+
+def _loads(load: Arrow | None, topics: Any, keys: Ints) -> tuple[Ints, Floats, Floats]:
+    if load is None:
+        return np.zeros(len(keys), np.int64), np.zeros(len(keys)), np.zeros(len(keys))
+    found = keys_of(topic_codes(load.column("topic"), topics), numbers(load.column("partition")))
+    at = indexed(found, keys)
+    columns = (numbers(load.column("size_bytes")), amounts(load.column("write_bps")), amounts(load.column("read_bps")))
+    if len(at) == len(keys) and (at == np.arange(len(keys))).all():
+        return columns  # written in the order of the partitions, as `load` writes it
+    size, write_bps, read_bps = np.zeros(len(keys), np.int64), np.zeros(len(keys)), np.zeros(len(keys))
+    for whole, given in zip((size, write_bps, read_bps), columns, strict=True):
+        whole[at[at != NOBODY]] = given[at != NOBODY]
+    return size, write_bps, read_bps
+
+
+def _racks(broker: Arrow, *, ignore_racks: bool) -> tuple[Ints, tuple[str, ...]]:
+    """The rack of each broker; a dead one without a rack is in none that is known, NOBODY."""
+    names, states = broker.column("rack").to_pylist(), broker.column("state").to_pylist()
+    living = {name for name, state in zip(names, states, strict=True) if state != DEAD}
+    if ignore_racks or living <= {None}:
+        return np.zeros(len(names), np.int64), ("",)
+    if None in living:
+        without = [
+            b for b, n, s in zip(broker.column("broker_id").to_pylist(), names, states, strict=True)
+            if n is None and s != DEAD
+        ]  # fmt: skip
+        raise BadInput(f"brokers {without[:20]} have no rack and others have one; {IGNORE_RACKS} plans without racks")
+    racks = sorted({name for name in names if name is not None})
+    place = {name: i for i, name in enumerate(racks)}
+    return np.array([NOBODY if name is None else place[name] for name in names], np.int64), tuple(racks)
+
+
+def _disk_max(broker: Arrow, limits: Limits) -> Ints:
+    column = broker.column("disk_capacity_bytes")
+    share = np.minimum(amounts(column) * limits.disk_share, float(NO_LIMIT)).astype(np.int64)
+    return np.where(known(column), share, NO_LIMIT)

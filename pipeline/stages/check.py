@@ -1,0 +1,126 @@
+"""Validated tables and loads -> the violation report: what breaks a rule now, and what would if all replicas led.
+
+| kind | where | observed, limit |
+|---|---|---|
+| RACK | partition | racks that its replicas stand in; as many as could be |
+| RF | partition | its replicas; the wanted factor (given, or the largest of the topic) |
+| DEAD | partition, broker | a replica on a dead broker |
+| DUP | partition | a broker twice among the replicas (such a row is in the quarantine) |
+| ISR | partition | members in sync; replicas. Also a member outside replicas and targets |
+| LEADER_ORDER | partition | another leads than the first replica |
+| CAP_DISK, CAP_IN, CAP_OUT | broker | load; the share of the capacity that may be used |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from pipeline.kernel.cluster import NO_LIMIT, NOBODY, Bools, Cluster, distinct_racks, per_broker, potential_out
+from pipeline.stages.arrays import Limits, flat, indexed, known, matrix, stepped, to_cluster
+from pipeline.stages.validate import DUPLICATE_REPLICAS
+from pipeline.tables.arrow import Arrow, from_rows
+from pipeline.tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, VIOLATION
+
+NOW: Final = "now"
+POTENTIAL: Final = "potential"
+Row = tuple[object, ...]
+
+
+def check(
+    tables: Mapping[str, Arrow],
+    *,
+    limits: Limits | None = None,
+    factor: int | None = None,
+    ignore_racks: bool = False,
+) -> Arrow:
+    """The table violation, by kind, topic, partition, broker. `factor`: the replication factor that is wanted."""
+    partition, chosen = tables[PARTITION.name], limits or Limits()
+    cluster = to_cluster(
+        tables[BROKER.name], partition, tables.get(REPLICA_LOAD.name), limits=chosen, ignore_racks=ignore_racks
+    )
+    found = [
+        *_placement(cluster, factor),
+        *_sync(cluster, partition),
+        *_capacity(cluster),
+        *_duplicates(tables.get(QUARANTINE.name)),
+    ]
+    return from_rows(VIOLATION, found)
+
+
+def racks_wanted(cluster: Cluster, usable: Bools) -> Any:
+    """In how many racks each partition's replicas could stand, over the usable brokers."""
+    return np.minimum(cluster.factors, max(1, len(np.unique(cluster.rack[usable]))))
+
+
+def _placement(cluster: Cluster, factor: int | None) -> Iterator[Row]:
+    if not len(cluster.topic):
+        return
+    racks, wanted = distinct_racks(cluster.replicas, cluster.rack), racks_wanted(cluster, cluster.alive)
+    if len(cluster.racks) > 1:
+        yield from _rows(cluster, "RACK", racks < wanted, racks, wanted, unit="racks")
+    largest = np.zeros(len(cluster.topics), np.int64)
+    np.maximum.at(largest, cluster.topic, cluster.factors)
+    aim = largest[cluster.topic] if factor is None else np.full(len(cluster.topic), factor)
+    yield from _rows(cluster, "RF", cluster.factors < aim, cluster.factors, aim, unit="replicas")
+    for row, column in np.argwhere((cluster.replicas != NOBODY) & ~cluster.alive[cluster.replicas]).tolist():
+        broker = int(cluster.brokers[cluster.replicas[row, column]])
+        yield ("DEAD", *_where(cluster, row), broker, 1.0, 0.0, "replicas", NOW)
+
+
+def _sync(cluster: Cluster, partition: Arrow) -> Iterator[Row]:
+    """`partition` is validated, so its rows stand in the order of the cluster's."""
+    isr = matrix(*_at(cluster, partition, "isr"))
+    members = np.concatenate([cluster.replicas, matrix(*_at(cluster, partition, "target_replicas"))], axis=1)
+    outside = (isr[:, :, None] != members[:, None, :]).all(axis=2) & (isr != NOBODY)
+    in_sync = (isr != NOBODY).sum(axis=1)
+    moving = known(partition.column("target_replicas"))
+    behind = (in_sync < cluster.factors) & ~moving
+    yield from _rows(cluster, "ISR", behind | outside.any(axis=1), in_sync, cluster.factors, unit="replicas in sync")
+    led = cluster.leader != NOBODY
+    other = led & (cluster.leader != cluster.replicas[:, 0])
+    place = np.where(led[:, None] & (cluster.replicas == cluster.leader[:, None]), 1, 0).argmax(axis=1)
+    yield from _rows(cluster, "LEADER_ORDER", other, place, np.zeros(len(place)), unit="place of the leader")
+
+
+def _at(cluster: Cluster, partition: Arrow, name: str) -> tuple[Any, Any]:
+    values, lengths = flat(partition.column(name))
+    places = indexed(values, cluster.brokers)
+    return np.where(places == NOBODY, NOBODY - 1, places), lengths  # an unknown member is a member all the same
+
+
+def _capacity(cluster: Cluster) -> Iterator[Row]:
+    brokers = len(cluster.brokers)
+    sends = stepped(potential_out(cluster, cluster.factors))
+    led = np.where(cluster.leader == NOBODY, brokers, cluster.leader)
+    loads = (
+        ("CAP_DISK", per_broker(cluster.replicas, cluster.size, brokers), cluster.disk_max, "bytes", NOW),
+        ("CAP_IN", per_broker(cluster.replicas, stepped(cluster.write_bps), brokers), cluster.in_max, "bytes/s", NOW),
+        ("CAP_OUT", np.bincount(led, sends, brokers + 1)[:brokers], cluster.out_max, "bytes/s", NOW),
+        ("CAP_OUT", per_broker(cluster.replicas, sends, brokers), cluster.out_max, "bytes/s", POTENTIAL),
+    )
+    for kind, load, limit, unit, when in loads:
+        for broker in np.nonzero((load > limit) & (limit < NO_LIMIT))[0].tolist():
+            yield kind, None, None, int(cluster.brokers[broker]), float(load[broker]), float(limit[broker]), unit, when
+
+
+def _duplicates(quarantine: Arrow | None) -> Iterator[Row]:
+    """Of rows whose text was not cut: what a cut one held is not known any more."""
+    for row in () if quarantine is None else quarantine.to_pylist():
+        if row["reason"] == DUPLICATE_REPLICAS and row["raw"].endswith("}"):
+            raw = json.loads(row["raw"])
+            replicas = raw["replicas"]
+            observed, limit = float(len(replicas)), float(len(set(replicas)))
+            yield "DUP", raw["topic"], raw["partition"], None, observed, limit, "replicas", NOW
+
+
+def _where(cluster: Cluster, row: int) -> tuple[str, int]:
+    return cluster.topics[cluster.topic[row]], int(cluster.number[row])
+
+
+def _rows(cluster: Cluster, kind: str, where: Bools, observed: Any, limit: Any, *, unit: str) -> Iterator[Row]:
+    for row in np.nonzero(where)[0].tolist():
+        yield kind, *_where(cluster, row), None, float(observed[row]), float(limit[row]), unit, NOW

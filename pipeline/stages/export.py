@@ -1,0 +1,190 @@
+"""A plan as files that operators and tools take: `plan.json`, `waves/`, `throttles/`, `rollback/`, `manifest.json`.
+
+* `plan.json` and the files of `waves/` are what `kafka-reassign-partitions --reassignment-json-file` takes; the file of
+  `rollback/` with a wave's name undoes that wave, whatever came of it.
+* `throttles/` has per wave the rates of brokers and the replica lists of topics, by the names of Kafka's configs.
+* `report.html` is for people. `manifest.json` has size and sha256 of every other file; nothing in them depends on the
+  day or the machine.
+* The folder is the old export or the new one: it is made beside its place and renamed. A folder that is no export is
+  never replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from pipeline.errors import BadInput
+from pipeline.tables.arrow import Arrow
+from pipeline.tables.declared import PLAN, PLAN_MOVE, PLAN_REASON, REDUCTION, WAVE, WAVE_MOVE, WAVE_THROTTLE
+
+MANIFEST: Final = "manifest.json"
+REPORT: Final = "report.html"
+
+
+def plan_json(moves: Arrow, column: str = "target_replicas") -> bytes:
+    """The moves in the format that Kafka's tools take, sorted as the table is."""
+    topics, numbers = moves.column("topic").to_pylist(), moves.column("partition").to_pylist()
+    entries = [
+        f'{{"topic":"{topic}","partition":{number},"replicas":[{",".join(map(str, replicas))}]}}'
+        for topic, number, replicas in zip(topics, numbers, moves.column(column).to_pylist(), strict=True)
+    ]
+    return f'{{"version":1,"partitions":[{",".join(entries)}]}}\n'.encode()
+
+
+def files(tables: Mapping[str, Arrow], report: str | None = None) -> dict[str, bytes]:
+    """Every file of an export by its path, but the manifest. `report`: the page of the plan, where there is one."""
+    (said,) = tables[PLAN.name].to_pylist()
+    found = {"plan.json": plan_json(tables[PLAN_MOVE.name]), "summary.json": _dump(_summary(said))}
+    if tables[PLAN_MOVE.name].num_rows:
+        found["rollback/plan.json"] = plan_json(tables[PLAN_MOVE.name], "replicas")
+    reasons = tables[PLAN_REASON.name].to_pylist()
+    if reasons:
+        found["reasons.json"] = _dump([{k: v for k, v in row.items() if k != "plan"} for row in reasons])
+    if REDUCTION.name in tables and tables[REDUCTION.name].num_rows:
+        rows = tables[REDUCTION.name].to_pylist()
+        topics = [{"topic": row["topic"], "total_count": row["total_count"]} for row in rows]
+        found["reductions.json"] = _dump({"version": 1, "topics": topics})
+    if WAVE.name in tables:
+        found |= dict(_waves(tables))
+    if report is not None:
+        found[REPORT] = report.encode()
+    return found
+
+
+def _summary(said: dict[str, Any]) -> dict[str, Any]:
+    return {**said, "settings": dict(said["settings"])}
+
+
+def _waves(tables: Mapping[str, Arrow]) -> Iterator[tuple[str, bytes]]:
+    moves = tables[WAVE_MOVE.name]
+    bounds = _bounds(moves)
+    rates: dict[int, list[dict[str, Any]]] = {}
+    for row in tables[WAVE_THROTTLE.name].to_pylist():
+        rates.setdefault(row["wave"], []).append(row)
+    yield "waves.json", _dump([{k: v for k, v in row.items() if k != "plan"} for row in tables[WAVE.name].to_pylist()])
+    for wave, (start, count) in bounds.items():
+        name = f"wave-{wave:04d}.json"
+        part = moves.slice(start, count)
+        yield f"waves/{name}", plan_json(part)
+        yield f"rollback/{name}", plan_json(part, "replicas")
+        throttled = [
+            row for row in rates.get(wave, ()) if (row["leader_rate_bps"], row["follower_rate_bps"]) != (None, None)
+        ]
+        if throttled:
+            yield f"throttles/{name}", _dump(_throttles(throttled, part.to_pylist()))
+
+
+def _bounds(moves: Arrow) -> dict[int, tuple[int, int]]:
+    """Where the rows of each wave begin, and how many they are; they are sorted by it."""
+    found: dict[int, tuple[int, int]] = {}
+    for place, wave in enumerate(moves.column("wave").to_pylist()):
+        start, count = found.get(wave, (place, 0))
+        found[wave] = (start, count + 1)
+    return found
+
+
+def _throttles(rates: list[dict[str, Any]], moves: list[dict[str, Any]]) -> dict[str, Any]:
+    """Rates of brokers, and who is throttled: every replica that may send, every one that is new (KIP-73)."""
+    brokers = {}
+    for row in rates:
+        sides = (("leader", row["leader_rate_bps"]), ("follower", row["follower_rate_bps"]))
+        brokers[str(row["broker_id"])] = {
+            f"{side}.replication.throttled.rate": str(rate) for side, rate in sides if rate is not None
+        }
+    senders: dict[str, set[str]] = {}
+    receivers: dict[str, set[str]] = {}
+    for move in moves:
+        new = set(move["target_replicas"]) - set(move["replicas"])
+        if not new:
+            continue
+        part = move["partition"]
+        senders.setdefault(move["topic"], set()).update(f"{part}:{b}" for b in move["replicas"])
+        receivers.setdefault(move["topic"], set()).update(f"{part}:{b}" for b in new)
+    topics = {
+        topic: {
+            "leader.replication.throttled.replicas": ",".join(sorted(senders[topic])),
+            "follower.replication.throttled.replicas": ",".join(sorted(receivers[topic])),
+        }
+        for topic in sorted(senders)
+    }
+    return {"version": 1, "brokers": brokers, "topics": topics}
+
+
+def export(
+    tables: Mapping[str, Arrow], folder: Path, *, cluster: str, snapshot: str, report: str | None = None
+) -> dict[str, Any]:
+    """The folder holds the plan's files, and nothing else. Returns the manifest. BadInput where something stands there
+    that is no export."""
+    found = files(tables, report)
+    (said,) = tables[PLAN.name].to_pylist()
+    manifest = {
+        "version": 1,
+        "cluster": cluster,
+        "snapshot": snapshot,
+        "plan": said["plan"],
+        "kind": said["kind"],
+        "files": {path: _entry(data) for path, data in sorted(found.items())},
+    }
+    _check_replaceable(folder)
+    _replace(folder, {**found, MANIFEST: _dump(manifest)})
+    return manifest
+
+
+def _entry(data: bytes) -> dict[str, object]:
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def verify(folder: Path) -> list[str]:
+    """What differs between an export and its manifest, as lines; empty: nothing. BadInput where there is none."""
+    try:
+        listed = json.loads((folder / MANIFEST).read_bytes())["files"]
+        wanted = {path: (entry["bytes"], entry["sha256"]) for path, entry in listed.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise BadInput(f"{folder}: no export with a manifest: {type(error).__name__}") from None
+    there = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    there.pop(MANIFEST, None)
+    found = [f"{path}: is not there" for path in sorted(wanted.keys() - there.keys())]
+    found += [f"{path}: is not in the manifest" for path in sorted(there.keys() - wanted.keys())]
+    for path in sorted(wanted.keys() & there.keys()):
+        data = there[path].read_bytes()
+        if (len(data), hashlib.sha256(data).hexdigest()) != wanted[path]:
+            found.append(f"{path}: is another than the manifest says")
+    return found
+
+
+def _check_replaceable(folder: Path) -> None:
+    if folder.is_dir() and (not any(folder.iterdir()) or (folder / MANIFEST).is_file()):
+        return
+    if folder.exists():
+        raise BadInput(f"{folder}: is there and is no export of a plan; nothing was replaced")
+
+
+def _replace(folder: Path, found: Mapping[str, bytes]) -> None:
+    folder = folder.absolute()
+    beside = folder.with_name(f".{folder.name}.{os.getpid()}.new")
+    old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
+    try:
+        for path, data in found.items():
+            file = beside / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+        if folder.exists():
+            folder.rename(old)
+        beside.rename(folder)
+    except BaseException:
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        raise
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _dump(value: object) -> bytes:
+    return (json.dumps(value, indent=1, sort_keys=True) + "\n").encode()

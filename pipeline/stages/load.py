@@ -1,0 +1,251 @@
+"""Validated tables -> what each partition, broker and rack holds and carries.
+
+* Size of a partition: the largest log of it. Unknown: the mean of its topic, or 0 where nothing of the topic is known.
+* Rates: samples per window of `window_s`, windows without samples left out, then the mean over windows. What was
+  sampled during a reassignment is left out: the copies are no load of the cluster.
+* Basis: measured (of the partition, at its leader), split (a topic's rate at a broker, over the partitions that it
+  leads, by size), size_only (no rate: the size over the retention, 0 where there is none).
+* Completeness: the share of windows with a sample; 0 where there is no rate and no size. That of a broker or rack is
+  the mean of its replicas, its basis the weakest among them.
+* What is summed is rounded to 1/1024 byte per second before, so that sums are exact and both engines say the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.kernel.cluster import NOBODY, Bools, Cluster, Floats, Ints, per_broker, potential_out
+from pipeline.stages.arrays import (
+    SHARE_STEPS,
+    Limits,
+    amounts,
+    indexed,
+    keys_of,
+    known,
+    numbers,
+    sorted_topics,
+    stepped,
+    to_cluster,
+    topic_codes,
+)
+from pipeline.tables.arrow import Arrow, conform, from_columns
+from pipeline.tables.declared import (
+    BROKER,
+    BROKER_LOAD,
+    BROKER_SAMPLE,
+    MEASURED,
+    PARTITION,
+    RACK_LOAD,
+    REPLICA_LOAD,
+    REPLICA_LOG,
+    REPLICA_SAMPLE,
+    SIZE_ONLY,
+    SPLIT,
+)
+
+WINDOW_S: Final = 300
+_BASES: Final = (MEASURED, SPLIT, SIZE_ONLY)  # the weakest last
+
+
+@attrs.define
+class _Rates:
+    """Of every partition: bytes per second written and read, how they are known, and how well."""
+
+    write: Floats
+    read: Floats
+    basis: Ints
+    completeness: Floats
+
+
+def load(tables: Mapping[str, Arrow], *, window_s: int = WINDOW_S) -> dict[str, Arrow]:
+    """`replica_load`, `broker_load`, `rack_load`, and `broker` with capacities that follow from free bytes."""
+    partition, broker = tables[PARTITION.name], tables[BROKER.name]
+    topics = sorted_topics(partition)
+    topic = topic_codes(partition.column("topic"), topics)
+    keys = keys_of(topic, numbers(partition.column("partition")))
+    size, sized = _sizes(tables.get(REPLICA_LOG.name), topics, topic, keys)
+    rates = _unmeasured(partition, size, sized)
+    if REPLICA_SAMPLE.name in tables and tables[REPLICA_SAMPLE.name].num_rows:
+        _measure(rates, tables[REPLICA_SAMPLE.name], partition, topics=topics, keys=keys, size=size, window_s=window_s)
+    found = from_columns(
+        REPLICA_LOAD,
+        {
+            "topic": partition.column("topic"),
+            "partition": partition.column("partition"),
+            "size_bytes": size,
+            "write_bps": rates.write,
+            "read_bps": rates.read,
+            "completeness": rates.completeness,
+            "basis": pa.array(_BASES).take(pa.array(rates.basis)),
+        },
+    )
+    cluster = to_cluster(broker, partition, found, limits=Limits(), ignore_racks=True)
+    return {
+        BROKER.name: _with_capacity(broker, tables.get(BROKER_SAMPLE.name), cluster),
+        REPLICA_LOAD.name: found,
+        **_sums(cluster, broker, rates),
+    }
+
+
+def _sizes(logs: Arrow | None, topics: Any, topic: Ints, keys: Ints) -> tuple[Ints, Bools]:
+    """The size of each partition, and whether it is known."""
+    size = np.full(len(keys), -1, np.int64)
+    if logs is not None and logs.num_rows:
+        logs = logs.filter(pc.invert(logs.column("is_future")))
+        at = indexed(keys_of(topic_codes(logs.column("topic"), topics), numbers(logs.column("partition"))), keys)
+        np.maximum.at(size, at[at != NOBODY], numbers(logs.column("size_bytes"))[at != NOBODY])
+    sized = size >= 0
+    count = np.bincount(topic[sized], minlength=len(topics))
+    total = np.zeros(len(topics), np.int64)
+    np.add.at(total, topic[sized], size[sized])
+    return np.where(sized, size, (total // np.maximum(count, 1))[topic] if len(topics) else 0), sized
+
+
+def _unmeasured(partition: Arrow, size: Ints, sized: Bools) -> _Rates:
+    """What is said without a sample: a rate in the table partition, or size over retention."""
+    retention_s = amounts(partition.column("retention_ms")) / 1000
+    by_size = np.divide(size, retention_s, out=np.zeros(len(size)), where=retention_s > 0)
+    said = known(partition.column("write_bps"))
+    write = np.where(said, amounts(partition.column("write_bps")), by_size)
+    basis = np.where(said, _BASES.index(MEASURED), _BASES.index(SIZE_ONLY))
+    return _Rates(write, np.zeros(len(size)), basis, np.where(said, 1.0, np.where(sized, 0.5, 0.0)))
+
+
+def _measure(
+    rates: _Rates, samples: Arrow, partition: Arrow, *, topics: Any, keys: Ints, size: Ints, window_s: int
+) -> None:
+    """Write into `rates` what was sampled."""
+    moving = np.asarray(samples.column("in_reassignment").to_numpy(), np.bool_)
+    follows = np.asarray(pc.fill_null(pc.invert(samples.column("is_leader")), False).to_numpy(), np.bool_)  # noqa: FBT003 - pyarrow's
+    ts = np.asarray(samples.column("ts").cast(pa.int64()).to_numpy(), np.int64)
+    window = (ts - ts.min()) // (window_s * 1_000_000)
+    windows = int(window.max()) + 1
+    topic, number = topic_codes(samples.column("topic"), topics), numbers(samples.column("partition"), NOBODY)
+    of_topic = number == NOBODY
+    values = (amounts(samples.column("in_bps"), np.nan), amounts(samples.column("out_bps"), np.nan))
+    at = np.where(of_topic, NOBODY, indexed(keys_of(topic, number), keys))
+    good = (at != NOBODY) & ~moving & ~follows
+    _put(rates, at[good], window[good], windows, values=[v[good] for v in values], basis=_BASES.index(MEASURED))
+    ids = numbers(samples.column("broker_id"), NOBODY)
+    good = of_topic & ~moving
+    sampled = (topic[good], ids[good], window[good], windows)
+    _split(rates, partition, topics, size, sampled, values=[v[good] for v in values])
+
+
+def _put(rates: _Rates, at: Ints, window: Ints, windows: int, *, values: list[Floats], basis: int) -> None:
+    if not len(at):
+        return
+    means, seen = _means(at, window, windows, values, len(rates.write))
+    for whole, mean in zip((rates.write, rates.read), means, strict=True):
+        whole[np.isfinite(mean)] = mean[np.isfinite(mean)]
+    measured = np.isfinite(means[0])
+    rates.basis[measured] = basis
+    rates.completeness[measured] = seen[measured]
+
+
+def _means(at: Ints, window: Ints, windows: int, values: list[Floats], n: int) -> tuple[list[Floats], Floats]:
+    """Of each place the mean over windows of the means within them, NaN where nothing was sampled; and the share of
+    windows with a sample."""
+    cells, cell = np.unique(at * windows + window, return_inverse=True)
+    means = []
+    for value in values:
+        valid = np.isfinite(value)
+        count = np.bincount(cell[valid], minlength=len(cells))
+        sums = np.bincount(cell[valid], stepped(value[valid]), len(cells))
+        there = count > 0
+        in_window = stepped(sums[there] / count[there])
+        place = cells[there] // windows
+        per_place = np.bincount(place, minlength=n)
+        total = np.bincount(place, in_window, n)
+        means.append(np.where(per_place > 0, total / np.maximum(per_place, 1), np.nan))
+    return means, np.bincount(cells // windows, minlength=n) / windows
+
+
+def _split(
+    rates: _Rates,
+    partition: Arrow,
+    topics: Any,
+    size: Ints,
+    sampled: tuple[Ints, Ints, Ints, int],
+    *,
+    values: list[Floats],
+) -> None:
+    """A topic's rate at a broker goes to the partitions of it that the broker leads, by size, where nothing better is
+    known."""
+    topic, ids, window, windows = sampled
+    if not len(topic):
+        return
+    led = keys_of(topic_codes(partition.column("topic"), topics), numbers(partition.column("leader")))
+    groups, group = np.unique(led, return_inverse=True)
+    at = indexed(keys_of(topic, ids), groups)
+    good = at != NOBODY
+    means, seen = _means(at[good], window[good], windows, [v[good] for v in values], len(groups))
+    weight = np.where(np.bincount(group, size)[group] > 0, size, 1).astype(np.float64)
+    share = weight / np.maximum(np.bincount(group, weight)[group], 1e-300)
+    unknown = rates.basis == _BASES.index(SIZE_ONLY)
+    for whole, mean in zip((rates.write, rates.read), means, strict=True):
+        put = unknown & np.isfinite(mean[group])
+        whole[put] = (mean[group] * share)[put]
+    put = unknown & np.isfinite(means[0][group])
+    rates.basis[put] = _BASES.index(SPLIT)
+    rates.completeness[put] = seen[group][put]
+
+
+def _with_capacity(broker: Arrow, samples: Arrow | None, cluster: Cluster) -> Arrow:
+    """A capacity that nobody said is what lies there and what was free at the last sample."""
+    broker = conform(BROKER, broker, BROKER.name)
+    if samples is None or not samples.num_rows:
+        return broker
+    there = samples.filter(pc.is_valid(samples.column("disk_free_bytes")))
+    free = there.sort_by([("ts", "ascending"), ("disk_free_bytes", "ascending")])
+    at = indexed(numbers(free.column("broker_id")), cluster.brokers)
+    capacity = np.full(len(cluster.brokers), -1, np.int64)
+    held = per_broker(cluster.replicas, cluster.size, len(cluster.brokers))
+    capacity[at] = numbers(free.column("disk_free_bytes")) + held[at]  # of several the last is kept
+    said = numbers(broker.column("disk_capacity_bytes"), -1)
+    merged = np.where(said >= 0, said, capacity)
+    place = broker.schema.get_field_index("disk_capacity_bytes")
+    column = pa.array(merged, pa.int64(), mask=merged < 0)
+    return conform(BROKER, broker.set_column(place, "disk_capacity_bytes", column), BROKER.name)
+
+
+def _sums(cluster: Cluster, broker: Arrow, rates: _Rates) -> dict[str, Arrow]:
+    brokers, factors = len(cluster.brokers), cluster.factors
+    ones = np.ones(len(cluster.size), np.int64)
+    led = np.where(cluster.leader == NOBODY, brokers, cluster.leader)
+    sends = stepped(potential_out(cluster, factors))
+    weakest = np.zeros(brokers, np.int64)
+    for column in cluster.replicas.T:
+        np.maximum.at(weakest, column[column != NOBODY], rates.basis[column != NOBODY])
+    sums = {
+        "replicas": per_broker(cluster.replicas, ones, brokers),
+        "leaders": np.bincount(led, minlength=brokers + 1)[:brokers],
+        "size_bytes": per_broker(cluster.replicas, cluster.size, brokers),
+        "in_bps": per_broker(cluster.replicas, stepped(cluster.write_bps), brokers),
+        "out_bps": np.bincount(led, sends, brokers + 1)[:brokers],
+        "potential_out_bps": per_broker(cluster.replicas, sends, brokers),
+        "completeness": per_broker(cluster.replicas, stepped(rates.completeness, SHARE_STEPS), brokers),
+    }
+    names = [row["rack"] for row in broker.select(["broker_id", "rack"]).sort_by("broker_id").to_pylist()]
+    racks = sorted({name for name in names if name is not None}) + ([None] if None in names else [])
+    of = np.array([racks.index(name) for name in names], np.int64)
+    by_rack, weakest_of_rack = {}, np.zeros(len(racks), np.int64)
+    for name, values in sums.items():
+        by_rack[name] = np.zeros(len(racks), values.dtype)
+        np.add.at(by_rack[name], of, values)
+    np.maximum.at(weakest_of_rack, of, weakest)
+    return {
+        BROKER_LOAD.name: from_columns(BROKER_LOAD, {"broker_id": cluster.brokers, **_finished(sums, weakest)}),
+        RACK_LOAD.name: from_columns(RACK_LOAD, {"rack": racks, **_finished(by_rack, weakest_of_rack)}),
+    }
+
+
+def _finished(sums: dict[str, Any], weakest: Ints) -> dict[str, Any]:
+    mean = sums["completeness"] / np.maximum(sums["replicas"], 1)
+    return {**sums, "completeness": mean, "basis": pa.array(_BASES).take(pa.array(weakest))}

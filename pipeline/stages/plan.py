@@ -1,0 +1,298 @@
+"""Validated tables and loads, and what is asked for -> a plan: what moves, what does not and why, what comes of it.
+
+The tables `plan` (one row), `plan_move`, `plan_reason`, `plan_load`, and `reduction` for the plan that shrinks topics.
+The kernel decides; here indexes become names. The same tables and request give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pipeline.errors import BadInput, NothingAsked
+from pipeline.kernel import leaders, level, moves, reduction
+from pipeline.kernel.cluster import NOBODY, Bools, Cluster, Ints, leaders_per_broker, max_to_mean, per_broker
+from pipeline.kernel.moves import Told, quiet
+from pipeline.kernel.outcome import Outcome, added, weights
+from pipeline.stages.arrays import Limits, amounts, leaving, to_cluster
+from pipeline.stages.requests import (
+    Add,
+    Drain,
+    FixRacks,
+    Leaders,
+    Rebalance,
+    ReducePartitions,
+    Request,
+    SetFactor,
+)
+from pipeline.tables.arrow import Arrow, empty, from_columns, from_rows
+from pipeline.tables.declared import (
+    ALIVE,
+    BROKER,
+    PARTITION,
+    PLAN,
+    PLAN_LOAD,
+    PLAN_MOVE,
+    PLAN_REASON,
+    REDUCTION,
+    REPLICA_LOAD,
+)
+
+KINDS: Final[Mapping[type, str]] = {
+    Drain: "drain",
+    Add: "add",
+    Rebalance: "rebalance",
+    FixRacks: "fix-racks",
+    SetFactor: "set-rf",
+    Leaders: "leaders",
+    ReducePartitions: "reduce-partitions",
+}
+
+
+@attrs.frozen(eq=False)
+class _Scene:
+    """The cluster, who is asked to go, and who keeps what it has and gets nothing."""
+
+    cluster: Cluster
+    leaving: Bools
+    closed: Bools
+    told: Told
+
+    @property
+    def usable(self) -> Bools:
+        return self.cluster.alive & ~self.closed & ~self.leaving
+
+
+def plan(
+    tables: Mapping[str, Arrow],
+    request: Request,
+    *,
+    name: str,
+    limits: Limits | None = None,
+    ignore_racks: bool = False,
+    told: Told = quiet,
+) -> dict[str, Arrow]:
+    """The plan `name` that answers `request`, as tables by name. BadInput where the request names what is not there, or
+    racks are mixed."""
+    chosen = limits or Limits()
+    broker = _with_added(tables[BROKER.name], request)
+    load = tables[REPLICA_LOAD.name]
+    cluster = to_cluster(broker, tables[PARTITION.name], load, limits=chosen, ignore_racks=ignore_racks)
+    draining = leaving(broker, cluster.brokers)
+    going = _going(cluster, request, draining)
+    scene = _Scene(cluster, going, draining & ~going, told)
+    settings = _settings(request, chosen, ignore_racks=ignore_racks)
+    if isinstance(request, ReducePartitions):
+        return _reduction(scene, request, load, name, settings)
+    return _tables(scene, _decide(scene, request), (name, KINDS[type(request)], settings))
+
+
+def _with_added(broker: Arrow, request: Request) -> Arrow:
+    """The brokers, and those that are to be added and are not among them."""
+    if not isinstance(request, Add):
+        return broker
+    there = set(broker.column("broker_id").to_pylist())
+    new = {broker_id: rack for broker_id, rack in request.brokers if broker_id not in there}
+    if not new:
+        return broker
+    rows = [(broker_id, None, rack, ALIVE, None, None, None) for broker_id, rack in new.items()]
+    return pa.concat_tables([broker, from_rows(BROKER, rows)])
+
+
+def _going(cluster: Cluster, request: Request, draining: Bools) -> Bools:
+    if not isinstance(request, Drain):
+        return np.zeros(len(cluster.brokers), np.bool_)
+    if request.brokers:
+        return _named(cluster, request.brokers)
+    if not draining.any():
+        raise NothingAsked("drain: no broker is named and none is in state draining")
+    return draining
+
+
+def _named(cluster: Cluster, brokers: tuple[int, ...]) -> Bools:
+    unknown = sorted(set(brokers) - set(cluster.brokers.tolist()))
+    if unknown:
+        raise BadInput(f"no such brokers: {unknown}; the snapshot has {cluster.brokers.tolist()[:50]}")
+    return np.isin(cluster.brokers, brokers)
+
+
+def _topics(cluster: Cluster, topics: tuple[str, ...]) -> Bools:
+    unknown = sorted(set(topics) - set(cluster.topics))
+    if unknown:
+        raise BadInput(f"no such topics: {unknown[:20]}")
+    chosen = np.ones(len(cluster.topics), np.bool_)
+    if topics:
+        chosen = np.isin(np.array(cluster.topics, dtype=object), list(topics))
+    return np.asarray(chosen, np.bool_)[cluster.topic]
+
+
+def _decide(scene: _Scene, request: Request) -> Outcome:
+    deciders: dict[type, Callable[[Any], Outcome]] = {
+        Drain: lambda _: moves.drain(scene.cluster, scene.leaving, scene.closed, told=scene.told),
+        Add: lambda asked: _level(scene, asked, _named(scene.cluster, tuple(b for b, _ in asked.brokers))),
+        Rebalance: lambda asked: _level(scene, asked, scene.usable),
+        FixRacks: lambda _: moves.fix_racks(scene.cluster, scene.closed, told=scene.told),
+        SetFactor: lambda asked: _set_factor(scene, asked),
+        Leaders: lambda _: leaders.leaders(scene.cluster, scene.usable),
+    }
+    return deciders[type(request)](request)
+
+
+def _level(scene: _Scene, asked: Add | Rebalance, receivers: Bools) -> Outcome:
+    if (receivers & ~scene.usable).any():
+        ids = scene.cluster.brokers[receivers & ~scene.usable].tolist()
+        raise BadInput(f"brokers {ids} are dead or being drained: nothing can be moved to them")
+    limits = {"tolerance": asked.tolerance, "bytes_max": asked.bytes_max}
+    return level.level(scene.cluster, scene.closed, receivers, told=scene.told, **limits)  # type: ignore[arg-type]
+
+
+def _set_factor(scene: _Scene, asked: SetFactor) -> Outcome:
+    chosen = _topics(scene.cluster, asked.topics)
+    return moves.set_factor(scene.cluster, scene.closed, chosen, asked.factor, told=scene.told)
+
+
+def _settings(request: Request, limits: Limits, *, ignore_racks: bool) -> list[tuple[str, str]]:
+    said = {**attrs.asdict(request), **attrs.asdict(limits), "ignore_racks": ignore_racks}
+    return sorted((key, "" if value is None else str(value)) for key, value in said.items())
+
+
+# --- tables
+
+
+def _tables(scene: _Scene, outcome: Outcome, named: tuple[str, str, list[tuple[str, str]]]) -> dict[str, Arrow]:
+    cluster, name = scene.cluster, named[0]
+    changed = outcome.changed(cluster)
+    copies = added(cluster.replicas[changed], outcome.replicas[changed])
+    size, number = cluster.size[changed], cluster.number[changed]
+    found = {
+        PLAN_MOVE.name: from_columns(
+            PLAN_MOVE,
+            {
+                "plan": _said(name, len(changed)),
+                "topic": pa.array(cluster.topics, pa.string()).take(pa.array(cluster.topic[changed])),
+                "partition": number,
+                "replicas": as_lists(cluster.replicas[changed], cluster.brokers),
+                "target_replicas": as_lists(outcome.replicas[changed], cluster.brokers),
+                "leader": ids_of(cluster.leader[changed], cluster.brokers),
+                "bytes": size * copies,
+                "write_bps": cluster.write_bps[changed],
+            },
+        ),
+        PLAN_REASON.name: _reasons(cluster, outcome, name),
+        PLAN_LOAD.name: _loads(cluster, outcome.replicas, name),
+    }
+    row = {
+        "partitions_changed": len(changed),
+        "replicas_copied": int(copies.sum()),
+        "bytes_copied": int((size * copies).sum()),
+        "bytes_bound": outcome.bytes_bound,
+        "rejected": len(outcome.reasons),
+        "complete": not outcome.reasons,
+        **_imbalance(scene, outcome.replicas),
+    }
+    return {PLAN.name: _plan_row(named, row), **found}
+
+
+def _plan_row(named: tuple[str, str, list[tuple[str, str]]], row: dict[str, Any]) -> Arrow:
+    name, kind, settings = named
+    said = {"plan": name, "kind": kind, "settings": settings, **row}
+    return from_rows(PLAN, [[said[column] for column in PLAN.names]])
+
+
+def _imbalance(scene: _Scene, after: Ints) -> dict[str, float]:
+    cluster = scene.cluster
+    found = {}
+    for when, replicas, among in (("before", cluster.replicas, cluster.alive), ("after", after, scene.usable)):
+        share = weights(cluster, among)[among]
+        brokers = len(cluster.brokers)
+        size = per_broker(replicas, cluster.size, brokers)[among]
+        found[f"size_max_mean_{when}"] = round(max_to_mean(size, share), 6)
+        found[f"leaders_max_mean_{when}"] = round(max_to_mean(leaders_per_broker(replicas, brokers)[among]), 6)
+    return found
+
+
+def _reasons(cluster: Cluster, outcome: Outcome, name: str) -> Arrow:
+    if not outcome.reasons:
+        return empty(PLAN_REASON)
+    partition, broker, reason = zip(*outcome.reasons, strict=True)
+    at = np.array(partition, np.int64)
+    brokers = np.array(broker, np.int64)
+    return from_columns(
+        PLAN_REASON,
+        {
+            "plan": _said(name, len(at)),
+            "topic": pa.array(cluster.topics, pa.string()).take(pa.array(cluster.topic[at])),
+            "partition": cluster.number[at],
+            "broker_id": pa.array(ids_of(brokers, cluster.brokers), pa.int32(), mask=brokers == NOBODY),
+            "reason": list(reason),
+        },
+        is_sorted=False,
+    )
+
+
+def _loads(cluster: Cluster, after: Ints, name: str) -> Arrow:
+    brokers, ones = len(cluster.brokers), np.ones(len(cluster.size), np.int64)
+    columns: dict[str, Any] = {"plan": _said(name, brokers), "broker_id": cluster.brokers}
+    for when, replicas in (("before", cluster.replicas), ("after", after)):
+        columns[f"replicas_{when}"] = per_broker(replicas, ones, brokers)
+        columns[f"leaders_{when}"] = leaders_per_broker(replicas, brokers)
+        columns[f"size_bytes_{when}"] = per_broker(replicas, cluster.size, brokers)
+    return from_columns(PLAN_LOAD, columns)
+
+
+def _reduction(
+    scene: _Scene, request: ReducePartitions, load: Arrow, name: str, settings: list[tuple[str, str]]
+) -> dict[str, Arrow]:
+    cluster = scene.cluster
+    rated = amounts(load.column("completeness")) > 0
+    if len(rated) != len(cluster.topic):
+        raise BadInput(f"table {REPLICA_LOAD.name} has {len(rated)} rows, {PARTITION.name} {len(cluster.topic)}")
+    found = reduction.reduce_partitions(cluster, rated, bytes_max=request.bytes_max, bps_max=request.bps_max)
+    asked = np.zeros(len(cluster.topics), np.bool_)
+    asked[cluster.topic[_topics(cluster, request.topics)]] = True
+    weakest = dict.fromkeys(range(len(cluster.topics)), "")
+    for topic, basis in zip(cluster.topic.tolist(), load.column("basis").to_pylist(), strict=True):
+        weakest[topic] = max(weakest[topic], basis, key=("", "measured", "split", "size_only").index)
+    chosen = np.nonzero(asked & (found.wanted < found.now))[0].tolist()
+    columns = (cluster.topics, found.now.tolist(), found.wanted.tolist(), found.size.tolist(), found.write_bps)
+    rows = [(name, *(column[t] for column in columns), weakest[t]) for t in chosen]
+    reasons = [(name, cluster.topics[t], None, None, reason) for t, reason in found.reasons if asked[t]]
+    row = {
+        "partitions_changed": int((found.now - found.wanted)[chosen].sum()),
+        "replicas_copied": 0,
+        "bytes_copied": 0,
+        "bytes_bound": 0,
+        "rejected": len(reasons),
+        "complete": not reasons,
+        **_imbalance(scene, cluster.replicas),
+    }
+    return {
+        PLAN.name: _plan_row((name, KINDS[ReducePartitions], settings), row),
+        PLAN_MOVE.name: empty(PLAN_MOVE),
+        PLAN_REASON.name: from_rows(PLAN_REASON, reasons),
+        PLAN_LOAD.name: _loads(cluster, cluster.replicas, name),
+        REDUCTION.name: from_rows(REDUCTION, rows),
+    }
+
+
+def as_lists(replicas: Ints, ids: Ints) -> Any:
+    """An Arrow array of lists of broker ids, of rows of indexes."""
+    there = replicas != NOBODY
+    offsets = np.concatenate(([0], np.cumsum(there.sum(axis=1))))
+    values = ids[replicas[there]] if len(ids) else np.empty(0, np.int64)
+    field = pa.list_(pa.field("element", pa.int32()))
+    made = pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(values, pa.int32()))
+    return made.cast(field)
+
+
+def ids_of(brokers: Ints, ids: Ints) -> Ints:
+    """Ids of indexes, -1 for NOBODY."""
+    return np.where(brokers == NOBODY, -1, ids[brokers]) if len(ids) else np.full(len(brokers), -1, np.int64)
+
+
+def _said(name: str, count: int) -> Any:
+    return pa.repeat(pa.scalar(name), count)

@@ -1,0 +1,90 @@
+"""What a plan is asked for: one value per kind, checked when made."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import attrs
+
+from pipeline.errors import BadInput
+
+TOLERANCE = 0.01
+
+
+@attrs.frozen
+class Drain:
+    """No replica on these brokers; none named: on those in state draining."""
+
+    brokers: tuple[int, ...] = ()
+
+
+@attrs.frozen
+class Add:
+    """Level bytes onto these brokers, (id, rack or None); one that is not in the snapshot is taken as it is told."""
+
+    brokers: tuple[tuple[int, str | None], ...]
+    tolerance: float = TOLERANCE
+    bytes_max: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if not self.brokers:
+            raise BadInput("add: name at least one broker")
+        _check_level(self.tolerance, self.bytes_max)
+
+
+@attrs.frozen
+class Rebalance:
+    """Level bytes over all brokers, copying `bytes_max` at most."""
+
+    tolerance: float = TOLERANCE
+    bytes_max: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        _check_level(self.tolerance, self.bytes_max)
+
+
+@attrs.frozen
+class FixRacks:
+    """Every partition in as many racks as it can stand in."""
+
+
+@attrs.frozen
+class SetFactor:
+    """`factor` replicas for all partitions of these topics; none named: of all."""
+
+    factor: int
+    topics: tuple[str, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        if self.factor < 1:
+            raise BadInput(f"replication factor: expected 1 or more, got {self.factor}")
+
+
+@attrs.frozen
+class Leaders:
+    """Preferred leaders evenly, by order alone."""
+
+
+@attrs.frozen
+class ReducePartitions:
+    """As few partitions as keep each below these bytes and bytes per second; of these topics, none named: of all."""
+
+    bytes_max: int
+    bps_max: float
+    topics: tuple[str, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        if self.bytes_max < 1 or not self.bps_max > 0:
+            raise BadInput(
+                f"limits of a partition: expected above 0, got {self.bytes_max} bytes, {self.bps_max} bytes/s"
+            )
+
+
+Request: TypeAlias = Drain | Add | Rebalance | FixRacks | SetFactor | Leaders | ReducePartitions
+
+
+def _check_level(tolerance: float, bytes_max: int | None) -> None:
+    if not 0 <= tolerance < 1:
+        raise BadInput(f"tolerance: expected 0 or more and below 1, got {tolerance}")
+    if bytes_max is not None and bytes_max < 0:
+        raise BadInput(f"bytes that may be moved: expected 0 or more, got {bytes_max}")

@@ -1,0 +1,245 @@
+"""Collected tables -> validated ones, and what was taken out of them, each row with its reason.
+
+* partition: names, ids, each (topic, partition) once, some replicas and each broker once among them.
+* broker: each id once, a known state, no negative capacity. A broker that holds replicas and is not listed is added as
+  dead, and that is said: a partition must not vanish from the plan because a broker is not known.
+* replica_log: no negative size, a known partition and a broker that holds it, each log once, none that is ten times as
+  large as its brothers. Future replicas are passed over.
+* samples: no negative rates, known names, none older than the newest by more than `age_max_s`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from controller.codec.names import is_topic
+from pipeline.kernel.cluster import NOBODY, Bools, Ints
+from pipeline.stages.arrays import flat, indexed, keys_of, known, matrix, numbers, sorted_topics, topic_codes
+from pipeline.tables.arrow import Arrow, conform, from_rows, in_order
+from pipeline.tables.declared import (
+    BROKER,
+    BROKER_SAMPLE,
+    DEAD,
+    PARTITION,
+    QUARANTINE,
+    REPLICA_LOG,
+    REPLICA_SAMPLE,
+    STATES,
+)
+from pipeline.tables.rejects import Rejects
+from pipeline.tables.schema import Table
+
+AGE_MAX_S: Final = 86_400
+DUPLICATE_REPLICAS: Final = "a broker stands twice among the replicas"
+_OUTLIER_FACTOR: Final = 10
+_OUTLIER_BYTES_MIN: Final = 1 << 30  # below it nobody's plan changes
+_OUTLIER_LOGS_MIN: Final = 3  # of two it is not known which one is wrong
+
+
+@attrs.define
+class _Sieve:
+    """The rows of one table that are left, and the reasons of those that are not; the first check that fails counts."""
+
+    table: Table
+    rows: Arrow
+    rejects: Rejects
+    reason: Any = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.rows = conform(self.table, self.rows, self.table.name)
+        self.reason = np.full(self.rows.num_rows, "", dtype=object)
+
+    def column(self, name: str) -> Any:
+        return self.rows.column(name)
+
+    def refuse(self, where: Any, reason: str) -> None:
+        self.reason[where & (self.reason == "")] = reason
+
+    def result(self) -> Arrow:
+        """The rows that nothing was found against; the others are in the quarantine."""
+        good = np.asarray(self.reason == "", np.bool_)
+        if good.all():
+            return self.rows
+        places = np.nonzero(~good)[0]
+        for place, row in zip(places.tolist(), self.rows.take(places).to_pylist(), strict=True):
+            self.rejects.add(f"table {self.table.name}", place + 1, row, str(self.reason[place]))
+        return self.rows.filter(pa.array(good))
+
+
+def validate(tables: Mapping[str, Arrow], *, age_max_s: float = AGE_MAX_S) -> dict[str, Arrow]:
+    """The same tables without what cannot be used, sorted by their keys, and `quarantine` with what was taken out
+    here added. BadInput where a column is missing or of another type."""
+    rejects = Rejects()
+    before = tables.get(QUARANTINE.name)
+    broker = _brokers(tables[BROKER.name], rejects)
+    partition = _partitions(tables[PARTITION.name], rejects)
+    broker = _with_unlisted(broker, partition, rejects)
+    found = {BROKER.name: broker, PARTITION.name: partition}
+    if REPLICA_LOG.name in tables:
+        found[REPLICA_LOG.name] = _logs(tables[REPLICA_LOG.name], broker, partition, rejects)
+    for table, check in ((REPLICA_SAMPLE, _replica_samples), (BROKER_SAMPLE, _broker_samples)):
+        if table.name in tables:
+            sieve = _Sieve(table, tables[table.name], rejects)
+            _old(sieve, age_max_s)
+            found[table.name] = _samples(sieve, broker, partition, check)
+    said = [] if before is None else [conform(QUARANTINE, before, QUARANTINE.name)]
+    found[QUARANTINE.name] = pa.concat_tables([*said, rejects.table()])
+    return found
+
+
+def _brokers(rows: Arrow, rejects: Rejects) -> Arrow:
+    sieve = _Sieve(BROKER, rows, rejects)
+    ids = numbers(sieve.column("broker_id"))
+    sieve.refuse(ids < 0, "a negative broker id")
+    sieve.refuse(_again(ids), "the broker stands twice")
+    states = np.asarray(pc.is_in(sieve.column("state"), value_set=pa.array(STATES)).to_numpy(), np.bool_)
+    sieve.refuse(~states, f"the state is none of {', '.join(STATES)}")
+    for name in ("disk_capacity_bytes", "nw_in_capacity_bps", "nw_out_capacity_bps"):
+        sieve.refuse(_negative(sieve.column(name)), f"{name} is negative or no number")
+    return in_order(BROKER, sieve.result())
+
+
+def _partitions(rows: Arrow, rejects: Rejects) -> Arrow:
+    sieve = _Sieve(PARTITION, rows, rejects)
+    topics = sorted_topics(sieve.rows)
+    topic, number = topic_codes(sieve.column("topic"), topics), numbers(sieve.column("partition"))
+    named = np.array([is_topic(name) for name in topics.to_pylist()] or [False])
+    sieve.refuse(~named[topic], "the topic's name is none")
+    sieve.refuse(number < 0, "a negative partition id")
+    sieve.refuse(_again(keys_of(topic, number)), "the partition stands twice")
+    for name in ("replicas", "isr", "target_replicas"):
+        values, lengths = flat(sieve.column(name))
+        if name == "replicas":
+            sieve.refuse(lengths == 0, "no replicas")
+        table = matrix(values, lengths)
+        there = np.arange(table.shape[1]) < lengths[:, None]
+        sieve.refuse(((table < 0) & there).any(axis=1), f"a negative broker id among {name}")
+        in_row = np.sort(table, axis=1)
+        twice = ((in_row[:, 1:] == in_row[:, :-1]) & (in_row[:, 1:] != NOBODY)).any(axis=1)
+        sieve.refuse(twice, DUPLICATE_REPLICAS if name == "replicas" else f"a broker stands twice among {name}")
+    sieve.refuse(_negative(sieve.column("write_bps")), "write_bps is negative or no number")
+    return in_order(PARTITION, sieve.result())
+
+
+def _with_unlisted(broker: Arrow, partition: Arrow, rejects: Rejects) -> Arrow:
+    ids = numbers(broker.column("broker_id"))
+    named = np.unique(np.concatenate([flat(partition.column(name))[0] for name in ("replicas", "target_replicas")]))
+    unlisted = named[indexed(named, ids) == NOBODY].tolist()
+    if not unlisted:
+        return broker
+    for broker_id in unlisted:
+        rejects.add("table broker", None, {"broker_id": broker_id}, "holds replicas and is not listed: taken for dead")
+    more = from_rows(BROKER, [(broker_id, None, None, DEAD, None, None, None) for broker_id in unlisted])
+    return in_order(BROKER, pa.concat_tables([broker, more]))
+
+
+def _logs(rows: Arrow, broker: Arrow, partition: Arrow, rejects: Rejects) -> Arrow:
+    sieve = _Sieve(REPLICA_LOG, rows, rejects)
+    keys, at = _partition_of(sieve, partition)
+    size, ids = numbers(sieve.column("size_bytes")), numbers(sieve.column("broker_id"), NOBODY)
+    named = known(sieve.column("broker_id"))
+    sieve.refuse(size < 0, "a negative size")
+    sieve.refuse(at == NOBODY, "an unknown partition")
+    sieve.refuse(named & (indexed(ids, numbers(broker.column("broker_id"))) == NOBODY), "an unknown broker")
+    sieve.refuse(named & (at != NOBODY) & ~_holds(partition, at, ids), "the broker is no replica of the partition")
+    future = np.asarray(sieve.column("is_future").to_numpy(), np.bool_)
+    rest = np.lexsort((np.arange(len(at)), future, ids, keys))
+    same = np.zeros(len(at), np.bool_)
+    ordered = np.stack([keys[rest], ids[rest], future[rest].astype(np.int64)])
+    same[rest[1:]] = (ordered[:, 1:] == ordered[:, :-1]).all(axis=0)
+    sieve.refuse(same, "the log stands twice")
+    sieve.refuse(
+        _outliers(at, size, np.asarray(sieve.reason == "", np.bool_) & ~future),
+        "more than ten times the size of its brothers",
+    )
+    return in_order(REPLICA_LOG, sieve.result())
+
+
+def _outliers(at: Ints, size: Ints, counted: Bools) -> Bools:
+    """Logs that are larger than ten times the middle one of their partition."""
+    found = np.zeros(len(at), np.bool_)
+    if not counted.any():
+        return found
+    rows = np.nonzero(counted)[0]
+    rows = rows[np.lexsort((size[rows], at[rows]))]
+    starts = np.nonzero(np.concatenate(([True], at[rows][1:] != at[rows][:-1])))[0]
+    counts = np.diff(np.concatenate((starts, [len(rows)])))
+    middle = np.repeat(size[rows][starts + (counts - 1) // 2], counts)
+    many = np.repeat(counts, counts) >= _OUTLIER_LOGS_MIN
+    large = (size[rows] > _OUTLIER_FACTOR * middle) & (size[rows] >= _OUTLIER_BYTES_MIN)
+    found[rows] = many & large
+    return found
+
+
+_Check = Callable[[_Sieve, Arrow, Arrow], None]
+
+
+def _old(sieve: _Sieve, age_max_s: float) -> None:
+    if sieve.rows.num_rows:
+        newest = pc.max(sieve.column("ts")).as_py()
+        old = pc.less(sieve.column("ts"), pa.scalar(newest - timedelta(seconds=age_max_s), sieve.column("ts").type))
+        sieve.refuse(np.asarray(old.to_numpy(), np.bool_), f"more than {age_max_s:g} s older than the newest")
+
+
+def _samples(sieve: _Sieve, broker: Arrow, partition: Arrow, check: _Check) -> Arrow:
+    for name, kind, _ in sieve.table.columns:
+        if kind == "double" or name == "disk_free_bytes":
+            sieve.refuse(_negative(sieve.column(name)), f"{name} is negative or no number")
+    ids = numbers(sieve.column("broker_id"), NOBODY)
+    unknown = indexed(ids, numbers(broker.column("broker_id"))) == NOBODY
+    sieve.refuse(known(sieve.column("broker_id")) & unknown, "an unknown broker")
+    check(sieve, broker, partition)
+    return in_order(sieve.table, sieve.result())
+
+
+def _replica_samples(sieve: _Sieve, _: Arrow, partition: Arrow) -> None:
+    whole_topic = ~known(sieve.column("partition"))
+    _, at = _partition_of(sieve, partition)
+    topics = sorted_topics(partition)
+    sieve.refuse(topic_codes(sieve.column("topic"), topics) == NOBODY, "an unknown topic")
+    sieve.refuse(~whole_topic & (at == NOBODY), "an unknown partition")
+    sieve.refuse(whole_topic & ~known(sieve.column("broker_id")), "neither a partition nor a broker")
+
+
+def _broker_samples(_sieve: _Sieve, _broker: Arrow, _partition: Arrow) -> None:
+    """Nothing beside what all samples are held to."""
+
+
+def _partition_of(sieve: _Sieve, partition: Arrow) -> tuple[Ints, Ints]:
+    """Of each row the key, and the place of its partition, NOBODY where there is none."""
+    topics = sorted_topics(partition)
+    there = keys_of(topic_codes(partition.column("topic"), topics), numbers(partition.column("partition")))
+    number = numbers(sieve.column("partition"), NOBODY)
+    keys = keys_of(topic_codes(sieve.column("topic"), topics), number)
+    return keys, np.where(number >= 0, indexed(keys, there), NOBODY)
+
+
+def _holds(partition: Arrow, at: Ints, ids: Ints) -> Bools:
+    """Whether the partition at each place has the broker among its replicas or targets."""
+    found = np.zeros(len(at), np.bool_)
+    for name in ("replicas", "target_replicas"):
+        table = matrix(*flat(partition.column(name)))
+        if len(table):
+            found |= (table[at] == ids[:, None]).any(axis=1)
+    return found
+
+
+def _again(keys: Ints) -> Bools:
+    """Where a value stands that stood before."""
+    order = np.argsort(keys, kind="stable")
+    again = np.zeros(len(keys), np.bool_)
+    again[order[1:]] = keys[order][1:] == keys[order][:-1]
+    return again
+
+
+def _negative(column: Any) -> Bools:
+    """Where a number is below 0, infinite or none; null is neither."""
+    values = np.asarray(pc.fill_null(column, 0).to_numpy())
+    return np.asarray((values < 0) | ~np.isfinite(values), np.bool_)

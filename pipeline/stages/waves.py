@@ -1,0 +1,230 @@
+"""A plan -> waves of it, with the rates that brokers can bear, how long each wave takes, and what fits no wave.
+
+* Rates: `throttle_bps` for every broker, or from head-room: the share of a broker's network that may be used, less what
+  it carries now. A broker of which no capacity is known is not throttled.
+* How long: with rate r, bytes B and writes w per broker and direction, t = B / (r - w). `eta_s` is that of the slowest
+  broker. `eta_low_s`: if nothing were written meanwhile. `eta_high_s`: the slowest sender's and the slowest receiver's
+  time together, since whatever is still being copied waits for one of its two brokers.
+* A wave ends before the next begins, so its limits hold at every moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from pipeline.errors import BadInput
+from pipeline.kernel.cluster import NOBODY, Cluster, Floats, per_broker
+from pipeline.kernel.waves import Room, Step, steps_of
+from pipeline.kernel.waves import waves as coloured
+from pipeline.stages.arrays import (
+    Limits,
+    amounts,
+    flat,
+    indexed,
+    known,
+    numbers,
+    sorted_topics,
+    to_cluster,
+    topic_codes,
+)
+from pipeline.tables.arrow import Arrow, from_rows
+from pipeline.tables.declared import (
+    BROKER,
+    BROKER_LOAD,
+    PARTITION,
+    PLAN_MOVE,
+    PLAN_REASON,
+    REPLICA_LOAD,
+    WAVE,
+    WAVE_MOVE,
+    WAVE_THROTTLE,
+)
+
+REFUSED: Final = "wave_reason"  # the part of the table plan_reason that waves write
+_Row = tuple[Any, ...]
+
+
+@attrs.frozen
+class WaveSettings:
+    """`per_broker`: copies that a broker may send, and receive, at once. `one_at_a_time`: one new replica of a
+    partition. `disk_ceiling`: the share of a disk that may be filled while a wave runs. `throttle_bps`: for every
+    broker, None = from head-room."""
+
+    per_broker: int = 20
+    one_at_a_time: bool = False
+    disk_ceiling: float = 0.95
+    network_share: float = 0.8
+    throttle_bps: float | None = None
+
+    def __attrs_post_init__(self) -> None:
+        Limits(self.disk_ceiling, self.network_share)
+        if self.per_broker < 1:
+            raise BadInput(f"moves per broker: expected 1 or more, got {self.per_broker}")
+        if self.throttle_bps is not None and not 1 <= self.throttle_bps < float("inf"):
+            raise BadInput(f"throttle: expected 1 byte/s or more, got {self.throttle_bps}")
+
+
+def waves(
+    tables: Mapping[str, Arrow], name: str, settings: WaveSettings, *, ignore_racks: bool = True
+) -> dict[str, Arrow]:
+    """Tables `wave`, `wave_move`, `wave_throttle` of the plan in `tables`, and `plan_reason` of what is in no wave."""
+    limits = Limits(settings.disk_ceiling, settings.network_share)
+    load = tables[REPLICA_LOAD.name]
+    broker = with_targets(tables[BROKER.name], tables[PLAN_MOVE.name])
+    cluster = to_cluster(broker, tables[PARTITION.name], load, limits=limits, ignore_racks=ignore_racks)
+    room = _room(cluster, tables.get(BROKER_LOAD.name), settings)
+    steps = _steps(cluster, tables, settings)
+    found, refused = coloured(steps, room, cluster.alive, k=settings.per_broker)
+    timed = [_Timed(cluster, room, wave) for wave in found]
+    peaks = _peaks(cluster, found, broker)
+    numbered = list(enumerate(zip(timed, peaks, strict=True), 1))
+    rates = [(name, i, *row) for i, (wave, _) in numbered for row in wave.rates()]
+    why = [(name, cluster.topics[cluster.topic[p]], int(cluster.number[p]), None, reason) for p, reason in refused]
+    return {
+        WAVE.name: from_rows(WAVE, [(name, i, *wave.row(), peak, *wave.eta()) for i, (wave, peak) in numbered]),
+        WAVE_MOVE.name: from_rows(WAVE_MOVE, _moves(cluster, name, found)),
+        WAVE_THROTTLE.name: from_rows(WAVE_THROTTLE, rates),
+        PLAN_REASON.name: from_rows(PLAN_REASON, why),
+    }
+
+
+def with_targets(broker: Arrow, moves: Arrow) -> Arrow:
+    """The brokers, and those that a plan adds to that are not among them."""
+    ids = set(broker.column("broker_id").to_pylist())
+    new = sorted(set(flat(moves.column("target_replicas"))[0].tolist()) - ids)
+    rows = broker.to_pylist() + [dict.fromkeys(BROKER.names) | {"broker_id": b, "state": "alive"} for b in new]
+    return from_rows(BROKER, [[row[column] for column in BROKER.names] for row in rows]) if new else broker
+
+
+def _room(cluster: Cluster, load: Arrow | None, settings: WaveSettings) -> Room:
+    brokers = len(cluster.brokers)
+    held = per_broker(cluster.replicas, cluster.size, brokers)
+    if settings.throttle_bps is not None:
+        rate = np.full(brokers, float(settings.throttle_bps))
+        return Room(held, cluster.disk_max, rate, rate)
+    used: dict[str, Floats] = {"in_bps": np.zeros(brokers), "out_bps": np.zeros(brokers)}
+    if load is not None:
+        at = indexed(numbers(load.column("broker_id")), cluster.brokers)
+        for column, values in used.items():
+            values[at[at != NOBODY]] = amounts(load.column(column))[at != NOBODY]
+    send, receive = cluster.out_max - used["out_bps"], cluster.in_max - used["in_bps"]
+    return Room(held, cluster.disk_max, np.floor(np.maximum(send, 0)), np.floor(np.maximum(receive, 0)))
+
+
+def _steps(cluster: Cluster, tables: Mapping[str, Arrow], settings: WaveSettings) -> list[Step]:
+    """The moves as steps, larger ones first; those of one partition in their order."""
+    moves = tables[PLAN_MOVE.name]
+    topics = sorted_topics(tables[PARTITION.name])
+    codes, number = topic_codes(moves.column("topic"), topics), numbers(moves.column("partition"))
+    at = {key: p for p, key in enumerate(zip(cluster.topic.tolist(), cluster.number.tolist(), strict=True))}
+    ids = {broker: place for place, broker in enumerate(cluster.brokers.tolist())}
+    found = []
+    columns = (moves.column("replicas").to_pylist(), moves.column("target_replicas").to_pylist())
+    for key, before, after in zip(zip(codes.tolist(), number.tolist(), strict=True), *columns, strict=True):
+        partition = at.get(key)
+        if partition is None:
+            raise BadInput(f"the plan moves {key}, which is not in the snapshot")
+        step = Step(
+            partition,
+            tuple(ids[b] for b in before),
+            tuple(ids[b] for b in after),
+            int(cluster.leader[partition]),
+            int(cluster.size[partition]),
+            float(cluster.write_bps[partition]),
+        )
+        found.append(step)
+    found.sort(key=lambda step: (-step.size, step.partition))
+    several, k = settings.one_at_a_time, settings.per_broker
+    return [part for step in found for part in steps_of(step, one_at_a_time=several, k=k)]
+
+
+@attrs.define
+class _Timed:
+    """What a wave copies by broker, how fast, and how long it takes."""
+
+    cluster: Cluster
+    room: Room
+    steps: list[Step]
+    counts: dict[int, list[int]] = attrs.field(factory=dict)  # sends, receives, bytes sent, bytes received
+    written: dict[int, list[float]] = attrs.field(factory=dict)  # to what is sent, to what is received
+
+    def __attrs_post_init__(self) -> None:
+        for step in self.steps:
+            for broker in step.comes:
+                for side, end in ((0, step.source), (1, broker)):
+                    counts = self.counts.setdefault(end, [0, 0, 0, 0])
+                    counts[side] += 1
+                    counts[2 + side] += step.size
+                    self.written.setdefault(end, [0.0, 0.0])[side] += step.write_bps
+
+    def row(self) -> tuple[int, int, int]:
+        copies = sum(len(step.comes) for step in self.steps)
+        return len(self.steps), copies, sum(step.size * len(step.comes) for step in self.steps)
+
+    def _rate(self, broker: int, side: int) -> float:
+        return float((self.room.send_bps, self.room.receive_bps)[side][broker])
+
+    def eta(self) -> tuple[float | None, float | None, float | None]:
+        """Seconds: expected, at least, at most. None where a broker that copies has no rate."""
+        times: list[list[float]] = [[0.0], [0.0]]
+        low = 0.0
+        for broker, counts in self.counts.items():
+            for side in (0, 1):
+                rate = self._rate(broker, side)
+                if not counts[side]:
+                    continue
+                if rate == float("inf"):
+                    return None, None, None
+                times[side].append(counts[2 + side] / (rate - self.written[broker][side]))
+                low = max(low, counts[2 + side] / rate)
+        slowest = max(times[0]), max(times[1])
+        return max(slowest), low, sum(slowest)
+
+    def rates(self) -> list[_Row]:
+        """The rows of the table wave_throttle, without plan and wave."""
+        return [
+            (int(self.cluster.brokers[broker]), *counts, *(self._whole(broker, side, counts) for side in (0, 1)))
+            for broker, counts in sorted(self.counts.items())
+        ]
+
+    def _whole(self, broker: int, side: int, counts: list[int]) -> int | None:
+        rate = self._rate(broker, side)
+        return None if rate == float("inf") or not counts[side] else max(1, int(rate))
+
+
+def _peaks(cluster: Cluster, found: list[list[Step]], broker: Arrow) -> list[float | None]:
+    """Of each wave the largest share of a disk that is filled while it runs."""
+    order = np.argsort(numbers(broker.column("broker_id")), kind="stable")
+    capacity = amounts(broker.column("disk_capacity_bytes"))[order]
+    there = known(broker.column("disk_capacity_bytes"))[order] & (capacity > 0)
+    held = per_broker(cluster.replicas, cluster.size, len(cluster.brokers))
+    peaks: list[float | None] = []
+    for wave in found:
+        for step in wave:
+            np.add.at(held, list(step.comes), step.size)
+        peaks.append(round(float((held[there] / capacity[there]).max()), 6) if there.any() else None)
+        for step in wave:
+            np.add.at(held, list(step.goes), -step.size)
+    return peaks
+
+
+def _moves(cluster: Cluster, name: str, found: list[list[Step]]) -> list[_Row]:
+    ids: list[int] = cluster.brokers.tolist()
+    return [
+        (
+            name,
+            number,
+            cluster.topics[cluster.topic[step.partition]],
+            int(cluster.number[step.partition]),
+            [ids[b] for b in step.before],
+            [ids[b] for b in step.after],
+            -1 if step.source < 0 else ids[step.source],
+            step.size * len(step.comes),
+        )
+        for number, wave in enumerate(found, 1)
+        for step in wave
+    ]

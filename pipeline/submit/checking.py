@@ -1,0 +1,82 @@
+"""What must hold before a wave is handed over. Refused where it does not, with the partition or the broker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pipeline.errors import Refused
+from pipeline.submit.cluster import Look, Name, alive, moving_in
+from pipeline.submit.exported import Move
+from pipeline.submit.looking import Job, Looking, listed, named
+from pipeline.submit.standing import Standing
+from pipeline.submit.ways import Unsure
+
+TAKEN: Final = "the legacy key is taken, by a plan of somebody else"
+
+
+def check(looking: Looking, job: Job) -> None:
+    """The wave may be handed over; one of which nothing is missing any more may be followed, whatever else runs."""
+    looking.begin()
+    _wait_for_key(looking, job)
+    standings = looking.standings(job, looking.look(job.wave.moves))
+    foreign = [s for s in standings if s.kind == "foreign"]
+    if foreign:
+        raise Refused(f"{job.words}: {named(foreign, lambda s: s.words)}; make a new plan")
+    missing = [s for s in standings if s.kind == "missing"]
+    if not missing:
+        return
+    _check_others(looking, job)
+    _check_targets(looking, job, missing)
+    if not any(s.kind in ("running", "against") for s in standings):
+        _ask(looking, job, missing)
+
+
+def _wait_for_key(looking: Looking, job: Job) -> None:
+    """Whose plan stands in the legacy key is waited for, where that is the way."""
+    while not looking.way.takes_throttles and not _is_ours(job, looking.look(job.wave.moves)):
+        looking.pause(job, (), looking.poll_s, TAKEN)
+
+
+def _is_ours(job: Job, seen: Look) -> bool:
+    """Whether nothing stands in the legacy key but what the wave asks for."""
+    if not seen.key.version:
+        return True
+    wanted: Mapping[Name, Move] = {move.name: move for move in job.wave.moves}
+    if job.undoes and all(e.name in wanted and e.target == wanted[e.name].before for e in seen.key.entries):
+        return True  # what is to be undone still runs
+    return seen.key.problem is None and all(
+        e.name in wanted and e.target == wanted[e.name].after for e in seen.key.entries
+    )
+
+
+def _check_others(looking: Looking, job: Job) -> None:
+    try:
+        running = looking.way.running()
+    except Unsure:
+        running = None
+    moving = looking.asked(lambda: moving_in(looking.store)) if running is None else running
+    others = sorted(moving - {move.name for move in job.wave.moves})
+    if others:
+        what = listed([f"{topic}-{number}" for topic, number in others])
+        raise Refused(f"{job.words}: other reassignments run there: {what}; wait for them, or cancel them")
+
+
+def _check_targets(looking: Looking, job: Job, missing: Sequence[Standing]) -> None:
+    there, _ = looking.asked(lambda: alive(looking.store))
+    dead = {s.move.name: [b for b in s.move.after if b not in s.seen.replicas and b not in there] for s in missing}
+    brokers = sorted({broker for down in dead.values() for broker in down})
+    if brokers:
+        what = named([s for s in missing if dead[s.move.name]], lambda s: f"to {list(s.move.after)}")
+        raise Refused(f"{job.words}: targets are down: {brokers}: {what}")
+
+
+def _ask(looking: Looking, job: Job, missing: Sequence[Standing]) -> None:
+    """The controller would take them; where it cannot say so now, it is asked in earnest."""
+    try:
+        refused = looking.way.check(job.wave, [s.move for s in missing])
+    except Unsure:
+        return
+    if refused:
+        what = listed([f"{topic}-{number}: {why}" for (topic, number), why in refused.items()])
+        raise Refused(f"{job.words}: the controller refuses {what}")

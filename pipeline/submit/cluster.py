@@ -1,0 +1,114 @@
+"""The cluster as its store shows it to who hands a plan over: where replicas are, what moves, who is alive.
+
+Read in one order: the legacy key first, in step with the latest commit, then topics and states. So where the key is
+gone, what its last move came to is seen as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
+
+import attrs
+
+from controller.codec import bulk, keys, legacy
+from controller.codec.text import BadValue
+from controller.codec.topic import TopicKey
+from controller.model.legacy import NO_KEY, LegacyKey
+from controller.model.values import Partition, Replicas
+from pipeline.collect.gathered import Gathered
+from pipeline.collect.store import from_store
+from stores import MetadataStore
+from stores.recipes import LEADER_KEY
+
+CALL_S: Final = 15.0
+READ_ALL_S: Final = 120.0
+Name: TypeAlias = tuple[str, int]
+
+
+@attrs.frozen
+class Seen:
+    """A partition. `target` None: nothing moves. `problem`: why nobody knows."""
+
+    replicas: Replicas = ()
+    target: Replicas | None = None
+    isr: Replicas = ()
+    leader: int = -1
+    problem: str | None = None
+
+
+NOT_THERE: Final = Seen(problem="there is no such partition")
+
+
+@attrs.frozen
+class Look:
+    """Some partitions, and the legacy key. `marks`: whether a throttle is still to be taken back."""
+
+    partitions: Mapping[Name, Seen]
+    key: LegacyKey
+    marks: bool
+
+
+def look(store: MetadataStore, names: Iterable[Name]) -> Look:
+    """These partitions as they are now. Raises what the store raises."""
+    key = _legacy(store)
+    wanted = sorted(set(names))
+    topics = sorted({topic for topic, _ in wanted})
+    read = store.get_many([keys.topic(topic) for topic in topics], timeout_s=CALL_S)
+    there = {topic: entry.value for topic, entry in zip(topics, read, strict=True) if entry is not None}
+    reader = bulk.Bulk()
+    known = dict(zip(there, reader.topics(list(there), list(there.values())), strict=True))
+    states = store.get_many([keys.state(*name) for name in wanted], timeout_s=CALL_S)
+    said = reader.states([None if entry is None else entry.value for entry in states])
+    found = {name: _seen(name, known.get(name[0]), state) for name, state in zip(wanted, said, strict=True)}
+    marks = store.get_many([keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL], timeout_s=CALL_S)
+    return Look(found, key, any(entry is not None for entry in marks))
+
+
+def _legacy(store: MetadataStore) -> LegacyKey:
+    entry = store.get(keys.REASSIGN_PARTITIONS, sync=True, timeout_s=CALL_S)
+    if entry is None:
+        return NO_KEY
+    try:
+        return legacy.decode(entry.value, entry.version)
+    except BadValue as error:
+        return LegacyKey(entry.version, problem=str(error))
+
+
+def _seen(name: Name, topic: TopicKey | BadValue | None, state: object) -> Seen:
+    if topic is None:
+        return NOT_THERE
+    if isinstance(topic, BadValue):
+        return Seen(problem=str(topic))
+    if name[1] >= len(topic.assignments):
+        return NOT_THERE
+    try:
+        found = bulk.partition(state, *name, topic.assignments[name[1]], 0)
+    except BadValue as error:
+        return Seen(problem=str(error))
+    if found.is_offline:
+        return Seen(problem="the partition is offline")
+    return Seen(found.replicas, _target(found, topic), found.isr, found.leader)
+
+
+def _target(found: Partition, topic: TopicKey) -> Replicas | None:
+    kafka = topic.topic.kafka_moves.get(found.partition)
+    if found.target_replicas is None and kafka is not None:
+        return tuple(broker for broker in kafka.replicas if broker not in kafka.removing)
+    return found.target_replicas
+
+
+def moving_in(store: MetadataStore) -> frozenset[Name]:
+    """All that moves in the cluster. Raises what the store raises."""
+    gathered = Gathered()
+    from_store(store, "store", gathered, timeout_s=READ_ALL_S)
+    return frozenset((row[0], row[1]) for row in gathered.partitions if row[6] is not None)
+
+
+def alive(store: MetadataStore) -> tuple[frozenset[int], bool]:
+    """Who is registered, and whether somebody leads."""
+    names = store.children(keys.BROKER_IDS, timeout_s=CALL_S)
+    ids = [name for name in names if name.isdecimal()]
+    entries = store.get_many([keys.broker(int(name)) for name in ids], timeout_s=CALL_S)
+    there = frozenset(int(name) for name, entry in zip(ids, entries, strict=True) if entry is not None)
+    return there, store.get(LEADER_KEY, timeout_s=CALL_S) is not None

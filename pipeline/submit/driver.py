@@ -1,0 +1,208 @@
+"""A plan wave after wave: handed over, rolled back, cancelled.
+
+* A wave is written down as begun before anything is asked for, and as done once its last move is complete. Who comes
+  after a crash goes on where the cluster is.
+* A rollback takes the waves that were begun, the last one first. Meanwhile, and until it is done, the plan does not go
+  forward.
+* Whatever ends the caller's thread leaves the running wave running.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Literal
+
+import attrs
+
+from pipeline.errors import BadInput, Refused, Stopped
+from pipeline.submit.checking import check
+from pipeline.submit.exported import Exported, Wave, read_export
+from pipeline.submit.following import Follower
+from pipeline.submit.kept import Progress, locked, read_progress
+from pipeline.submit.looking import POLL_S, Event, Job, Tell
+from pipeline.submit.ways import Admin, AdminWay, LegacyWay, Time, Unsure
+from stores import MetadataStore
+
+CANCEL_S: Final = 60.0
+NO_THROTTLES: Final = "its waves have throttles, and none pass through the legacy key"
+
+
+def _quiet(event: Event) -> None:
+    """Nobody listens."""
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """How a plan is handed over. `admin`: gives the admin API of the controller that leads; None: by the legacy key of
+    the store. `throttles`: whether the waves' rates are to be kept. `timeout_s`: of each wave."""
+
+    admin: Callable[[], Admin] | None = None
+    throttles: bool = True
+    timeout_s: float | None = None
+    poll_s: float = POLL_S
+    time: Time = attrs.field(factory=Time)
+    tell: Tell = _quiet
+
+
+@attrs.frozen
+class Outcome:
+    """What came of it. `waves`: those that are complete now (of a rollback: undone), `sent`: how many moves were handed
+    over by this call. `told`: what is to be said though all is done."""
+
+    end: Literal["done", "cancelled", "dry run"]
+    waves: tuple[int, ...] = ()
+    sent: int = 0
+    told: tuple[str, ...] = ()
+
+
+def submit(
+    folder: Path,
+    store: MetadataStore,
+    options: Options = Options(),
+    *,
+    first: int | None = None,
+    last: int | None = None,
+    dry_run: bool = False,
+) -> Outcome:
+    """Every wave of the exported plan (from `first` to `last`) is complete, its throttles gone, in the order of their
+    numbers. May be called again after anything: it goes on where the cluster is. `dry_run`: the first wave that is not
+    done is checked, and what would be handed over told; nothing is written.
+
+    BadInput: no export, one that differs from its manifest, or one that needs throttles and is handed over without an
+    admin API and not with `throttles=False`. Refused: the cluster is not what the plan was made from, something else is
+    being reassigned, a target is down, the plan was changed, somebody else submits it. Stopped: a wave is not complete
+    within `timeout_s`, or cannot be. What the store raises, where it refuses.
+    """
+    plan = read_export(folder)
+    follower = _follower(store, options)
+    waves = [_as_asked(wave, options) for wave in plan.waves if _is_in(wave, first, last)]
+    _check_throttles(folder, follower, waves)
+    with _begun(plan, dry_run=dry_run) as progress:
+        if progress.is_undoing:
+            raise Refused(f"{folder}: a rollback is under way; --rollback goes on with it")
+        jobs = [Job(wave, len(plan.waves), wave.number in progress.waves) for wave in waves]
+        jobs = [job for job in jobs if progress.waves.get(job.wave.number) != "done"]
+        if dry_run:
+            return _dry(follower, jobs)
+        return _run(follower, progress, jobs)
+
+
+def roll_back(
+    folder: Path,
+    store: MetadataStore,
+    options: Options = Options(),
+    *,
+    dry_run: bool = False,
+) -> Outcome:
+    """The waves that were begun are undone, the last one first: their partitions are where they were before. A wave
+    that runs is cancelled first; without an admin API it is waited for. Errors as those of `submit`."""
+    plan = read_export(folder)
+    follower = _follower(store, options)
+    with _begun(plan, dry_run=dry_run) as progress:
+        begun = [_as_asked(wave, options) for wave in reversed(plan.waves) if wave.number in progress.waves]
+        _check_throttles(folder, follower, begun)
+        jobs = [Job(wave.reversed(), len(plan.waves), is_begun=True, undoes=True) for wave in begun]
+        if not jobs:
+            return Outcome("done", told=("nothing of the plan was handed over from here",))
+        return _dry(follower, jobs) if dry_run else _run(follower, progress, jobs)
+
+
+def cancel(folder: Path, store: MetadataStore, options: Options) -> Outcome:
+    """Nothing of the plan runs any more; what is complete stays. Refused without an admin API: nothing can be cancelled
+    through the legacy key. Stopped where a move cannot be cancelled."""
+    plan = read_export(folder)
+    follower = _follower(store, options)
+    if not follower.way.takes_throttles:
+        raise Refused(f"{folder}: nothing can be cancelled through the legacy key; it needs an admin API")
+    with _begun(plan, dry_run=False) as progress:
+        begun = [wave for wave in plan.waves if progress.waves.get(wave.number) in ("sent", "undoing")]
+        cancelled = sum(
+            _cancel(follower, Job(_facing(wave, progress), len(plan.waves), is_begun=True)) for wave in begun
+        )
+        for wave in begun:
+            if progress.waves[wave.number] == "sent":
+                progress.set(wave.number, "cancelled")
+        return Outcome("cancelled", tuple(wave.number for wave in begun), cancelled)
+
+
+def _facing(wave: Wave, progress: Progress) -> Wave:
+    return wave.reversed() if progress.waves[wave.number] == "undoing" else wave
+
+
+def _follower(store: MetadataStore, options: Options) -> Follower:
+    way = LegacyWay(store) if options.admin is None else AdminWay(options.admin, options.time)
+    return Follower(store, way, options.time, options.tell, options.timeout_s, options.poll_s)
+
+
+def _check_throttles(folder: Path, follower: Follower, waves: list[Wave]) -> None:
+    if not follower.way.takes_throttles and any(wave.rates for wave in waves):
+        raise BadInput(f"{folder}: {NO_THROTTLES}; --no-throttle does without")
+
+
+def _is_in(wave: Wave, first: int | None, last: int | None) -> bool:
+    return (first is None or wave.number >= first) and (last is None or wave.number <= last)
+
+
+def _as_asked(wave: Wave, options: Options) -> Wave:
+    return wave if options.throttles else attrs.evolve(wave, rates={})
+
+
+@contextmanager
+def _begun(plan: Exported, *, dry_run: bool) -> Iterator[Progress]:
+    if dry_run:
+        yield read_progress(plan, is_kept=False)
+        return
+    with locked(plan.folder):
+        yield read_progress(plan)
+
+
+def _dry(follower: Follower, jobs: list[Job]) -> Outcome:
+    """The first wave is checked; of the others nobody knows what will be there."""
+    missing = 0
+    for place, job in enumerate(jobs):
+        count = len(job.wave.moves)
+        if place == 0:
+            check(follower, job)
+            count = sum(s.kind == "missing" for s in follower.standings(job, follower.look(job.wave.moves)))
+        follower.tell(Event("sent", job.wave.number, job.waves, count, bytes=job.wave.bytes, eta_s=job.wave.eta_s))
+        missing += count
+    return Outcome("dry run", tuple(job.wave.number for job in jobs), missing)
+
+
+def _run(follower: Follower, progress: Progress, jobs: list[Job]) -> Outcome:
+    sent, told = 0, []
+    for job in jobs:
+        began_s = follower.time.now_s()
+        check(follower, job)
+        progress.set(job.wave.number, "undoing" if job.undoes else "sent")
+        sent += follower.follow(attrs.evolve(job, is_begun=True))
+        if why := follower.settle(job):
+            told.append(why)
+            follower.tell(Event("told", job.wave.number, job.waves, text=why))
+        progress.set(job.wave.number, None if job.undoes else "done")
+        size, count, seconds = job.wave.bytes, len(job.wave.moves), follower.time.now_s() - began_s
+        follower.tell(Event("wave", job.wave.number, job.waves, count, count, size, size, seconds))
+    return Outcome("done", tuple(job.wave.number for job in jobs), sent, tuple(told))
+
+
+def _cancel(follower: Follower, job: Job) -> int:
+    """Nothing of the wave runs; how many moves were cancelled."""
+    cancelled, began_s = 0, follower.time.now_s()
+    while True:
+        seen = follower.look(job.wave.moves)
+        running = [s.move for s in follower.standings(job, seen) if s.kind == "running"]
+        if not running and not (seen.key.names & {move.name for move in job.wave.moves}):
+            return cancelled
+        if follower.time.now_s() - began_s > CANCEL_S:
+            raise Stopped(f"{job.words}: {len(running)} moves run on, {CANCEL_S:.0f} s after they were cancelled")
+        try:
+            refused = follower.way.cancel(running) if running else {}
+            cancelled += len(running) - len(refused)
+            if refused:
+                ((topic, number), why), *_ = refused.items()
+                raise Stopped(f"{job.words}: {topic}-{number} cannot be cancelled: {why}")
+        except Unsure:
+            pass
+        follower.time.pause(min(0.1, follower.poll_s))

@@ -1,0 +1,165 @@
+"""An exported plan as it is handed over: its waves in order, each with what was before it and its rates.
+
+* Nothing is taken from a folder that differs from its manifest by a byte.
+* The sha256 of the manifest stands for the whole plan: progress is kept under it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from controller.codec import legacy
+from controller.codec.text import BadValue
+from controller.model.throttle_settings import RATES
+from controller.model.values import Replicas
+from pipeline.errors import BadInput
+from pipeline.stages.export import MANIFEST, verify
+
+_WAVE: Final = re.compile(r"waves/wave-([0-9]{4,9})\.json")
+_LEADER, _FOLLOWER = RATES["replication"]
+
+
+@attrs.frozen
+class Move:
+    """One partition of a wave. `later`: what later waves make of it, which is taken for done."""
+
+    topic: str
+    partition: int
+    before: Replicas
+    after: Replicas
+    later: frozenset[Replicas] = frozenset()
+
+    @property
+    def name(self) -> tuple[str, int]:
+        return self.topic, self.partition
+
+    @property
+    def copies(self) -> int:
+        """How many replicas are new."""
+        return len(set(self.after) - set(self.before))
+
+    def reversed(self) -> Move:
+        """The move that undoes it."""
+        return Move(self.topic, self.partition, self.after, self.before)
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@attrs.frozen
+class Rate:
+    """Bytes a second that a broker sends, and fetches; None: no limit."""
+
+    leader: int | None = None
+    follower: int | None = None
+
+
+@attrs.frozen
+class Wave:
+    """What is handed over at once. `bytes`: to be copied in all. `eta_s`: what the plan expects, if it does."""
+
+    number: int
+    moves: tuple[Move, ...]
+    rates: Mapping[int, Rate]
+    bytes: int
+    eta_s: float | None
+
+    @property
+    def copies(self) -> int:
+        return sum(move.copies for move in self.moves)
+
+    def reversed(self) -> Wave:
+        """The wave that undoes it. Who sent receives now, and the other way round: a side that had no rate of its own
+        takes that of the other."""
+        rates = {
+            broker: Rate(_or(rate.leader, rate.follower), _or(rate.follower, rate.leader))
+            for broker, rate in self.rates.items()
+        }
+        return attrs.evolve(self, moves=tuple(move.reversed() for move in self.moves), rates=rates)
+
+
+def _or(rate: int | None, other: int | None) -> int | None:
+    return other if rate is None else rate
+
+
+@attrs.frozen
+class Exported:
+    """A plan in a folder. `sha256`: of its manifest."""
+
+    folder: Path
+    plan: str
+    cluster: str
+    sha256: str
+    waves: tuple[Wave, ...]
+
+
+def read_export(folder: Path) -> Exported:
+    """The plan in `folder`. BadInput where that is no export, differs from its manifest, or was not cut into waves."""
+    differs = verify(folder)
+    if differs:
+        more = f", and {len(differs) - 1} more" if len(differs) > 1 else ""
+        raise BadInput(f"{folder}: {differs[0]}{more}; export the plan again")
+    data = (folder / MANIFEST).read_bytes()
+    manifest = json.loads(data)
+    if "waves.json" not in manifest["files"]:
+        raise BadInput(f"{folder}: the plan was exported without waves; kedge plan waves makes them")
+    try:
+        waves = tuple(_waves(folder, manifest["files"]))
+        plan, cluster = str(manifest["plan"]), str(manifest["cluster"])
+    except (BadValue, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BadInput(f"{folder}: no export that can be handed over: {error}") from None
+    return Exported(folder, plan, cluster, hashlib.sha256(data).hexdigest(), _with_later(waves))
+
+
+def _waves(folder: Path, files: Mapping[str, Any]) -> Iterator[Wave]:
+    said = {row["wave"]: row for row in json.loads((folder / "waves.json").read_bytes())}
+    for path in sorted(files):
+        found = _WAVE.fullmatch(path)
+        if found is None:
+            continue
+        number, name = int(found[1]), path.partition("/")[2]
+        after, before = (_entries(folder / f"{kind}/{name}") for kind in ("waves", "rollback"))
+        if after.keys() != before.keys():
+            raise ValueError(f"rollback/{name} names other partitions than {path}")
+        moves = tuple(Move(*tp, before[tp], target) for tp, target in after.items())
+        rates = _rates(folder / f"throttles/{name}") if f"throttles/{name}" in files else {}
+        yield Wave(number, moves, rates, int(said[number]["bytes"]), said[number]["eta_s"])
+
+
+def _entries(file: Path) -> dict[tuple[str, int], Replicas]:
+    found = legacy.decode(file.read_bytes(), 0).entries
+    named = {entry.name: entry.target for entry in found}
+    if len(named) != len(found):
+        raise ValueError(f"{file.name} names a partition twice")
+    return named
+
+
+def _rates(file: Path) -> dict[int, Rate]:
+    brokers = json.loads(file.read_bytes())["brokers"]
+    return {
+        int(broker): Rate(*(_rate(configs, side) for side in (_LEADER, _FOLLOWER)))
+        for broker, configs in brokers.items()
+    }
+
+
+def _rate(configs: Mapping[str, str], side: str) -> int | None:
+    return int(configs[side]) if side in configs else None
+
+
+def _with_later(waves: tuple[Wave, ...]) -> tuple[Wave, ...]:
+    """Each move knows what later waves make of its partition."""
+    later: dict[tuple[str, int], frozenset[Replicas]] = {}
+    found = []
+    for wave in reversed(waves):
+        moves = tuple(attrs.evolve(m, later=later.get(m.name, frozenset()) - {m.before}) for m in wave.moves)
+        for move in moves:
+            later[move.name] = later.get(move.name, frozenset()) | {move.after}
+        found.append(attrs.evolve(wave, moves=moves))
+    return tuple(reversed(found))

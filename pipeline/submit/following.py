@@ -1,0 +1,170 @@
+"""One wave: handed over, followed until its last move is complete and its throttles are gone.
+
+What is to be done next is read from the cluster each time, so it does not matter who asked for what runs, nor whether
+he died; what is at its target, or on its way, is not asked for again. A `Course` remembers no more than what the
+cluster does not show: what was asked for in vain, and what ran before somebody else cancelled it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from pipeline.errors import Stopped
+from pipeline.submit.checking import TAKEN
+from pipeline.submit.cluster import Look, Name
+from pipeline.submit.exported import Move
+from pipeline.submit.looking import Event, Job, Looking, named
+from pipeline.submit.standing import Standing
+from pipeline.submit.ways import Unsure
+
+_FIRST_POLL_S: Final = 0.05
+_IN_VAIN_MAX: Final = 3
+_PATIENCE_S: Final = 5.0  # for a controller to take its throttles back
+_REMOVAL_S: Final = 60.0
+
+
+@attrs.define
+class Course:
+    """A wave while it is followed. `left`: how many were missing when they were last asked for."""
+
+    job: Job
+    found: dict[Name, Standing] = attrs.field(factory=dict)
+    ran: set[Name] = attrs.field(factory=set)
+    reasons: dict[Name, str] = attrs.field(factory=dict)
+    left: int | None = None
+    in_vain: int = 0
+    sent: int = 0
+    has_rates: bool = False
+    first_share: float | None = None
+
+    @property
+    def open_moves(self) -> list[Move]:
+        """Those that were not complete when they were last looked at."""
+        found = self.found
+        return [m for m in self.job.wave.moves if m.name not in found or found[m.name].kind != "done"]
+
+    def of(self, *kinds: str) -> list[Standing]:
+        """Those that stand so."""
+        return [s for s in self.found.values() if s.kind in kinds]
+
+    @property
+    def share(self) -> float:
+        """How much of the wave is copied."""
+        copies = self.job.wave.copies
+        if not copies:
+            return len(self.of("done")) / max(1, len(self.found))
+        return sum(s.copied for s in self.found.values()) / copies
+
+    def take(self, standings: list[Standing]) -> None:
+        """What was seen. Stopped where somebody else did something with it."""
+        self.found |= {s.move.name: s for s in standings}
+        words = self.job.words
+        if foreign := self.of("foreign"):
+            raise Stopped(f"{words}: {named(foreign, lambda s: s.words)}")
+        if cancelled := [s for s in self.of("missing") if s.move.name in self.ran]:
+            what = named(cancelled, lambda s: f"is on {list(s.seen.replicas)}")
+            raise Stopped(
+                f"{words}: cancelled by somebody else, or dropped with a reason in the controller's log: {what}"
+            )
+        self.ran |= {s.move.name for s in self.of("running")}
+
+    def ask_again(self) -> None:
+        """These are asked for once more. Stopped where that was in vain too often."""
+        missing = self.of("missing")
+        self.in_vain = self.in_vain + 1 if self.left is not None and len(missing) >= self.left else 0
+        self.left = len(missing)
+        if self.in_vain >= _IN_VAIN_MAX:
+            why = named(missing, lambda s: self.reasons.get(s.move.name, "without a reason; the controller's log may"))
+            raise Stopped(f"{self.job.words}: handed over {_IN_VAIN_MAX} times, and not begun: {why}")
+
+    def doubt(self) -> None:
+        """What came of a request is not known: it was not in vain."""
+        self.in_vain, self.left = 0, None
+
+
+class Follower(Looking):
+    """Follows one wave after the other."""
+
+    def follow(self, job: Job) -> int:
+        """Every move of the wave is complete; how many were handed over. Stopped where that cannot be."""
+        self.begin()
+        course, pause_s = Course(job), _FIRST_POLL_S
+        while True:
+            seen = self.look(course.open_moves)
+            course.take(self.standings(job, seen))
+            if not course.open_moves and self._is_complete(course):
+                return course.sent
+            self._say(course)
+            waits_for = ""
+            try:
+                waits_for = self._act(course, seen)
+            except Unsure as error:
+                course.doubt()
+                waits_for = str(error)
+            self.pause(job, list(course.found.values()), pause_s, waits_for)
+            pause_s = min(self.poll_s, pause_s * 2)
+
+    def _is_complete(self, course: Course) -> bool:
+        """Whether all is as it should be at one look, and the legacy key does not ask for more."""
+        moves = course.job.wave.moves
+        seen = self.look(moves)
+        course.take(self.standings(course.job, seen))
+        return not course.open_moves and seen.key.names.isdisjoint(move.name for move in moves)
+
+    def _act(self, course: Course, seen: Look) -> str:
+        """What is to be done next; what is waited for instead. Raises Unsure."""
+        missing, against = course.of("missing"), course.of("against")
+        if against and self.way.takes_throttles:
+            self.way.cancel([s.move for s in against])
+        elif against or course.of("running"):
+            self._set_rates(course)
+        elif missing and not seen.key.version:
+            self._send(course, missing)
+        elif missing and seen.key.names.isdisjoint(s.move.name for s in missing):
+            return TAKEN
+        return ""
+
+    def _set_rates(self, course: Course) -> None:
+        if not course.has_rates:
+            self.way.set_rates(course.job.wave)
+            course.has_rates = True
+
+    def _send(self, course: Course, missing: list[Standing]) -> None:
+        course.ask_again()
+        handed = self.way.send(course.job.wave, [s.move for s in missing])
+        course.reasons, course.has_rates = handed.refused, False
+        course.sent += handed.moves
+        if self.way.takes_throttles:  # what the admin API accepted is committed
+            course.ran |= {s.move.name for s in missing} - handed.refused.keys()
+        self.tell(Event("sent", course.job.wave.number, course.job.waves, handed.moves))
+
+    def _say(self, course: Course) -> None:
+        wave, share, seconds = course.job.wave, course.share, self.seconds
+        if course.first_share is None:
+            course.first_share = share
+        gained = share - course.first_share
+        eta_s = seconds * (1 - share) / gained if gained > 0 else wave.eta_s
+        at = (wave.number, course.job.waves, len(wave.moves), len(course.of("done")))
+        self.tell(Event("following", *at, wave.bytes, int(wave.bytes * share), seconds, eta_s))
+
+    def settle(self, job: Job) -> str:
+        """The throttles of a wave that is complete are gone; where they are not, why."""
+        if not (self.way.takes_throttles and job.wave.rates):
+            return ""
+        began_s, asked = self.time.now_s(), False
+        while self.look(()).marks:
+            waited_s = self.time.now_s() - began_s
+            if waited_s > _REMOVAL_S:
+                return f"{job.words}: throttles are still marked for removal after {_REMOVAL_S:.0f} s"
+            try:
+                if waited_s > _PATIENCE_S and self.way.running():
+                    return f"{job.words}: throttles stay until what others move has ended"
+                if waited_s > _PATIENCE_S and not asked:
+                    self.way.give_back()  # they were set when the last move had ended already
+                    asked = True
+            except Unsure:
+                asked = False
+            self.time.pause(min(self.poll_s, 0.2))
+        return ""

@@ -1,0 +1,79 @@
+"""Where a move stands, by what the cluster shows, in one word; and the causes that show where it is stuck.
+
+A partition is on what was before its move, or on what comes of it, or it is being moved there. Anything else was done
+by somebody else, since the plan was made, and is never overruled. One exception: of a wave that was begun, a partition
+may stand in between, with what was before and some of what was to come: its move was cancelled, and is begun anew.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from controller.model.values import NO_LEADER
+from pipeline.submit.cluster import Seen
+from pipeline.submit.exported import Move
+
+Kind: TypeAlias = Literal["done", "running", "missing", "against", "foreign"]
+"""`against`: the move that is to be undone still runs."""
+
+
+@attrs.frozen
+class Standing:
+    """`words`: of what is foreign, what is wrong."""
+
+    move: Move
+    seen: Seen
+    kind: Kind
+    words: str = ""
+
+    @property
+    def copied(self) -> int:
+        """How many of the new replicas are in sync."""
+        new = set(self.move.after) - set(self.move.before)
+        return len(new) if self.kind == "done" else len(new & set(self.seen.isr))
+
+
+def stand(move: Move, seen: Seen, *, is_begun: bool, undoes: bool) -> Standing:
+    """Where `move` stands. `is_begun`: it may have been asked for before; `undoes`: it is a rollback's."""
+    if seen.problem is not None:
+        return Standing(move, seen, "foreign", seen.problem)
+    reached = {move.after, *move.later}
+    if seen.target is not None:
+        if seen.target in reached:
+            return Standing(move, seen, "running")
+        if undoes and seen.target == move.before:
+            return Standing(move, seen, "against")
+        return Standing(move, seen, "foreign", f"is being moved to {list(seen.target)} by somebody else")
+    if seen.replicas in reached:
+        return Standing(move, seen, "done")
+    in_between = is_begun and set(seen.replicas) <= {*move.before, *move.after}
+    if seen.replicas == move.before or in_between:
+        return Standing(move, seen, "missing")
+    expected = f"the plan was made for {list(move.before)} to become {list(move.after)}"
+    return Standing(move, seen, "foreign", f"is on {list(seen.replicas)}: {expected}")
+
+
+_NO_CONTROLLER: Final = "no controller"
+
+
+def causes(standing: Standing, alive: frozenset[int], *, has_controller: bool) -> str:
+    """Why a move is not complete, all that show."""
+    seen, move = standing.seen, standing.move
+    found = [] if has_controller else [_NO_CONTROLLER]
+    waiting = [broker for broker in move.after if broker not in seen.isr]
+    down = [broker for broker in waiting if broker not in alive]
+    if down:
+        found.append(f"target down: {_ids(down)}")
+    if seen.leader == NO_LEADER or seen.leader not in alive:
+        found.append("source down: nobody leads" if seen.leader == NO_LEADER else f"source down: {seen.leader}")
+    if standing.kind == "missing":
+        found.append("not begun")
+    elif not found:
+        found.append(f"not in sync yet: {_ids(waiting)}" if waiting else "in sync, not yet completed")
+    return ", ".join(found)
+
+
+def _ids(brokers: list[int]) -> str:
+    return ", ".join(map(str, brokers))

@@ -1,0 +1,279 @@
+"""Every table of the planning half. Bytes and bytes per second everywhere, the unit in the name.
+
+Cluster and snapshot are folders (`files`), not columns. A null says "not known", which is never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pipeline.tables.schema import Table
+
+ALIVE: Final = "alive"
+DRAINING: Final = "draining"
+DEAD: Final = "dead"
+STATES: Final = (ALIVE, DRAINING, DEAD)
+
+MEASURED: Final = "measured"
+SPLIT: Final = "split"  # a topic's rate, divided over its partitions by size
+SIZE_ONLY: Final = "size_only"  # no rate was measured: what the size and the retention say
+
+BROKER: Final = Table(
+    "broker",
+    (
+        ("broker_id", "int", False),
+        ("host", "string", True),
+        ("rack", "string", True),
+        ("state", "string", False),
+        ("disk_capacity_bytes", "long", True),
+        ("nw_in_capacity_bps", "double", True),
+        ("nw_out_capacity_bps", "double", True),
+    ),
+    ("broker_id",),
+)
+PARTITION: Final = Table(
+    "partition",
+    (
+        ("topic", "string", False),
+        ("partition", "int", False),
+        ("replicas", "array<int>", False),
+        ("isr", "array<int>", False),
+        ("leader", "int", False),
+        ("leader_epoch", "int", False),
+        ("target_replicas", "array<int>", True),
+        ("status_code", "byte", False),
+        ("retention_ms", "long", True),
+        ("write_bps", "double", True),
+    ),
+    ("topic", "partition"),
+)
+REPLICA_LOG: Final = Table(
+    "replica_log",
+    (
+        ("broker_id", "int", True),  # null: of whichever broker, as kafka-kit's metrics give sizes
+        ("log_dir", "string", True),
+        ("topic", "string", False),
+        ("partition", "int", False),
+        ("size_bytes", "long", False),
+        ("offset_lag", "long", True),
+        ("is_future", "boolean", False),
+    ),
+    ("topic", "partition", "broker_id", "log_dir"),
+)
+REPLICA_SAMPLE: Final = Table(
+    "replica_sample",
+    (
+        ("ts", "timestamp", False),
+        ("broker_id", "int", True),
+        ("topic", "string", False),
+        ("partition", "int", True),  # null: of all partitions of the topic that the broker leads
+        ("in_bps", "double", True),
+        ("out_bps", "double", True),
+        ("is_leader", "boolean", True),
+        ("in_reassignment", "boolean", False),
+    ),
+    ("ts", "topic", "partition", "broker_id"),
+)
+BROKER_SAMPLE: Final = Table(
+    "broker_sample",
+    (
+        ("ts", "timestamp", False),
+        ("broker_id", "int", False),
+        ("cpu_share", "double", True),
+        ("nw_in_bps", "double", True),
+        ("nw_out_bps", "double", True),
+        ("disk_free_bytes", "long", True),
+        ("reassigning_partitions", "int", True),
+        ("reassignment_in_bps", "double", True),
+        ("reassignment_out_bps", "double", True),
+    ),
+    ("ts", "broker_id"),
+)
+QUARANTINE: Final = Table(
+    "quarantine",
+    (
+        ("source", "string", False),
+        ("line", "long", True),
+        ("raw", "string", False),
+        ("reason", "string", False),
+    ),
+)
+REPLICA_LOAD: Final = Table(
+    "replica_load",  # one row per partition: its replicas hold and take the same, in the long run
+    (
+        ("topic", "string", False),
+        ("partition", "int", False),
+        ("size_bytes", "long", False),
+        ("write_bps", "double", False),
+        ("read_bps", "double", False),
+        ("completeness", "double", False),
+        ("basis", "string", False),
+    ),
+    ("topic", "partition"),
+)
+_LOADS: Final = (
+    ("replicas", "long", False),
+    ("leaders", "long", False),
+    ("size_bytes", "long", False),
+    ("in_bps", "double", False),
+    ("out_bps", "double", False),
+    ("potential_out_bps", "double", False),
+    ("completeness", "double", False),
+    ("basis", "string", False),
+)
+BROKER_LOAD: Final = Table("broker_load", (("broker_id", "int", False), *_LOADS), ("broker_id",))
+RACK_LOAD: Final = Table("rack_load", (("rack", "string", True), *_LOADS), ("rack",))
+VIOLATION: Final = Table(
+    "violation",
+    (
+        ("kind", "string", False),
+        ("topic", "string", True),
+        ("partition", "int", True),
+        ("broker_id", "int", True),
+        ("observed", "double", False),
+        ("limit", "double", False),
+        ("unit", "string", False),
+        ("when", "string", False),  # "now", or "potential": if every replica led
+    ),
+    ("kind", "topic", "partition", "broker_id", "when"),
+)
+PLAN: Final = Table(
+    "plan",
+    (
+        ("plan", "string", False),
+        ("kind", "string", False),
+        ("partitions_changed", "long", False),
+        ("replicas_copied", "long", False),
+        ("bytes_copied", "long", False),
+        ("bytes_bound", "long", False),
+        ("rejected", "long", False),
+        ("complete", "boolean", False),
+        ("size_max_mean_before", "double", False),
+        ("size_max_mean_after", "double", False),
+        ("leaders_max_mean_before", "double", False),
+        ("leaders_max_mean_after", "double", False),
+        ("settings", "map<string,string>", False),
+    ),
+    ("plan",),
+)
+PLAN_MOVE: Final = Table(
+    "plan_move",
+    (
+        ("plan", "string", False),
+        ("topic", "string", False),
+        ("partition", "int", False),
+        ("replicas", "array<int>", False),
+        ("target_replicas", "array<int>", False),
+        ("leader", "int", False),
+        ("bytes", "long", False),
+        ("write_bps", "double", False),
+    ),
+    ("plan", "topic", "partition"),
+)
+PLAN_REASON: Final = Table(
+    "plan_reason",
+    (
+        ("plan", "string", False),
+        ("topic", "string", False),
+        ("partition", "int", True),
+        ("broker_id", "int", True),
+        ("reason", "string", False),
+    ),
+    ("plan", "topic", "partition", "broker_id"),
+)
+PLAN_LOAD: Final = Table(
+    "plan_load",  # what a broker holds before the plan, and what is promised after it
+    (
+        ("plan", "string", False),
+        ("broker_id", "int", False),
+        ("replicas_before", "long", False),
+        ("replicas_after", "long", False),
+        ("leaders_before", "long", False),
+        ("leaders_after", "long", False),
+        ("size_bytes_before", "long", False),
+        ("size_bytes_after", "long", False),
+    ),
+    ("plan", "broker_id"),
+)
+REDUCTION: Final = Table(
+    "reduction",
+    (
+        ("plan", "string", False),
+        ("topic", "string", False),
+        ("partitions", "int", False),
+        ("total_count", "int", False),
+        ("size_bytes", "long", False),
+        ("write_bps", "double", False),
+        ("basis", "string", False),
+    ),
+    ("plan", "topic"),
+)
+WAVE: Final = Table(
+    "wave",
+    (
+        ("plan", "string", False),
+        ("wave", "int", False),
+        ("partitions", "long", False),
+        ("copies", "long", False),
+        ("bytes", "long", False),
+        ("peak_disk_share", "double", True),
+        ("eta_s", "double", True),
+        ("eta_low_s", "double", True),
+        ("eta_high_s", "double", True),
+    ),
+    ("plan", "wave"),
+)
+WAVE_MOVE: Final = Table(
+    "wave_move",
+    (
+        ("plan", "string", False),
+        ("wave", "int", False),
+        ("topic", "string", False),
+        ("partition", "int", False),
+        ("replicas", "array<int>", False),
+        ("target_replicas", "array<int>", False),
+        ("source", "int", False),
+        ("bytes", "long", False),
+    ),
+    ("plan", "wave", "topic", "partition"),
+)
+WAVE_THROTTLE: Final = Table(
+    "wave_throttle",
+    (
+        ("plan", "string", False),
+        ("wave", "int", False),
+        ("broker_id", "int", False),
+        ("sends", "int", False),
+        ("receives", "int", False),
+        ("sent_bytes", "long", False),
+        ("received_bytes", "long", False),
+        ("leader_rate_bps", "long", True),  # null: not throttled
+        ("follower_rate_bps", "long", True),
+    ),
+    ("plan", "wave", "broker_id"),
+)
+
+TABLES: Final[Mapping[str, Table]] = {
+    table.name: table
+    for table in (
+        BROKER,
+        PARTITION,
+        REPLICA_LOG,
+        REPLICA_SAMPLE,
+        BROKER_SAMPLE,
+        QUARANTINE,
+        REPLICA_LOAD,
+        BROKER_LOAD,
+        RACK_LOAD,
+        VIOLATION,
+        PLAN,
+        PLAN_MOVE,
+        PLAN_REASON,
+        PLAN_LOAD,
+        REDUCTION,
+        WAVE,
+        WAVE_MOVE,
+        WAVE_THROTTLE,
+    )
+}

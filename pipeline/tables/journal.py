@@ -1,0 +1,140 @@
+"""Every table of the proving half: events of a journal, what an audit finds, and progress.
+
+Bytes and milliseconds say so in their names.
+`journal_event` has the fields of a line (`docs/journal.md`) and where it stands; `detail` and `unknown` (fields that no
+line of this version has) keep each value as JSON text. A line that cannot be read is a row with `problem`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pipeline.tables.schema import Table
+
+JOURNAL_EVENT: Final = Table(
+    "journal_event",
+    (
+        ("file", "string", False),
+        ("line", "long", False),
+        ("controller_epoch", "int", True),
+        ("seq", "long", True),
+        ("row", "int", True),
+        ("rows", "int", True),
+        ("ts", "timestamp", True),
+        ("event", "string", True),
+        ("topic", "string", True),
+        ("topic_id", "string", True),
+        ("partition", "int", True),
+        ("replicas", "array<int>", True),
+        ("isr", "array<int>", True),
+        ("target", "array<int>", True),
+        ("origin", "array<int>", True),
+        ("leader", "int", True),
+        ("leader_epoch", "int", True),
+        ("partition_epoch", "long", True),
+        ("status", "byte", True),
+        ("broker_id", "int", True),
+        ("cause", "string", True),
+        ("request", "string", True),
+        ("detail", "map<string,string>", True),
+        ("unknown", "map<string,string>", True),
+        ("prev", "string", True),
+        ("hash", "string", True),
+        ("problem", "string", True),
+        ("reason", "string", True),
+        ("raw", "string", True),
+    ),
+)
+
+AUDIT_VIOLATION: Final = Table(
+    "audit_violation",
+    (
+        ("kind", "string", False),
+        ("file", "string", False),
+        ("line", "long", False),
+        ("controller_epoch", "int", False),
+        ("seq", "long", False),
+        ("row", "int", False),
+        ("event", "string", False),
+        ("ts_ms", "long", False),
+        ("topic", "string", True),
+        ("partition", "int", True),
+        ("broker_id", "int", True),
+        ("expected", "string", False),
+        ("got", "string", False),
+    ),
+)
+
+AUDIT_GAP: Final = Table(
+    "audit_gap",
+    (
+        ("kind", "string", False),
+        ("file", "string", False),
+        ("line", "long", False),
+        ("controller_epoch", "int", True),
+        ("text", "string", False),
+    ),
+)
+
+PROGRESS: Final = Table(
+    "progress",
+    (
+        ("topic", "string", False),
+        ("partition", "int", False),
+        ("controller_epoch", "int", False),
+        ("started_ms", "long", False),
+        ("last_ms", "long", False),
+        ("ended_ms", "long", True),
+        ("ended", "string", True),
+        ("origin", "array<int>", True),
+        ("replicas", "array<int>", False),
+        ("isr", "array<int>", False),
+        ("target", "array<int>", False),
+        ("leader", "int", False),
+        ("adding", "array<int>", False),
+        ("waiting_on", "array<int>", False),
+        ("joined", "int", False),
+        ("isr_losses", "int", False),
+        ("bytes_copied", "long", True),
+        ("bytes_total", "long", True),
+        ("eta_ms", "long", True),
+        ("eta_low_ms", "long", True),
+        ("eta_high_ms", "long", True),
+    ),
+)
+
+STUCK: Final = Table(
+    "stuck",
+    (
+        ("topic", "string", False),
+        ("partition", "int", False),
+        ("since_ms", "long", False),
+        ("still_ms", "long", False),
+        ("waiting_on", "array<int>", False),
+        ("causes", "array<string>", False),
+    ),
+)
+
+BROKER_REASSIGNMENT: Final = Table(
+    "broker_reassignment",
+    (
+        ("ts_ms", "long", False),
+        ("broker_id", "int", False),
+        ("reassigning_partitions", "int", False),
+        ("bytes_in", "long", False),
+        ("bytes_out", "long", False),
+    ),
+)
+
+ETA_CALIBRATION: Final = Table(
+    "eta_calibration",
+    (
+        ("topic", "string", False),
+        ("partition", "int", False),
+        ("started_ms", "long", False),
+        ("basis", "string", False),
+        ("predicted_ms", "long", False),
+        ("real_ms", "long", False),
+        ("ratio", "double", False),
+    ),
+)

@@ -1,0 +1,34 @@
+"""What could not be taken in. Nothing is dropped silently, and one bad row never stops a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Final
+
+import attrs
+
+from pipeline.tables.arrow import Arrow, from_rows
+from pipeline.tables.declared import QUARANTINE
+
+_RAW_CHARACTERS_MAX: Final = 2000
+Row = tuple[str, int | None, str, str]
+
+
+@attrs.define
+class Rejects:
+    """Rows of the table quarantine, in the order in which they were found."""
+
+    rows: list[Row] = attrs.field(factory=list)
+
+    def add(self, source: str, line: int | None, raw: object, reason: str) -> None:
+        """One more: where it stood (`line`: of a text file, or the number of the row, from 1), what, and why not."""
+        text = raw if isinstance(raw, str) else json.dumps(raw, default=str, sort_keys=True)
+        safe = text[:_RAW_CHARACTERS_MAX].encode("utf-8", "backslashreplace").decode()
+        self.rows.append((source, line, safe, reason))
+
+    def extend(self, rows: Iterable[Row]) -> None:
+        self.rows.extend(rows)
+
+    def table(self) -> Arrow:
+        return from_rows(QUARANTINE, self.rows)

@@ -1,0 +1,30 @@
+"""etcd as a metadata store. The extra kedge[etcd] is needed only once a store is opened: see `open_etcd`."""
+
+from __future__ import annotations
+
+from stores.base import Invalid, MetadataStore
+from stores.etcd.url import EtcdUrl, parse_url
+
+__all__ = ["EtcdUrl", "open_etcd", "parse_url"]
+
+
+def open_etcd(url: str, *, read_only: bool = False) -> MetadataStore:
+    """A client of the etcd that `url` names (see `stores.etcd.url`), with a session of its own.
+
+    Raises Invalid for a wrong url, files of it that cannot be read, and where the packages of the extra are missing;
+    Unavailable if no endpoint answers within connect_timeout, Unauthorized. `read_only`: Invalid unless a key stands
+    below the prefix; nothing is written but the lease.
+    """
+    settings = parse_url(url)
+    try:
+        from stores.etcd.store import EtcdStore, check_not_empty  # noqa: PLC0415 - only who opens one needs the extra
+    except ImportError as error:
+        raise Invalid(f"etcd: {error}; the store needs packages of its own: pip install kedge[etcd]") from error
+    store = EtcdStore(settings)
+    if read_only:
+        try:
+            check_not_empty(store, settings.connect_timeout)
+        except BaseException:
+            store.close()
+            raise
+    return store

@@ -1,0 +1,62 @@
+"""Keys of the contract as keys of etcd, and back.
+
+Rules
+* etcd's key is the root and the key: `/a/b` below the root `/r` is `/r/a/b`. The range below a prefix begins with the
+  prefix and a slash, so that `/dir2` is not below `/dir`.
+* A key whose first segment begins with `!` is ours and no key of the contract: it sorts before all of them, so that the
+  range below "/" begins behind it. See `txn.py` for what stands there.
+* Others may write into our range what is no key of the contract; it is passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_LOWEST: Final = b"-"  # the first of the characters that a segment may have, in the order of bytes
+_AFTER_SLASH: Final = b"0"
+_MARKERS: Final = b"/!ephemeral"
+_KEY: Final = re.compile(rb"(?:/(?!\.{1,2}(?:/|\Z))[A-Za-z0-9._<>-]+)+")
+_SEGMENT: Final = re.compile(rb"(?!\.{1,2}\Z)[A-Za-z0-9._<>-]+")
+
+
+def is_segment(raw: bytes) -> bool:
+    """Whether it may be a segment of a key."""
+    return _SEGMENT.fullmatch(raw) is not None
+
+
+class Keys:
+    """The translation for one root."""
+
+    def __init__(self, root: str) -> None:
+        self.root: Final = root.encode()
+        self._length: Final = len(self.root)
+
+    def of(self, key: str) -> bytes:
+        """Etcd's key."""
+        return self.root + key.encode()
+
+    def below(self, prefix: str) -> tuple[bytes, bytes]:
+        """The range (first, end) of all keys below `prefix`."""
+        if prefix == "/":
+            return self.root + b"/" + _LOWEST, self.root + _AFTER_SLASH
+        start = self.of(prefix)
+        return start + b"/", start + _AFTER_SLASH
+
+    def key(self, raw: bytes) -> str | None:
+        """The key of the contract, None for what is none."""
+        key = raw[self._length :]
+        return key.decode() if _KEY.fullmatch(key) is not None else None
+
+    def marker(self, key: str) -> bytes:
+        """Where it is noted that `key` is ephemeral."""
+        return self.root + _MARKERS + key.encode()
+
+    @property
+    def markers(self) -> tuple[bytes, bytes]:
+        """The range of all markers."""
+        return self.root + _MARKERS + b"/", self.root + _MARKERS + _AFTER_SLASH
+
+    def marked(self, raw: bytes) -> str:
+        """The key that a marker is about."""
+        return raw[self._length + len(_MARKERS) :].decode(errors="replace")

@@ -1,0 +1,238 @@
+"""Reads: single keys, many keys, ranges.
+
+Rules
+* A plain read is answered by the member that the connection leads to, without asking the others (`serializable`). It
+  may lag, but an answer that is older than anything this client was told before (by a commit, a read, a hint) is thrown
+  away, and the read is made anew, linearizable. So nothing goes backwards, also after a change of endpoints.
+* Many keys are read by ranges as long as most of what stands in a range was asked for, and point by point, 128 in a
+  request, where it was not.
+* The pages of a snapshot are read at the revision of the first, so it is one instant. If etcd forgets that revision
+  meanwhile, the snapshot begins anew, until its deadline.
+* A read that was sent and not answered is OutcomeUnknown, as the contract has it; it may simply be made again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, Protocol, TypeVar
+
+from stores.base import Closed, Entry, InvalidKey, Snapshot, StoreError, Unavailable, Version, check_key
+from stores.etcd.connection import Connection
+from stores.etcd.errors import COMPACTED, FUTURE, says, translate
+from stores.etcd.keys import Keys, is_segment
+from stores.etcd.rpc import etcdrpc
+from stores.etcd.session import EtcdSession
+from stores.etcd.txn import ETCD_OPS_MAX
+from stores.etcd.wait import Deadline
+
+_CHUNK_KEYS: Final = 2_000  # keys of one range of a bulk read
+_PAGE_KEYS: Final = 50_000  # each page of a range counts the rest of it, so pages are large
+_NAMES_PAGE_KEYS: Final = 50_000
+
+_T = TypeVar("_T")
+
+
+class _Read(Protocol):
+    """One way to read: gives something with a header, and raises what gRPC raises."""
+
+    def __call__(self, link: Connection, *, serializable: bool) -> Any: ...
+
+
+class Reader:
+    """The reads of one client."""
+
+    def __init__(self, session: EtcdSession, keys: Keys, hinted: Callable[[], int]) -> None:
+        self._session: Final = session
+        self._keys: Final = keys
+        self._hinted: Final = hinted  # the highest revision of a hint
+        self._lock: Final = threading.Lock()
+        self._seen = 0
+
+    def saw(self, revision: int) -> None:
+        """No later read may show less than `revision`."""
+        with self._lock:
+            self._seen = max(self._seen, revision)
+
+    def get(self, key: str, deadline: Deadline, *, sync: bool) -> Entry | None:
+        """One key."""
+        raw = self._keys.of(key)
+
+        def read(link: Connection, *, serializable: bool) -> Any:
+            request = etcdrpc.RangeRequest(key=raw, serializable=serializable)
+            return link.call(link.kv.Range, request, deadline)
+
+        answer = self._fresh(read, deadline, f"get {key}", sync=sync)
+        return next((_entry(key, kv) for kv in answer.kvs), None)
+
+    def many(self, keys: Sequence[str], deadline: Deadline) -> tuple[list[Any], list[int]]:
+        """The KeyValue of each key, and where there is None, since the key does not exist. What is no key is looked
+        for among those."""
+        raws = _raws(self._keys, keys)
+        wanted = sorted(dict.fromkeys(raws))  # not a set: the order that it had is mostly the one that is wanted
+        found: dict[bytes, Any] = {}
+
+        def read(link: Connection, *, serializable: bool) -> Any:
+            found.clear()
+            return _Bulk(link, found, deadline, serializable=serializable).read(wanted)
+
+        if wanted:
+            self._fresh(read, deadline, f"read {len(keys)} keys")
+        get = found.get
+        kvs = [get(raw) for raw in raws]
+        holes = [index for index, kv in enumerate(kvs) if kv is None]
+        for index in holes:
+            check_key(keys[index])
+        return kvs, holes
+
+    def names(self, prefix: str, deadline: Deadline) -> list[str]:
+        """The names directly below `prefix`. A page that ends deep below a name is followed by what is behind it."""
+        start, end = self._keys.below(prefix)
+        cut = len(self._keys.of("" if prefix == "/" else prefix)) + 1
+        names: set[bytes] = set()
+        more = True
+        while more:
+            page = self._page(start, end, deadline, f"children of {prefix}", limit=_NAMES_PAGE_KEYS, keys_only=True)
+            raws = [kv.key for kv in page.kvs]
+            names.update([raw[cut:].partition(b"/")[0] for raw in raws])
+            more = page.more
+            if more:
+                name, slash, _ = raws[-1][cut:].partition(b"/")
+                start = raws[-1][:cut] + name + b"0" if slash else raws[-1] + b"\0"
+        return sorted(name.decode() for name in names if is_segment(name))
+
+    def snapshot(self, prefix: str, deadline: Deadline) -> Snapshot:
+        """All keys below `prefix`, of one instant."""
+        while True:
+            try:
+                return self._snapshot(prefix, deadline)
+            except StoreError as error:
+                cause = error.__cause__
+                if not isinstance(cause, Exception) or not says(cause, COMPACTED, FUTURE) or deadline.over:
+                    raise
+
+    def _snapshot(self, prefix: str, deadline: Deadline) -> Snapshot:
+        start, end = self._keys.below(prefix)
+        entries: list[Entry] = []
+        revision, more = 0, True
+        while more:
+            page = self._page(start, end, deadline, f"snapshot of {prefix}", limit=_PAGE_KEYS, revision=revision)
+            revision = revision or page.header.revision
+            key_of = self._keys.key
+            entries.extend(_entry(key, kv) for kv in page.kvs if (key := key_of(kv.key)) is not None)
+            more = page.more
+            if more:
+                start = page.kvs[-1].key + b"\0"
+        return Snapshot(tuple(entries), revision, consistent=True)
+
+    def _page(self, start: bytes, end: bytes, deadline: Deadline, doing: str, **fields: Any) -> Any:
+        def read(link: Connection, *, serializable: bool) -> Any:
+            request = etcdrpc.RangeRequest(key=start, range_end=end, serializable=serializable, **fields)
+            return link.call(link.kv.Range, request, deadline)
+
+        return self._fresh(read, deadline, doing)
+
+    def _fresh(self, read: _Read, deadline: Deadline, doing: str, *, sync: bool = False) -> Any:
+        """What `read` gives, linearizable if asked for or if a plain answer is older than what was seen."""
+        floor = max(self._seen, self._hinted())
+        answer = sent(self._session, lambda link: read(link, serializable=not sync), deadline, doing)
+        if not sync and answer.header.revision < floor:
+            answer = sent(self._session, lambda link: read(link, serializable=False), deadline, doing)
+        self.saw(answer.header.revision)
+        return answer
+
+
+def sent(session: EtcdSession, send: Callable[[Connection], _T], deadline: Deadline, doing: str) -> _T:
+    """What `send` gives over a connection; its errors translated. Raises Closed if the store is closed meanwhile."""
+    while True:
+        link = session.connection(deadline, doing)
+        try:
+            return send(link)
+        except StoreError:
+            raise
+        except Exception as error:
+            unsent = isinstance(error, ValueError) and "closed" in str(error).lower()  # gRPC's, of a closed channel
+            if session.closed:
+                raise Closed("the store was closed during the call") from error
+            if not unsent:
+                raise translate(error, doing) from error
+        if deadline.over:
+            raise Unavailable(f"etcd: {doing}: no connection lasted long enough")
+
+
+class _Bulk:
+    """One bulk read, into `found`. Keeps the oldest revision of its answers, as the header of one answer would."""
+
+    def __init__(self, link: Connection, found: dict[bytes, Any], deadline: Deadline, *, serializable: bool) -> None:
+        self._link = link
+        self._found = found
+        self._serializable = serializable
+        self._deadline = deadline
+        self.header = etcdrpc.ResponseHeader()
+
+    def read(self, wanted: list[bytes]) -> _Bulk:
+        chunks = [wanted[start : start + _CHUNK_KEYS] for start in range(0, len(wanted), _CHUNK_KEYS)]
+        sparse: list[bytes] = []
+        if len(wanted) <= ETCD_OPS_MAX or self._ranges(chunks[:1]):
+            sparse = wanted  # what the first range shows is taken to hold for the others
+        else:
+            for chunk in self._ranges(chunks[1:]):
+                sparse.extend(chunk)
+        self._points(sparse)
+        return self
+
+    def _ranges(self, chunks: list[list[bytes]]) -> list[list[bytes]]:
+        """Read each chunk by the range from its first to its last key; the chunks of which that was not all."""
+        requests = [
+            etcdrpc.RangeRequest(
+                key=chunk[0], range_end=chunk[-1] + b"\0", limit=2 * len(chunk), serializable=self._serializable
+            )
+            for chunk in chunks
+        ]
+        left = []
+        for chunk, answer in zip(chunks, self._ask(self._link.kv.Range, requests), strict=True):
+            if answer.more:
+                left.append(chunk)
+            else:
+                self._found.update({kv.key: kv for kv in answer.kvs})
+        return left
+
+    def _points(self, raws: list[bytes]) -> None:
+        groups = [raws[start : start + ETCD_OPS_MAX] for start in range(0, len(raws), ETCD_OPS_MAX)]
+        requests = [etcdrpc.TxnRequest(success=[self._point(raw) for raw in group]) for group in groups]
+        for answer in self._ask(self._link.kv.Txn, requests):
+            for response in answer.responses:
+                self._found.update({kv.key: kv for kv in response.response_range.kvs})
+
+    def _point(self, raw: bytes) -> Any:
+        return etcdrpc.RequestOp(request_range=etcdrpc.RangeRequest(key=raw, serializable=self._serializable))
+
+    def _ask(self, method: Any, requests: list[Any]) -> Iterator[Any]:
+        for answer in self._link.call_all(method, requests, self._deadline):
+            revision = answer.header.revision
+            if not self.header.revision or revision < self.header.revision:
+                self.header.revision = revision
+            yield answer
+
+
+def _raws(keys: Keys, wanted: Sequence[str]) -> list[bytes]:
+    """Etcd's keys; a key that could not even be looked for is InvalidKey here."""
+    root = keys.root
+    try:
+        raws = [root + key.encode() for key in wanted]
+    except (AttributeError, UnicodeEncodeError):
+        raws = []
+    if len(raws) != len(wanted) or b"!" in b"".join(raws):
+        for key in wanted:
+            check_key(key)
+        raise InvalidKey("not a sequence of keys")
+    return raws
+
+
+def entries_of(keys: Sequence[str], kvs: Sequence[Any]) -> list[Entry | None]:
+    """The entries of what `Reader.many` gave."""
+    return [None if kv is None else _entry(key, kv) for key, kv in zip(keys, kvs, strict=True)]
+
+
+def _entry(key: str, kv: Any) -> Entry:
+    return Entry(key, kv.value, Version(kv.mod_revision), kv.version - 1, kv.create_revision, kv.lease or None)

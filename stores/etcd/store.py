@@ -1,0 +1,227 @@
+"""The client of an etcd store: the contract of `stores.base`."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any, Final
+
+from stores.base import (
+    Capabilities,
+    Closed,
+    Columns,
+    Commit,
+    Depth,
+    Entry,
+    Invalid,
+    MetadataStore,
+    Op,
+    OutcomeUnknown,
+    Session,
+    SessionExpired,
+    Snapshot,
+    check_key,
+    check_ops,
+    check_prefix,
+)
+from stores.etcd.ephemerals import Ephemerals
+from stores.etcd.keys import Keys
+from stores.etcd.reads import Reader, entries_of, sent
+from stores.etcd.session import EtcdSession
+from stores.etcd.status import states
+from stores.etcd.stream import EtcdSubscription
+from stores.etcd.txn import ETCD_OPS_MAX, Transaction
+from stores.etcd.url import EtcdUrl
+from stores.etcd.wait import Deadline
+from stores.etcd.watches import Watches
+from stores.probing import ServerState
+
+CAPABILITIES: Final = Capabilities(
+    name="etcd",
+    value_bytes_max=1_000_000,
+    # One less than etcd's, for the compare that keeps new keys from standing below ephemeral ones.
+    commit_ops_max=ETCD_OPS_MAX - 1,
+    # etcd takes requests of 1.5 MiB. Each key goes out three times with the root before it (compare, op, the look of
+    # the other branch), which 127 of the longest keys below the longest root may make 360,000 bytes.
+    commit_bytes_max=1_200_000,
+    atomic_snapshot=True,
+    versions_unique=True,
+    parents_stay=False,
+    session_timeout_s_min=2.0,  # half again of etcd's election time, in whole seconds, as it is by default
+)
+
+
+class EtcdStore(MetadataStore):
+    """A client with one session, which is one lease. Raises Unavailable if no endpoint answers within the url's
+    connect_timeout, Unauthorized, Invalid for files that cannot be read."""
+
+    def __init__(self, url: EtcdUrl) -> None:
+        self.url: Final = url
+        self._keys: Final = Keys(url.root)
+        self._watches: Final = Watches(self._keys)
+        self._session: Final = EtcdSession(url, self._watches)
+        self._reader: Final = Reader(self._session, self._keys, lambda: self._watches.revision)
+        self._ephemerals: Final = Ephemerals()
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """With etcd's limits as they are by default."""
+        return CAPABILITIES
+
+    @property
+    def session(self) -> Session:
+        """The id is that of the lease."""
+        return self._session.session
+
+    @property
+    def session_timeout_s(self) -> float:
+        """What the server granted: whole seconds, at least some two."""
+        return float(self._session.lease_s)
+
+    def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
+        """One range request."""
+        check_key(key)
+        return self._reader.get(key, Deadline(timeout_s), sync=sync)
+
+    def get_many(self, keys: Sequence[str], *, timeout_s: float) -> list[Entry | None]:
+        """By ranges where the keys lie close together."""
+        self._demand_open()
+        kvs, _ = self._reader.many(keys, Deadline(timeout_s))
+        return entries_of(keys, kvs)
+
+    def get_columns(self, keys: Sequence[str], *, timeout_s: float) -> Columns:
+        """`get_many` as columns."""
+        self._demand_open()
+        kvs, holes = self._reader.many(keys, Deadline(timeout_s))
+        if holes:
+            return Columns(
+                [None if kv is None else kv.value for kv in kvs],
+                array("q", [0 if kv is None else kv.mod_revision for kv in kvs]),
+                array("q", [0 if kv is None else kv.version - 1 for kv in kvs]),
+            )
+        values: list[bytes | None] = [kv.value for kv in kvs]
+        return Columns(values, array("q", [kv.mod_revision for kv in kvs]), array("q", [kv.version - 1 for kv in kvs]))
+
+    def children(self, key: str, *, timeout_s: float) -> list[str]:
+        """The names directly below; costs what the keys below cost, without their values."""
+        check_prefix(key)
+        return self._reader.names(key, Deadline(timeout_s))
+
+    def created_below(self, key: str, *, timeout_s: float) -> int:  # noqa: ARG002 - nothing is asked
+        """Nobody counts them here."""
+        check_prefix(key)
+        self._demand_open()
+        return 0
+
+    def snapshot(self, prefix: str, *, timeout_s: float) -> Snapshot:
+        """All keys below `prefix`, as of one revision, which is the cursor."""
+        check_prefix(prefix)
+        return self._reader.snapshot(prefix, Deadline(timeout_s))
+
+    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
+        """One transaction. Sent again only if it was refused because of an ephemeral key that is younger than what
+        this client knew of; then nothing had been applied."""
+        check_ops(ops, CAPABILITIES)
+        self._demand_open()
+        if not ops:
+            return Commit(())
+        deadline = Deadline(timeout_s)
+        while True:
+            commit = self._commit_once(ops, deadline)
+            if commit is not None:
+                return commit
+
+    def subscribe(self, prefix: str, depth: Depth, cursor: int | None = None) -> EtcdSubscription:
+        """Open a stream; it may be opened while the session is suspended, too."""
+        check_prefix(prefix)
+        stream = self._watches.open()
+        stream.add(prefix, depth, cursor)
+        return stream
+
+    def another_session(self) -> EtcdStore:
+        """A second client of the same cluster and root."""
+        self._demand_open()
+        return EtcdStore(self.url)
+
+    def close(self) -> None:
+        """Give the lease back, and with it the ephemeral keys, if the server can be reached."""
+        self._watches.close()
+        self._session.close()
+
+    def abandon(self) -> None:
+        """End this client as the death of its process would: nothing is said to the server, which ends the session, and
+        removes its ephemeral keys, when it has heard nothing for the session time."""
+        self._watches.close()
+        self._session.close(give_back=False)
+
+    # For people: `stores.probing`
+
+    @property
+    def bulk_reads(self) -> bool:
+        """Ranges are always there."""
+        return True
+
+    def servers(self, *, timeout_s: float) -> tuple[ServerState, ...]:
+        """What each endpoint of the url says of itself, over a connection of its own."""
+        return states(self.url, Deadline(timeout_s))
+
+    def __repr__(self) -> str:
+        """Where, without how to get in."""
+        return f"EtcdStore({self.url.place})"
+
+    def _commit_once(self, ops: Sequence[Op], deadline: Deadline) -> Commit | None:
+        """The commit, or None if it must be sent again."""
+        transaction: Transaction | None = None
+        lease_id = 0
+
+        def send(link: Any) -> Any:
+            nonlocal transaction, lease_id
+            lease_id = self._session.session.session_id
+            transaction = Transaction(self._keys, ops, self._ephemerals.known(lease_id))
+            return link.call(link.kv.Txn, transaction.request, deadline)
+
+        try:
+            answer = sent(self._session, send, deadline, f"commit of {len(ops)} ops")
+        except SessionExpired:
+            self._session.look_now()
+            raise
+        except (OutcomeUnknown, Closed) as error:
+            if transaction is None:
+                raise
+            self._ephemerals.put(lease_id, transaction.ephemeral)
+            raise OutcomeUnknown(str(error), key=ops[0].key) from error
+        assert transaction is not None  # it was answered
+        if answer.succeeded:
+            return self._applied(transaction, lease_id, answer)
+        self._refused(transaction, answer)
+        return None
+
+    def _applied(self, transaction: Transaction, lease_id: int, answer: Any) -> Commit:
+        revision = answer.header.revision
+        self._reader.saw(revision)
+        self._ephemerals.put(lease_id, transaction.ephemeral)
+        self._ephemerals.deleted(lease_id, transaction.deleted)
+        if transaction.guarded:
+            self._ephemerals.listed(revision, transaction.marked_after)
+        return transaction.commit(answer)
+
+    def _refused(self, transaction: Transaction, answer: Any) -> None:
+        """Raise what was wrong, or learn which ephemeral keys there are, so that it can be sent again."""
+        self._reader.saw(answer.header.revision)
+        wrong = transaction.conflict(answer)
+        if wrong is not None:
+            raise wrong
+        younger = transaction.younger_markers(answer)
+        if younger is None:
+            raise transaction.refusal()
+        self._ephemerals.listed(*younger)
+
+    def _demand_open(self) -> None:
+        if self._session.closed:
+            raise Closed("the store was closed")
+
+
+def check_not_empty(store: EtcdStore, timeout_s: float) -> None:
+    """Raise Invalid if nothing stands below the root."""
+    if not store.children("/", timeout_s=timeout_s):
+        raise Invalid(f"nothing to read at {store.url.place}: no key stands there")

@@ -1,0 +1,92 @@
+"""A stream of hints (`stores.hints`), with a lock of its own, filled by the threads of the session."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Final
+
+from stores.base import (
+    Closed,
+    Depth,
+    Resync,
+    StoreEvent,
+    Subscription,
+    check_prefix,
+)
+from stores.hints import Hints
+
+if TYPE_CHECKING:
+    from stores.etcd.watches import Watches
+
+QUEUE_EVENTS_MAX: Final = 10_000
+
+
+class EtcdSubscription(Subscription):
+    """A stream of an etcd store. A cursor is not needed: the Resync that comes first makes its reader look, and comes
+    when etcd has said that it watches."""
+
+    def __init__(self, watches: Watches) -> None:
+        self._watches: Final = watches
+        self._awake: Final = threading.Condition()
+        self._queue: Final = Hints(QUEUE_EVENTS_MAX, QUEUE_EVENTS_MAX // 2)
+        self._prefixes: dict[str, None] = {}  # in the order of `add`
+        self._closed = False
+        self._store_closed = False
+
+    def add(self, prefix: str, depth: Depth, cursor: int | None = None) -> None:  # noqa: ARG002 - see the class
+        """Watch `prefix` too."""
+        check_prefix(prefix)
+        with self._awake:
+            if self._closed:
+                raise Closed("the subscription was closed")
+            self._prefixes[prefix] = None
+        self._watches.add(self, prefix, depth)
+
+    def remove(self, prefix: str) -> None:
+        """Watch `prefix` no more."""
+        with self._awake:
+            self._prefixes.pop(prefix, None)
+        self._watches.remove(self, prefix)
+
+    def poll(self, timeout_s: float) -> StoreEvent | None:
+        """The next event; woken by the thread that brings it."""
+        deadline_s = time.monotonic() + timeout_s
+        with self._awake:
+            while not self._queue and not self._closed:
+                left_s = deadline_s - time.monotonic()
+                if left_s <= 0:
+                    return None
+                self._awake.wait(left_s)
+            if self._store_closed:
+                raise Closed("the store was closed")
+            return None if self._closed else self._queue.take()
+
+    def close(self) -> None:
+        """End the stream."""
+        self._end(store_closed=False)
+        self._watches.forget(self)
+
+    # Called by Watches
+
+    def push(self, event: StoreEvent) -> None:
+        """Queue an event, unless it is a hint that is queued."""
+        with self._awake:
+            self._queue.push(event, self._prefixes)
+            self._awake.notify_all()
+
+    def resync(self, reason: str) -> None:
+        """Queue a Resync for every prefix."""
+        with self._awake:
+            for prefix in self._prefixes:
+                self.push(Resync(prefix, reason))
+
+    def end(self) -> None:
+        """The store was closed."""
+        self._end(store_closed=True)
+
+    def _end(self, *, store_closed: bool) -> None:
+        with self._awake:
+            if not self._closed:
+                self._closed, self._store_closed = True, store_closed
+            self._awake.notify_all()

@@ -1,0 +1,151 @@
+"""What an etcd:// url says, read without any client: pure, and careful with passwords.
+
+    etcd://host[:2379][,host...][/prefix][?option=value&...]
+
+Rules
+* The prefix is the root of the store: `etcd://h/a/b` keeps the key `/x` under etcd's key `/a/b/x`.
+* Whatever is wrong is an Invalid that names the option and never its value, since it may be a password; a password is
+  in no repr and no message. `user:password@` before the hosts is refused, since urls are printed, logged and kept.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any, Final
+from urllib.parse import SplitResult, unquote, urlsplit
+
+import attrs
+
+from stores.base import Invalid, InvalidKey, check_key
+
+PORT: Final = 2379
+ROOT_CHARACTERS_MAX: Final = 256  # it stands in every key of every request, so it counts against the size of a commit
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
+_PORT_MAX: Final = 65535
+_SESSION_S_MAX: Final = 9_000_000_000  # etcd's own
+
+
+@attrs.frozen
+class EtcdUrl:
+    """Where the servers are, what of them is ours, and how to get in. Times in seconds."""
+
+    endpoints: tuple[tuple[str, int], ...]
+    root: str = ""  # "" or like a key, without a slash at its end
+    session_timeout: int = 10
+    connect_timeout: float = 5.0
+    user: str | None = None
+    password: str | None = attrs.field(default=None, repr=False)
+    tls_ca: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+
+    @property
+    def place(self) -> str:
+        """Endpoints and root as a url without options, for messages."""
+        return "etcd://" + ",".join(f"{host}:{port}" for host, port in self.endpoints) + self.root
+
+
+def parse_url(url: str) -> EtcdUrl:
+    """What `url` says. Raises Invalid, or InvalidKey for a prefix that is none."""
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise Invalid("etcd: not a url") from error
+    if parts.scheme != "etcd" or not url.startswith("etcd://"):
+        raise Invalid("etcd: a url of etcd begins with etcd://")
+    if parts.fragment:
+        raise Invalid("etcd: a url has no part after '#'; in a value, write %23")
+    if "@" in parts.netloc:
+        raise Invalid("etcd: user and password are options: etcd://host/prefix?user=..&password=..")
+    endpoints = tuple(_endpoint(text) for text in parts.netloc.split(","))
+    options = _options(parts)
+    tls = options.pop("tls", None)
+    if tls is not None and tls != ("tls_ca" in options):
+        raise Invalid("etcd: tls=true needs tls_ca, the authority that signed the servers' certificates" if tls
+                      else "etcd: tls=false with tls_ca")  # fmt: skip
+    settings = EtcdUrl(endpoints, _root(parts.path), **options)
+    if (settings.user is None) != (settings.password is None):
+        raise Invalid("etcd: the options user and password belong together")
+    if (settings.tls_cert is None) != (settings.tls_key is None):
+        raise Invalid("etcd: the options tls_cert and tls_key belong together")
+    if settings.tls_cert is not None and settings.tls_ca is None:
+        raise Invalid("etcd: tls_cert needs tls_ca, the authority that signed the server's certificate")
+    return settings
+
+
+def _endpoint(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":") if re.search(r":[^\]]*$", text) else (text, "", "")
+    if _HOST.fullmatch(host) is None:
+        raise Invalid(f"etcd: not a host, or host:port: {text!r:.100}")
+    if not colon:
+        return host, PORT
+    if not port.isascii() or not port.isdigit() or not 0 < int(port) <= _PORT_MAX:
+        raise Invalid(f"etcd: the port of {host} should be a number from 1 to {_PORT_MAX}, found {port!r:.20}")
+    return host, int(port)
+
+
+def _root(path: str) -> str:
+    root = path.rstrip("/")
+    if not root:
+        return ""
+    try:
+        check_key(root)
+    except InvalidKey as error:
+        raise InvalidKey(f"etcd: the prefix should be like a key, /a/b, found {path!r:.200}") from error
+    if len(root) > ROOT_CHARACTERS_MAX:
+        raise InvalidKey(f"etcd: a prefix of {len(root)} characters; at most {ROOT_CHARACTERS_MAX}")
+    return root
+
+
+def _seconds(name: str, text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < _SESSION_S_MAX:
+        raise Invalid(f"etcd: the option {name} should be seconds, above 0")
+    return seconds
+
+
+def _whole_seconds(name: str, text: str) -> int:
+    return math.ceil(_seconds(name, text))  # a lease counts whole ones
+
+
+def _text(name: str, text: str) -> str:
+    if not text:
+        raise Invalid(f"etcd: the option {name} is empty")
+    return text
+
+
+def _flag(name: str, text: str) -> bool:
+    if text not in ("true", "false"):
+        raise Invalid(f"etcd: the option {name} is true or false")
+    return text == "true"
+
+
+_READERS: Final[dict[str, Callable[[str, str], Any]]] = {
+    "session_timeout": _whole_seconds,
+    "connect_timeout": _seconds,
+    "user": _text,
+    "password": _text,
+    "tls": _flag,
+    "tls_ca": _text,
+    "tls_cert": _text,
+    "tls_key": _text,
+}
+
+
+def _options(parts: SplitResult) -> dict[str, Any]:
+    """The options as fields. Not `parse_qsl`, which makes spaces of plus signs, and passwords have those."""
+    found: dict[str, Any] = {}
+    for pair in filter(None, parts.query.split("&")):
+        name, _, value = pair.partition("=")
+        if name not in _READERS:
+            # Not what was found: behind a password with a bare '&' it is the rest of the password.
+            raise Invalid(f"etcd: the options are {', '.join(_READERS)}; found another (in a value, write %26 for '&')")
+        if name in found:
+            raise Invalid(f"etcd: the option {name} is given twice")
+        found[name] = _READERS[name](name, unquote(value))
+    return found

@@ -1,0 +1,23 @@
+"""Deadlines: every call has one, and what it does inside shares it."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+
+class Deadline:
+    """A point in time, `timeout_s` from now by the monotonic clock."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._at_s: Final = time.monotonic() + timeout_s
+
+    @property
+    def left_s(self) -> float:
+        """How long it is still, never below 0."""
+        return max(0.0, self._at_s - time.monotonic())
+
+    @property
+    def over(self) -> bool:
+        """Whether it has passed."""
+        return time.monotonic() >= self._at_s

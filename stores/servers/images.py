@@ -1,0 +1,88 @@
+"""Images of servers, built here from what is on this machine: nothing is pulled from anywhere.
+
+Rules
+* An image begins FROM scratch and holds the server and what it needs to run, so it is small and its content is known:
+  the binary of etcd, which is linked statically; for ZooKeeper its jars, a Java runtime of the modules that it uses,
+  made with jlink (40 MB instead of 200), and the shared libraries that this runtime names.
+* Making that runtime takes some ten seconds, so it is kept in the cache of jars.py, by the version of Java.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from stores.servers.etcd import etcd_binary
+from stores.servers.jars import cache_folder, zookeeper_classpath
+from stores.servers.java import JAVA_PACKAGE
+from stores.servers.process import NoServer, tool
+from stores.servers.zookeeper import java
+
+_TOOL_S: Final = 300.0
+# What jdeps names for the jars of the server, and java.xml, which is loaded by name.
+_MODULES: Final = (
+    "java.base,java.logging,java.management,java.naming,java.security.jgss,java.security.sasl,java.xml,jdk.unsupported"
+)
+_LINK: Final = ("--strip-java-debug-attributes", "--no-header-files", "--no-man-pages", "--compress=2")
+
+
+def etcd_context(folder: Path) -> None:
+    """The folder is what an image of etcd is built from."""
+    _copy(etcd_binary(), folder / "root" / "etcd")
+    (folder / "Dockerfile").write_text('FROM scratch\nCOPY root /\nENTRYPOINT ["/etcd"]\n', encoding="utf-8")
+
+
+def zookeeper_context(folder: Path) -> None:
+    """The folder is what an image of ZooKeeper is built from. Raises NoServer where no runtime can be made."""
+    root = folder / "root"
+    shutil.copytree(runtime(), root / "java", symlinks=False)
+    for jar in zookeeper_classpath().split(os.pathsep):
+        _copy(Path(jar), root / "jars" / Path(jar).name)
+    for library in _libraries(root / "java"):
+        _copy(library, root / library.relative_to("/"))
+    (root / "data").mkdir()
+    (root / "tmp").mkdir()
+    (folder / "Dockerfile").write_text('FROM scratch\nCOPY root /\nENTRYPOINT ["/java/bin/java"]\n', encoding="utf-8")
+
+
+def runtime() -> Path:
+    """A Java runtime with the modules of ZooKeeper, made with the jlink beside this machine's Java. Raises NoServer."""
+    home = Path(java()).resolve().parent
+    jlink = home / "jlink"
+    if not jlink.exists():
+        raise NoServer(
+            f"an image of ZooKeeper needs jlink, and {home} has none: install {JAVA_PACKAGE} (Debian's name)"
+        )
+    said = _run([str(jlink), "--version"])
+    target = cache_folder() / f"java-{hashlib.sha256(f'{jlink} {said} {_MODULES}'.encode()).hexdigest()[:16]}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with (target.parent / "java.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            part = target.with_suffix(".part")
+            shutil.rmtree(part, ignore_errors=True)
+            _run([str(jlink), "--add-modules", _MODULES, *_LINK, "--output", str(part)])
+            part.rename(target)
+    return target
+
+
+def _libraries(home: Path) -> list[Path]:
+    """The shared libraries outside of the runtime that its files name, the loader among them."""
+    said = _run(["ldd", str(home / "bin" / "java"), *map(str, sorted((home / "lib").rglob("*.so")))])
+    found = re.findall(r"(?:=> |^\s+)(/\S+) \(0x", said, re.MULTILINE)
+    return sorted({Path(name) for name in found if not Path(name).is_relative_to(home)})
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(source, target)
+
+
+def _run(command: Sequence[str]) -> str:
+    return tool(command, "no image can be built", _TOOL_S)

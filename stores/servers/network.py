@@ -1,0 +1,133 @@
+"""A network of our own: a Linux network namespace per node, each joined to one bridge by a pair of virtual interfaces.
+
+Rules
+* A node is cut off by taking its link down, as if its cable were pulled: nothing answers, nothing is refused. This
+  process is on the bridge, too, so a node that is cut off is so from the other nodes and from clients.
+* Names carry the tag of a folder of this process, so that they clash with nobody's; what takes them away again is
+  written into that folder first (see folders.py).
+* The subnet is private and was on no interface and in no route of this machine. It is chosen under a lock, because the
+  kernel would let two bridges have the same one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import ipaddress
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from stores.servers.folders import RunFolder
+from stores.servers.process import NoServer, tool
+from stores.servers.server import Place
+
+_SUBNETS: Final = ipaddress.IPv4Network("10.213.0.0/16")
+_BITS: Final = 28
+_NODES_MAX: Final = 10
+_CALL_S: Final = 20.0
+_SYSTEM: Final = os.pathsep.join(("/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"))
+_FILTERED: Final = Path("/proc/sys/net/bridge/bridge-nf-call-iptables")
+
+
+class Network:
+    """`places[i]` is where node `i` runs. Raises NoServer where namespaces cannot be made."""
+
+    def __init__(self, nodes: int) -> None:
+        assert 0 < nodes <= _NODES_MAX
+        self._ip: Final = _tool()
+        self._folder: Final = RunFolder("network")
+        self._bridge: Final = f"kd-{self._folder.tag}"
+        self._names: Final = tuple(f"{self._bridge}-{node}" for node in range(nodes))  # 15 characters are the most
+        self._folder.undo_by(
+            *([self._ip, "netns", "delete", name] for name in self._names),
+            *([self._ip, "link", "delete", name] for name in (*self._names, self._bridge)),
+        )
+        try:
+            self.places: Final = self._make()
+        except BaseException:
+            self.close()
+            raise
+
+    def cut(self, node: int) -> None:
+        """Nothing reaches the node any more, and nothing comes from it."""
+        self._run("link", "set", self._names[node], "down")
+
+    def mend(self, node: int) -> None:
+        """The node is reached again."""
+        self._run("link", "set", self._names[node], "up")
+
+    def close(self) -> None:
+        """No namespace, no interface and no folder is left. Idempotent."""
+        self._folder.close()
+
+    def _make(self) -> tuple[Place, ...]:
+        self._run("link", "add", self._bridge, "type", "bridge")
+        self._let_pass()
+        with _lock():
+            subnet = self._free_subnet()
+            own, *hosts = list(subnet.hosts())[: len(self._names) + 1]
+            self._run("address", "add", f"{own}/{_BITS}", "dev", self._bridge)
+        self._run("link", "set", self._bridge, "up")
+        return tuple(self._join(name, str(host)) for name, host in zip(self._names, hosts, strict=True))
+
+    def _join(self, name: str, host: str) -> Place:
+        self._run("netns", "add", name)
+        self._run("link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", name)
+        self._run("link", "set", name, "master", self._bridge)
+        self._run("link", "set", name, "up")
+        self._run("-n", name, "address", "add", f"{host}/{_BITS}", "dev", "eth0")
+        for device in ("lo", "eth0"):
+            self._run("-n", name, "link", "set", device, "up")
+        return Place(host, (self._ip, "netns", "exec", name))
+
+    def _let_pass(self) -> None:
+        """Where the packet filter is asked about bridges (Docker has that switched on), it lets this one alone."""
+        iptables = shutil.which("iptables", path=_SYSTEM)
+        if iptables is None or not _FILTERED.exists() or _FILTERED.read_text().strip() == "0":
+            return
+        rule = ["FORWARD", "-i", self._bridge, "-o", self._bridge, "-j", "ACCEPT"]
+        self._folder.undo_by([iptables, "-w", "-D", *rule])
+        _call([iptables, "-w", "-I", *rule])
+
+    def _free_subnet(self) -> ipaddress.IPv4Network:
+        interfaces = json.loads(self._run("-json", "-4", "address") or "[]")
+        routes = json.loads(self._run("-json", "-4", "route") or "[]")
+        named = [f"{a['local']}/{a['prefixlen']}" for each in interfaces for a in each.get("addr_info", ())]
+        named += [route["dst"] for route in routes if route["dst"] != "default"]
+        taken = [ipaddress.IPv4Network(name, strict=False) for name in named]
+        for subnet in _SUBNETS.subnets(new_prefix=_BITS):
+            if not any(subnet.overlaps(each) for each in taken):
+                return subnet
+        raise NoServer(f"no network of its own for each node: every subnet of {_SUBNETS} is in use here")
+
+    def _run(self, *arguments: str) -> str:
+        return _call([self._ip, *arguments])
+
+
+def _tool() -> str:
+    found = shutil.which("ip", path=_SYSTEM)
+    if found is None:
+        raise NoServer("network=True needs the command ip of Linux: install iproute2 (Debian's name of it)")
+    if os.geteuid() != 0:
+        raise NoServer("network=True needs root: only root may make network namespaces and interfaces")
+    return found
+
+
+def _call(command: list[str]) -> str:
+    return tool(command, "no network of its own for each node", _CALL_S)
+
+
+@contextmanager
+def _lock() -> Iterator[None]:
+    """One process at a time. The folder is the lock, so that no file is left."""
+    folder = os.open(tempfile.gettempdir(), os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)

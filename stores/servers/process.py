@@ -1,0 +1,218 @@
+"""A server as a child process: started, waited for, signalled, and ended whatever happens.
+
+Rules
+* Nothing is awaited without a deadline, and a server that does not come up says why with the end of its log.
+* A paused server is resumed before it is ended: a stopped process takes no signal but KILL.
+* What this process started it also ends, at the latest when the interpreter ends, unless it was told to `leave` it. Not
+  by Linux's parent death signal: that comes when the *thread* that started the process ends.
+* Beside the log stands the file `process`, with the number of the process and the time at which it began: whoever
+  finds it later (see folders.py, standing.py) ends that process and no other that got its number since.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+START_S: Final = 60.0
+PROCESS_FILE: Final = "process"
+_STOP_S: Final = 10.0
+_LOG_BYTES: Final = 4000
+_POLL_S: Final = 0.02
+_SAID: Final = 300
+
+
+class NoServer(RuntimeError):
+    """A server cannot be had on this machine, or did not come up; the message says what is missing."""
+
+
+def free_port() -> int:
+    """A TCP port of the loopback interface on which nothing listens just now."""
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """`count` of them, all different."""
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return tuple(probe.getsockname()[1] for probe in probes)
+
+
+def wait_until(what: str, holds: Callable[[], bool], timeout_s: float, why: Callable[[], str] = str) -> None:
+    """Return once `holds()`; raise NoServer at the deadline, with `why()`."""
+    deadline_s = time.monotonic() + timeout_s
+    while not holds():
+        if time.monotonic() >= deadline_s:
+            raise NoServer(f"not within {timeout_s:g} s: {what}\n{why()}".rstrip())
+        time.sleep(_POLL_S)
+
+
+def birth(pid: int) -> int:
+    """When the process began, in ticks since the machine did; 0 if none of that number lives (or there is no /proc)."""
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return 0 if fields[0] == "Z" else int(fields[19])
+    return 0
+
+
+def recorded(folder: Path) -> int | None:
+    """The process whose `process` file is in the folder, if it still lives."""
+    with contextlib.suppress(OSError, ValueError):
+        pid, began = map(int, (folder / PROCESS_FILE).read_text().split())
+        return pid if began and birth(pid) == began else None
+    return None
+
+
+def end(pid: int, how: signal.Signals = signal.SIGKILL) -> None:
+    """The process, which need not be a child of this one, ends: as `how` asks it to, or killed after a while."""
+    began = birth(pid)
+    for each in (how, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, each)
+            os.kill(pid, signal.SIGCONT)
+        with contextlib.suppress(NoServer):
+            wait_until(f"process {pid} ends", lambda: birth(pid) != began or not began, _STOP_S)
+            return
+
+
+def tool(command: Sequence[str], what: str, timeout_s: float) -> str:
+    """What a command said that ends by itself. Raises NoServer: `what`, and what the command said of its failure."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)  # noqa: S603 - ours
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoServer(f"{what}: {error}") from error
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip()[-_SAID:]
+        raise NoServer(f"{what}: `{' '.join(command)[:_SAID]}` says {said!r}")
+    return done.stdout
+
+
+class ServerProcess:
+    """One server. `command` runs it in the foreground; `ready` says whether it answers. Its output is added to `log`.
+
+    Not thread-safe: it belongs to one test, or to one shell.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        ready: Callable[[], bool],
+        log: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name: Final = name
+        self._command: Final = tuple(command)
+        self._ready = ready
+        self._log: Final = log
+        self._environment = {**os.environ, **(environment or {})}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether the process lives, paused or not."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The number of the process. Raises NoServer if it does not run."""
+        if self._process is None or self._process.poll() is not None:
+            raise NoServer(f"{self.name} does not run")
+        return self._process.pid
+
+    def start(self, timeout_s: float = START_S) -> None:
+        """Run it, and return once it answers. Raises NoServer; then nothing runs."""
+        if not self.running:
+            self.launch()
+            self.await_answer(timeout_s)
+
+    def launch(self) -> None:
+        """Run it, if it does not run, without waiting for its answer. Raises NoServer."""
+        if self.running:
+            return
+        atexit.register(self.kill)
+        try:
+            with self._log.open("ab") as log:
+                self._process = subprocess.Popen(  # noqa: S603 - the command is our own
+                    self._command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=self._environment,
+                    start_new_session=True,  # an interrupt at the terminal is for the test, not for its servers
+                )
+        except OSError as error:
+            raise NoServer(f"{self.name} cannot be run: {error}") from error
+        pid = self._process.pid
+        self._log.with_name(PROCESS_FILE).write_text(f"{pid} {birth(pid)}\n", encoding="utf-8")
+
+    def await_answer(self, timeout_s: float = START_S) -> None:
+        """Return once it answers. Raises NoServer; then nothing runs."""
+        try:
+            wait_until(f"{self.name} answers", self._answers, timeout_s, self.log_tail)
+        except NoServer:
+            self.kill()
+            raise
+
+    def _answers(self) -> bool:
+        if not self.running:
+            raise NoServer(f"{self.name} ended by itself; its log ends with\n{self.log_tail()}")
+        return self._ready()
+
+    def stop(self) -> None:
+        """End it in order. Idempotent."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it as a power cut does. Idempotent."""
+        self._end(signal.SIGKILL)
+
+    def leave(self) -> None:
+        """Let it run on when this process ends; from now on this object knows of no process."""
+        if self._process is not None:
+            self._process.returncode = 0  # it is not waited for any more, and that is meant
+        self._process = None
+        atexit.unregister(self.kill)
+
+    def pause(self) -> None:
+        """It keeps its connections and answers nothing, until `resume`; all its threads stand still on return. Until
+        then, which takes a moment on a busy machine, it may answer one more request."""
+        pid = self.pid
+        os.kill(pid, signal.SIGSTOP)
+        look = os.WSTOPPED | os.WNOHANG | os.WNOWAIT
+        wait_until(f"{self.name} stands still", lambda: os.waitid(os.P_PID, pid, look) is not None, _STOP_S)
+
+    def resume(self) -> None:
+        """It goes on where it was. No harm if it was not paused, or does not run."""
+        if self.running:
+            os.kill(self.pid, signal.SIGCONT)
+
+    def log_tail(self) -> str:
+        """The end of what it printed."""
+        with contextlib.suppress(OSError):
+            return self._log.read_bytes()[-_LOG_BYTES:].decode(errors="replace")
+        return ""
+
+    def _end(self, how: signal.Signals) -> None:
+        process = self._process
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(how)
+            process.send_signal(signal.SIGCONT)
+            try:
+                process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait(_STOP_S)
+        self._process = None
+        self._log.with_name(PROCESS_FILE).unlink(missing_ok=True)
+        atexit.unregister(self.kill)

@@ -1,0 +1,224 @@
+"""Servers that stay when the command that started them ends.
+
+Rules
+* What stands is written in a folder of its own (KEDGE_SERVERS_STATE, else kedge/servers below the user's state folder):
+  a folder for each kind and number of nodes, with the ports in `stand.json` and, for each node, its data, its log and
+  the file `process` of process.py. Ports are written first: what a command that was killed left is ended by `stop`.
+* Data and ports stay when servers are stopped, so their url is good for ever; `clean` removes them. Where nothing else
+  is said, what is meant is what runs, else what was started last: never the data of another number of nodes.
+* ZooKeeper holds all of its data in its heap, and ends where that is full: HEAP_MB, or KEDGE_SERVERS_HEAP_MB.
+* Starting what runs changes nothing; starting what runs in part starts the rest.
+* One command at a time: a lock is held as long as it works.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from stores.servers.ensembles import EtcdEnsemble, ZooKeeperEnsemble
+from stores.servers.process import PROCESS_FILE, NoServer, end, recorded
+
+KINDS: Final[Mapping[str, type[ZooKeeperEnsemble | EtcdEnsemble]]] = {
+    "zookeeper": ZooKeeperEnsemble,
+    "etcd": EtcdEnsemble,
+}
+ROOT: Final = "/kedge"
+HEAP_MB: Final = 512  # of each ZooKeeper; with 128, 60,000 topics of one partition did not fit
+_STATE: Final = "stand.json"
+
+
+@dataclass(frozen=True)
+class Stand:
+    """Servers of one kind, as they were started. `runs`: the number of each node's process, None if it does not run."""
+
+    kind: str
+    url: str
+    version: str
+    folder: Path
+    runs: tuple[int | None, ...]
+
+    @property
+    def nodes(self) -> int:
+        """How many they are when all run."""
+        return len(self.runs)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every node runs."""
+        return None not in self.runs
+
+    @property
+    def died(self) -> bool:
+        """Whether a node ended without being told to."""
+        return any((self.folder / name / PROCESS_FILE).exists() for name, pid in self._named() if pid is None)
+
+    def _named(self) -> list[tuple[str, int | None]]:
+        return [(f"node-{number}", pid) for number, pid in enumerate(self.runs, 1)]
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """What `stop` did. `ran`: what did run; `cleaned` and `kept`: numbers of nodes whose data are gone, or not."""
+
+    ran: Stand | None
+    cleaned: tuple[int, ...]
+    kept: tuple[int, ...]
+
+
+def state_folder() -> Path:
+    """Where what stands is written."""
+    chosen = os.environ.get("KEDGE_SERVERS_STATE")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "kedge" / "servers"
+
+
+def standing(kind: str) -> Stand | None:
+    """What stands of the kind, wholly or in part, or died; None if nothing does."""
+    known = _known(kind)
+    runs = (stand for stand in known if any(stand.runs))  # first: three may run where one node died before
+    return next(runs, None) or next((stand for stand in known if stand.died), None)
+
+
+def start(kind: str, nodes: int | None = None) -> Stand:
+    """All nodes run and answer afterwards: `nodes` of them, or as many as stand or stood last, or one. Raises NoServer;
+    ValueError if another number of them runs."""
+    with _lock():
+        found = standing(kind)
+        if found is None and nodes is None:
+            found = _last(kind)
+        if found is not None and any(found.runs) and nodes not in {None, found.nodes}:
+            raise ValueError(f"it runs with --nodes {found.nodes}, not {nodes}: stop it first")
+        if found is None or nodes not in {None, found.nodes}:
+            folder = state_folder() / f"{kind}-{1 if nodes is None else nodes}"
+        else:
+            folder = found.folder
+        if found is None or not found.whole:
+            _run(kind, folder)
+        return _read(folder)
+
+
+def stop(kind: str, *, clean: bool = False, nodes: int | None = None) -> Stopped:
+    """Nothing of the kind runs afterwards. `clean`: the data of what ran are gone, too, or of what was started last if
+    nothing did; with `nodes`, those of so many nodes, and no others."""
+    with _lock():
+        found = standing(kind)
+        known = _known(kind)
+        of = (
+            next((stand for stand in known if stand.nodes == nodes), None)
+            if nodes is not None
+            else found or _last(kind)
+        )
+        pids = [pid for stand in known for pid in stand.runs if pid is not None]
+        with ThreadPoolExecutor(max(len(pids), 1)) as pool:
+            list(pool.map(lambda pid: end(pid, signal.SIGTERM), pids))
+        for stand in known:
+            _forget(stand)
+        if clean and of is not None:
+            shutil.rmtree(of.folder)
+        cleaned = (of.nodes,) if clean and of is not None else ()
+        kept = tuple(stand.nodes for stand in known if stand.nodes not in cleaned)
+        return Stopped(found if found is not None and any(found.runs) else None, cleaned, kept)
+
+
+def forget(kind: str) -> None:
+    """What died is no longer said to have died."""
+    with _lock():
+        for stand in _known(kind):
+            _forget(stand)
+
+
+def _forget(stand: Stand) -> None:
+    for file in stand.folder.glob(f"*/{PROCESS_FILE}"):
+        if recorded(file.parent) is None:
+            file.unlink()
+
+
+def _run(kind: str, folder: Path) -> None:
+    nodes = int(folder.name.rpartition("-")[2])
+    made = _made(kind, nodes, folder)
+    _write(folder, made)
+    missing = [node for node in made.nodes if recorded(node.folder) is None]
+    try:
+        for node in missing:
+            node.launch()
+        for node in missing:
+            node.await_answer()
+    except BaseException:
+        made.close()
+        raise
+    for node in missing:
+        node.leave()
+
+
+def _made(kind: str, nodes: int, folder: Path) -> ZooKeeperEnsemble | EtcdEnsemble:
+    if kind == ZooKeeperEnsemble.scheme:
+        return ZooKeeperEnsemble(nodes, heap_mb=_heap_mb(), folder=folder, ports=_ports(folder))
+    return EtcdEnsemble(nodes, folder=folder, ports=_ports(folder))
+
+
+def _heap_mb() -> int:
+    said = os.environ.get("KEDGE_SERVERS_HEAP_MB") or str(HEAP_MB)
+    if not (said.isascii() and said.isdigit() and int(said) > 0):
+        raise ValueError(f"KEDGE_SERVERS_HEAP_MB is a number of megabytes, found {said!r:.40}")
+    return int(said)
+
+
+def _ports(folder: Path) -> list[tuple[int, int, int]] | None:
+    if not (folder / _STATE).exists():
+        return None
+    return [(client, peer, third) for client, peer, third in _said(folder)["ports"]]
+
+
+def _write(folder: Path, made: ZooKeeperEnsemble | EtcdEnsemble) -> None:
+    state = {"kind": made.scheme, "url": made.url(ROOT), "version": made.version, "ports": made.ports}
+    part = folder / f"{_STATE}.part"
+    part.write_text(json.dumps(state) + "\n", encoding="utf-8")
+    part.rename(folder / _STATE)
+
+
+def _read(folder: Path) -> Stand:
+    said = _said(folder)
+    runs = tuple(recorded(folder / f"node-{number}") for number in range(1, len(said["ports"]) + 1))
+    return Stand(said["kind"], said["url"], said["version"], folder, runs)
+
+
+def _said(folder: Path) -> dict[str, Any]:
+    try:
+        said = json.loads((folder / _STATE).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise NoServer(f"{folder / _STATE} cannot be read: {error}; remove the folder to begin anew") from error
+    if not isinstance(said, dict) or {"kind", "url", "version", "ports"} - said.keys():
+        raise NoServer(f"{folder / _STATE} does not say what stands there; remove the folder to begin anew")
+    return said
+
+
+def _known(kind: str) -> list[Stand]:
+    return [_read(file.parent) for file in sorted(state_folder().glob(f"{kind}-*/{_STATE}"))]
+
+
+def _last(kind: str) -> Stand | None:
+    """What was started last, and does not run."""
+    return max(_known(kind), key=lambda stand: (stand.folder / _STATE).stat().st_mtime_ns, default=None)
+
+
+@contextmanager
+def _lock() -> Iterator[None]:
+    folder = state_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise NoServer(f"no room for servers in {folder}: {error}") from error

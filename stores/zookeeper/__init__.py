@@ -1,0 +1,26 @@
+"""The store on ZooKeeper, in Kafka's layout. Needs the extra `zookeeper` (kazoo), which is asked for only when used.
+
+`stores.open_store("zookeeper://...")` opens one. The url stands in `stores.zookeeper.url`, the rules of the backend at
+the head of each module: `link` (session), `bulk` (reads), `plan` and `commit` (writes), `watch` and `stream` (hints).
+"""
+
+from __future__ import annotations
+
+import importlib
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from stores.base import Invalid
+
+if TYPE_CHECKING:
+    from stores.zookeeper.store import ZooKeeperStore, open_zookeeper
+
+__all__ = ["ZooKeeperStore", "open_zookeeper"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if find_spec("kazoo") is None:
+        raise Invalid("a ZooKeeper store needs kazoo, which is not installed: pip install kedge[zookeeper]")
+    return getattr(importlib.import_module("stores.zookeeper.store"), name)

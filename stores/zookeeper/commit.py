@@ -1,0 +1,242 @@
+"""One commit: a transaction is planned, sent, and, where ZooKeeper refuses it for what a plan could not know, planned
+anew.
+
+Rules
+* A refused transaction has changed nothing, so sending another one is no second try of the first. What got no answer
+  is never sent again.
+* Refusals that are the caller's business (a version, an absent or present key) are a Conflict; those that come from
+  ZooKeeper's tree (a missing parent, a node without data, children) are looked at and planned for.
+* Where many parents are needed that may be missing, they are looked at first: two round trips instead of three.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+from stores.base import (
+    ABSENT,
+    PRESENT,
+    Commit,
+    Conflict,
+    Delete,
+    Invalid,
+    Op,
+    OutcomeUnknown,
+    Put,
+    TooLarge,
+    Unavailable,
+    Version,
+    parent,
+)
+from stores.zookeeper.bulk import Bulk
+from stores.zookeeper.ephemerals import Kinds
+from stores.zookeeper.errors import refused
+from stores.zookeeper.link import Link
+from stores.zookeeper.plan import Plan, Seen, ancestors, creates, in_order, version
+from stores.zookeeper.transaction import FRAME_BYTES_MAX, Multi, Refused, create
+
+_ROUNDS_MAX: Final = 30
+_LOOK_FIRST: Final = 4  # distinct parents of what is created, from which on they are looked at first
+_SHELLS_MAX: Final = 5000  # below one key; where there are more, its node stays
+_FRAME_OVERHEAD: Final = 64
+_PARENTS_AT_ONCE: Final = 100
+_NO_NODE, _BAD_VERSION, _NO_CHILDREN, _EXISTS, _NOT_EMPTY = -101, -103, -108, -110, -111
+
+
+class Attempt:
+    """One commit under way. Lives for one call."""
+
+    def __init__(self, link: Link, bulk: Bulk, ops: Sequence[Op], deadline_s: float) -> None:
+        self._link = link
+        self._bulk = bulk
+        self._ops = ops
+        self._deadline_s = deadline_s
+        self._chroot = link.address.chroot
+        self._order = in_order(ops)
+        self._seen = Seen(above=_deleted_above(ops, self._chroot))
+        self._kinds = Kinds(link, self._seen, deadline_s)
+        self._session = link.demand_contact(write=True)
+
+    def run(self) -> Commit:
+        """The commit's answer, or what the contract says it raises."""
+        self._kinds.demand(self._ops, self._session.session_id)
+        parents = {parent(op.key) for op in self._ops if creates(op)}
+        if len(parents) >= _LOOK_FIRST:
+            self._look_at_parents()
+        for _ in range(_ROUNDS_MAX):
+            plan = self._plan()
+            results = self._send(plan)
+            failed = next((i for i, r in enumerate(results) if isinstance(r, Refused) and r.itself), None)
+            if failed is None:
+                return self._done(plan, results)
+            self._learn(plan, failed, results[failed].code)
+            if time.monotonic() >= self._deadline_s:
+                break
+        raise Unavailable("the tree changed under every plan of the commit; nothing was applied")
+
+    # Sending
+
+    def _plan(self) -> Plan:
+        plan = Plan(self._ops, self._order, self._seen, self._chroot, self._link.acl)
+        if sum(len(step.data) for step in plan.steps) + _FRAME_OVERHEAD <= FRAME_BYTES_MAX:
+            return plan
+        if self._seen.shells:
+            self._seen.above.update(self._seen.shells)
+            self._seen.shells.clear()
+            return self._plan()
+        if any(step.index is None for step in plan.steps):
+            self._make_parents()
+            return self._plan()
+        raise TooLarge("the commit is over the 1 MB that ZooKeeper takes in one request")
+
+    def _send(self, plan: Plan) -> list[Any]:
+        if not plan.steps:
+            return []  # only absences that the missing parents have shown already
+        session_id = self._session.session_id
+        multi = Multi(plan.body, lambda: self._link.session.session_id == session_id)
+        answer = self._link.send(multi)
+        try:
+            results: list[Any] = self._link.wait(answer, self._deadline_s)
+        except Exception as error:
+            raise self._link.failed(error, sent=not multi.cancel()) from error
+        if not multi.sent:
+            raise self._link.stale()
+        if len(results) != len(plan.steps):
+            raise OutcomeUnknown(f"an answer of {len(results)} results to {len(plan.steps)} operations")
+        return results
+
+    def _done(self, plan: Plan, results: list[Any]) -> Commit:
+        versions: list[Version | None] = [None] * len(self._ops)
+        for step, result in zip(plan.steps, results, strict=True):
+            if step.index is not None and result is not None and isinstance(self._ops[step.index], Put):
+                versions[step.index] = version(result)
+        self._link.ephemerals.difference_update(op.key for op in self._ops if isinstance(op, Delete))
+        return Commit(tuple(versions))
+
+    # Learning from a refusal
+
+    def _learn(self, plan: Plan, failed: int, code: int) -> None:
+        """Take in why the transaction was refused. Raises what is the caller's business."""
+        step = plan.steps[failed]
+        op = None if step.index is None else self._ops[step.index]
+        if code == _NO_CHILDREN:
+            raise Invalid(f"{step.path}: nothing can be put below an ephemeral key", key=None if op is None else op.key)
+        if op is None:
+            self._learn_of_parent(step.path, code)
+        elif creates(op):
+            self._learn_of_absence(step.index, op, step.path, code)
+        elif isinstance(op, Delete) and (code == _NOT_EMPTY or step.path != self._chroot + op.key):
+            self._look_at_children()
+        elif code == _BAD_VERSION and op.expect is PRESENT and step.path in self._seen.pinned:
+            self._kinds.demand(self._ops, self._session.session_id)
+        elif code in {_NO_NODE, _BAD_VERSION}:
+            raise self._conflict(step.index, op, "is absent" if code == _NO_NODE else "stands at another version")
+        else:
+            raise refused(code, op.key)
+
+    def _learn_of_parent(self, path: str, code: int) -> None:
+        if code == _EXISTS:
+            self._seen.missing.discard(path)
+        elif code == _NO_NODE:
+            self._look_at_parents()
+        else:
+            raise refused(code, path.removeprefix(self._chroot) or "/")
+
+    def _learn_of_absence(self, index: int | None, op: Op, path: str, code: int) -> None:
+        own = self._chroot + op.key
+        if code == _NO_NODE and own not in self._seen.hollow:
+            self._look_at_parents()
+        elif code == _EXISTS and path != own:
+            self._seen.missing.discard(path)
+        elif code == _NOT_EMPTY:
+            raise Invalid(f"{op.key}: an ephemeral key cannot have keys below it", key=op.key)
+        elif code in {_NO_NODE, _BAD_VERSION, _EXISTS}:
+            self._look_at_hollows()
+            node = self._seen.hollow.get(own)
+            if code == _EXISTS and node is None and self._exists(own):
+                raise self._conflict(index, op, "exists")
+            if node is not None and isinstance(op, Put) and op.ephemeral and node.child_count:
+                raise Invalid(f"{op.key}: an ephemeral key cannot have keys below it", key=op.key)
+        else:
+            raise refused(code, op.key)
+
+    def _conflict(self, index: int | None, op: Op, found: str) -> Conflict:
+        assert index is not None
+        return Conflict(f"{op.key}: expected {op.expect!r}, but it {found}", key=op.key, index=index)
+
+    # Looking
+
+    def _look_at_parents(self) -> None:
+        """All missing ancestors of what is to be created or absent, but those that are created by the caller."""
+        put = {self._chroot + op.key for op in self._ops if isinstance(op, Put) and op.expect is ABSENT}
+        direct = {self._chroot + parent(op.key) for op in self._ops if creates(op) and parent(op.key) != "/"}
+        wanted = {above for path in direct for above in (*ancestors(path), path)} | set(ancestors(self._chroot + "/"))
+        paths = sorted(wanted - put)
+        nodes = self._bulk.nodes(paths, self._deadline_s)
+        self._seen.missing = {path for path, node in zip(paths, nodes, strict=True) if node is None}
+
+    def _look_at_hollows(self) -> None:
+        paths = [self._chroot + op.key for op in self._ops if creates(op)]
+        nodes = self._bulk.nodes(paths, self._deadline_s)
+        pairs = zip(paths, nodes, strict=True)
+        self._seen.hollow = {path: node for path, node in pairs if node is not None and not node.is_key}
+        self._seen.missing.difference_update(self._seen.hollow)
+
+    def _look_at_children(self) -> None:
+        """For each key that is deleted and has nodes below it: are they shells, or keys that stay?"""
+        deleted = {self._chroot + op.key for op in self._ops if isinstance(op, Delete)}
+        going = Counter(parent(path) for path in deleted)
+        self._seen.shells.clear()
+        paths = sorted(deleted - self._seen.above)
+        for path, node in zip(paths, self._bulk.nodes(paths, self._deadline_s), strict=True):
+            if node is not None and node.child_count > going[path]:
+                shells = self._shells(path, deleted)
+                if shells is None:
+                    self._seen.above.update({path, *(above for above in ancestors(path) if above in deleted)})
+                else:
+                    self._seen.shells[path] = shells
+        for path in self._seen.above:
+            self._seen.shells.pop(path, None)
+
+    def _shells(self, path: str, deleted: set[str]) -> list[tuple[str, int]] | None:
+        """The shells below `path`, deepest first; None if a key stands there that is not deleted with it."""
+        found: list[tuple[str, int]] = []
+        level = [path]
+        while level:
+            names = self._bulk.children(level, self._deadline_s)
+            paths = [f"{above}/{name}" for above, some in zip(level, names, strict=True) for name in some]
+            nodes = self._bulk.nodes(paths, self._deadline_s)
+            there = [(below, node) for below, node in zip(paths, nodes, strict=True) if node is not None]
+            if any(node.is_key and below not in deleted for below, node in there) or len(found) > _SHELLS_MAX:
+                return None
+            found += [(below, node.version) for below, node in there if below not in deleted]
+            level = [below for below, node in there if node.child_count]
+        return found[::-1]
+
+    def _exists(self, path: str) -> bool:
+        return self._bulk.nodes([path], self._deadline_s)[0] is not None
+
+    def _make_parents(self) -> None:
+        """Create the missing parents before the commit, whose request has no room for them."""
+        paths = sorted(self._seen.missing)
+        for start in range(0, len(paths), _PARENTS_AT_ONCE):
+            part = paths[start : start + _PARENTS_AT_ONCE]
+            requests = [Multi(create(path, None, self._link.acl), lambda: True) for path in part]
+            for answer in [self._link.send(request) for request in requests]:
+                try:
+                    self._link.wait(answer, self._deadline_s)  # refused: somebody else was at it, the next look tells
+                except Exception as error:
+                    raise self._link.failed(error, sent=False) from error
+        self._look_at_parents()
+
+
+def _deleted_above(ops: Sequence[Op], chroot: str) -> set[str]:
+    """What is deleted and has something created below it in the same commit: its node stays."""
+    deleted = {chroot + op.key for op in ops if isinstance(op, Delete)}
+    if not deleted:
+        return set()
+    created = [chroot + op.key for op in ops if isinstance(op, Put) and op.expect is ABSENT]
+    return {above for path in created for above in ancestors(path) if above in deleted}

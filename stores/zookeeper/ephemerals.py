@@ -1,0 +1,70 @@
+"""Ephemeral keys in a commit: they and ordinary ones are not exchanged, and nothing stands below them.
+
+Rules
+* ZooKeeper would rewrite the node of whatever kind in silence, so the owner is looked at before. What is found is
+  pinned: the write expects the version that was seen, so a key that changed hands in between refuses the transaction.
+* Only commits that could be wrong pay for the look: a Put of an ephemeral key that exists, and an ordinary Put of a key
+  that this session may have put as an ephemeral one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kazoo.protocol.serialization import Exists
+
+from stores.base import ABSENT, Invalid, Op, Put
+from stores.zookeeper.link import Link
+from stores.zookeeper.plan import Seen, ancestors
+
+
+class Kinds:
+    """The check of one commit; what it pins goes into `seen`."""
+
+    def __init__(self, link: Link, seen: Seen, deadline_s: float) -> None:
+        self._link = link
+        self._seen = seen
+        self._deadline_s = deadline_s
+
+    def demand(self, ops: Sequence[Op], session_id: int) -> None:
+        """Raise Invalid where an op would make an ephemeral key ordinary, or the other way round, or nest below one."""
+        mine = [op for op in ops if isinstance(op, Put) and op.ephemeral]
+        if mine:
+            _demand_nothing_below(ops, {op.key for op in mine})
+        for op in ops:
+            if isinstance(op, Put) and op.expect is not ABSENT and (op.ephemeral or op.key in self._link.ephemerals):
+                self._demand_same_kind(op, session_id)
+        self._link.ephemerals.update(op.key for op in mine)
+
+    def _pin(self, key: str) -> int | None:
+        """Expect the version that is there now, so that what was found of the owner still holds; the owner."""
+        path = self._link.address.chroot + key
+        stat = self._stat(path, key)
+        if stat is None:
+            self._seen.pinned.pop(path, None)
+            return None
+        self._seen.pinned[path] = stat.version
+        owner: int = stat.ephemeralOwner
+        return owner
+
+    def _demand_same_kind(self, op: Put, session_id: int) -> None:
+        owner = self._pin(op.key)
+        if owner is None:
+            return  # it is not there: the transaction will say so, in its order
+        if op.ephemeral and owner != session_id:
+            raise Invalid(f"{op.key}: not an ephemeral key of this session, and cannot become one", key=op.key)
+        if not op.ephemeral and owner == session_id:
+            raise Invalid(f"{op.key}: an ephemeral key of this session is rewritten with ephemeral=True", key=op.key)
+
+    def _stat(self, path: str, key: str) -> Any:
+        try:
+            return self._link.wait(self._link.send(Exists(path, None)), self._deadline_s)
+        except Exception as error:
+            raise self._link.failed(error, sent=False, key=key) from error
+
+
+def _demand_nothing_below(ops: Sequence[Op], ephemerals: set[str]) -> None:
+    for op in ops:
+        if isinstance(op, Put) and any(above in ephemerals for above in ancestors(op.key)):
+            raise Invalid(f"{op.key}: nothing can be put below an ephemeral key", key=op.key)

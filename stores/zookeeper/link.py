@@ -1,0 +1,300 @@
+"""The connection of one client: its session, the requests on their way, and who is told when the session changes.
+
+Rules
+* kazoo's threads only set fields and enqueue here; no call to ZooKeeper is made on them.
+* A call goes out only while there is contact. Without it the answer is at once: Unavailable, nothing was sent.
+* A connection that comes back may bring a new session without a word: ids are compared.
+* kazoo ends its loop for good on an answer that it cannot read; then it is started again, with a new session. So it is
+  where a client that was let in once is refused later, each time after a longer pause.
+* Nothing here retries: kazoo reconnects by itself, requests are sent once.
+* A server that answers nothing for most of the session time is left for another one. kazoo asks for a sign of life only
+  when it has sent nothing for a while, so a busy client would stay with a server whose cable was pulled.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import AuthFailedError
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.protocol.states import KazooState, KeeperState
+
+from stores.base import (
+    Closed,
+    Session,
+    SessionChanged,
+    SessionExpired,
+    SessionState,
+    StoreError,
+    Unauthorized,
+    Unavailable,
+)
+from stores.zookeeper.answers import Answer, Forwarded
+from stores.zookeeper.causes import Causes
+from stores.zookeeper.errors import translate
+from stores.zookeeper.revival import Revival
+from stores.zookeeper.seams import LOG, Handler, acl_of, fit_attempts, fit_connects, fit_logins, make_client
+from stores.zookeeper.silence import Silence
+from stores.zookeeper.url import Address
+
+_CLOSE_S: Final = 1.0  # how long a server is waited for when the session is closed
+
+
+class Stream(Protocol):
+    """What the link tells of its session. Called on kazoo's thread: enqueue and return."""
+
+    def told(self, *events: SessionChanged) -> None: ...
+
+    def connected(self, reason: str) -> None: ...
+
+    def ended(self) -> None: ...
+
+
+class Link:
+    """A started client. `epoch` counts the connections: what belongs to an older one is void."""
+
+    def __init__(self, address: Address) -> None:
+        self.address: Final = address
+        self.acl: Final = acl_of(address)
+        self.session_timeout_s = address.session_timeout_s
+        self.epoch = 0
+        self.closed = False
+        self.opened = False  # set once the server has answered: the credentials were good then
+        self.ephemerals: set[str] = set()  # keys that this session may hold
+        self._streams: list[Stream] = []
+        self._changed = threading.Condition()
+        self._session = Session(0, connected=False)
+        self._lost = False
+        self._silence: Final = Silence()
+        self._unauthorized = False
+        self._refusal = "the user or the password"
+        self._revival: Final = Revival()
+        self._causes: Final = Causes(address.hosts)
+        self._abandoned = False
+        self._handler: Final = Handler(max(0.1, address.connect_timeout_s / len(address.hosts)), address.tls)
+        self.client: Final[KazooClient] = make_client(address, self._handler)
+        fit_connects(self.client, address, self._granted)
+        fit_logins(self.client, self._refused)
+        fit_attempts(self.client, self._causes, self._tried)
+        self.client.add_listener(self._on_state)
+        self._begin()
+
+    @property
+    def session(self) -> Session:
+        with self._changed:
+            return self._session
+
+    @property
+    def credentials(self) -> tuple[int, bytes]:
+        """Id and password of the session: whoever has them can end it."""
+        return self.client._session_id or 0, self.client._session_passwd  # noqa: SLF001 - public only while connected
+
+    # Requests
+
+    def demand_contact(self, *, write: bool = False) -> Session:
+        """The present session. Raises Closed, Unauthorized, Unavailable and, for writes, SessionExpired."""
+        with self._changed:
+            if self.closed:
+                raise Closed("the store was closed")
+            if self._unauthorized:
+                raise self._not_let_in()
+            if not self._session.connected:
+                if write and self._lost:
+                    raise SessionExpired(f"{self.address}: the session ended, the next one has not begun")
+                raise Unavailable(f"{self.address}: no contact{self._why()}")
+            return self._session
+
+    def await_contact(self, deadline_s: float) -> bool:
+        """Whether there is contact, at the latest at the deadline."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._settled, max(deadline_s - time.monotonic(), 0.0))
+            return self._session.connected
+
+    def send(self, request: Any) -> Answer:
+        """The answer to come of a request. Never waits."""
+        answer = Answer()
+        self.client._call(request, answer)  # noqa: SLF001 - kazoo's one way to send a request of one's own
+        return answer
+
+    def send_to(self, request: Any, then: Callable[[Any, Exception | None], None]) -> None:
+        """Have `then` called with the answer or the error, on the thread that calls watchers, too: what comes in the
+        order in which the server sent it is told in that order."""
+        self.client._call(request, Forwarded(self._handler, then))  # noqa: SLF001 - see `send`
+
+    def wait(self, answer: Answer, deadline_s: float) -> Any:
+        """What was answered, or what kazoo raises."""
+        began_s = time.monotonic()
+        if not answer.came.wait(max(deadline_s - began_s, 0.0)):
+            if self._silence.goes_on(began_s, time.monotonic(), self.session_timeout_s):
+                self._handler.cut()
+            raise KazooTimeoutError
+        self._silence.broken()
+        if answer.error is not None:
+            raise answer.error
+        return answer.value
+
+    def failed(self, error: BaseException, *, sent: bool, key: str | None = None) -> StoreError:
+        """`error` of kazoo in the words of the contract, as this link knows more: closed, or refused for good."""
+        if self.closed and not sent:
+            return Closed("the store was closed")
+        if isinstance(error, AuthFailedError) or (self._unauthorized and not sent):
+            return self._not_let_in(key)
+        return translate(error, sent=sent, key=key)
+
+    def stale(self) -> StoreError:
+        """The error for a write that was not sent, because its session had ended when its turn came."""
+        return SessionExpired(f"{self.address}: the session had ended before the request was sent")
+
+    # Streams
+
+    def attach(self, stream: Stream) -> None:
+        with self._changed:
+            if self.closed:
+                raise Closed("the store was closed")
+            self._streams.append(stream)
+
+    def detach(self, stream: Stream) -> None:
+        with self._changed:
+            if stream in self._streams:
+                self._streams.remove(stream)
+
+    # Life
+
+    def close(self, *, say_so: bool = True) -> None:
+        """End the client. `say_so` False: the server is not told, so the session lives until its time is over."""
+        with self._changed:
+            if self.closed:
+                return
+            self.closed = True
+            self._session = Session(self._session.session_id, connected=False)
+            streams = tuple(self._streams)
+            self._changed.notify_all()
+        for stream in streams:
+            stream.ended()
+        if not say_so:
+            self._abandoned = True
+            self.client._stopped.set()  # noqa: SLF001 - else kazoo says good-bye, or connects again to say it
+            self._handler.cut()
+        self._stop()
+
+    def _begin(self) -> None:
+        began_s, timeout_s = time.monotonic(), self.address.connect_timeout_s
+        self.client.start_async()
+        with self._changed:
+            self._changed.wait_for(lambda: self._settled or self._causes.is_sure(time.monotonic()), timeout_s)
+            if self._session.connected:
+                return
+        waited_s, why = time.monotonic() - began_s, self._why()
+        self.closed = True
+        self._stop()
+        if self._unauthorized:
+            raise self._not_let_in()
+        raise Unavailable(f"{self.address}: nothing that speaks ZooKeeper's protocol answered in {waited_s:.3g} s{why}")
+
+    def _not_let_in(self, key: str | None = None) -> Unauthorized:
+        return Unauthorized(f"{self.address}: the server refuses the credentials: {self._refusal}", key=key)
+
+    def _why(self) -> str:
+        said = str(self._causes)
+        return f": {said}" if said else ""
+
+    @property
+    def _settled(self) -> bool:
+        return self._session.connected or self._unauthorized or self.closed
+
+    def _stop(self) -> None:
+        """End the session, waiting for the server only for a moment; the connection is cut if it says nothing."""
+        stopping = threading.Thread(target=self._stop_client, name="kedge-zookeeper-close", daemon=True)
+        stopping.start()
+        stopping.join(_CLOSE_S)
+        if stopping.is_alive():
+            self._handler.cut()
+            stopping.join(_CLOSE_S)
+
+    def _stop_client(self) -> None:
+        try:
+            if self._abandoned:
+                self.client._safe_close()  # noqa: SLF001 - what `stop` does beyond saying good-bye
+            self.client.stop()
+            self.client.close()
+        except Exception:  # noqa: BLE001 - closing goes on whatever kazoo's state is; the session then times out
+            LOG.warning("%s: closing was not clean", self.address, exc_info=True)
+
+    def _revive(self) -> None:
+        pause_s = self._revival.pause_s(time.monotonic())
+        LOG.error("%s: kazoo gave up the connection, it is started again in %.1f s", self.address, pause_s)
+        with self._changed:
+            if self._changed.wait_for(lambda: self.closed, pause_s):
+                return
+        try:
+            self.client.start_async()
+        except Exception:  # noqa: BLE001 - in a thread of its own, there is nobody to raise it to
+            LOG.exception("%s: could not be started again", self.address)
+
+    # On kazoo's connection thread
+
+    def _granted(self, timeout_s: float) -> None:
+        self.session_timeout_s = timeout_s
+
+    def _refused(self, what: str) -> None:
+        self._refusal = what
+
+    def _tried(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def _on_state(self, state: str) -> None:
+        with self._changed:
+            if self.closed:
+                return
+            told = self._follow(state)
+            streams = tuple(self._streams)
+            self._changed.notify_all()
+        if told is not None:
+            told(streams)
+
+    def _follow(self, state: str) -> Callable[[tuple[Stream, ...]], None] | None:
+        old = self._session
+        if state == KazooState.CONNECTED:
+            return self._arrived(old, self.client._session_id)  # noqa: SLF001 - kazoo offers it only a moment later
+        self._session = Session(old.session_id, connected=False)
+        if state == KazooState.SUSPENDED:
+            return _telling(SessionChanged(SessionState.SUSPENDED, old.session_id)) if old.connected else None
+        refused = self.client.client_state == KeeperState.AUTH_FAILED
+        self._unauthorized = refused
+        # A connection that is lost in the middle of SASL looks like a refusal; who was let in once is let in again.
+        if self.client.client_state == KeeperState.CLOSED or (refused and self.opened):
+            threading.Thread(target=self._revive, name="kedge-zookeeper-revive", daemon=True).start()
+        if self._lost or old.session_id == 0:
+            return None
+        self._lost = True
+        return _telling(SessionChanged(SessionState.LOST, old.session_id))
+
+    def _arrived(self, old: Session, session_id: int) -> Callable[[tuple[Stream, ...]], None] | None:
+        self._session = Session(session_id, connected=True)
+        self.epoch += 1
+        self._silence.broken()
+        self._causes.clear()
+        self._unauthorized = False
+        lost, self._lost = self._lost, False
+        if old.session_id == 0:
+            return None
+        if old.session_id == session_id:
+            return _telling(SessionChanged(SessionState.RESUMED, session_id), reason="reconnected")
+        self.ephemerals.clear()
+        gone = () if lost else (SessionChanged(SessionState.LOST, old.session_id),)
+        return _telling(*gone, SessionChanged(SessionState.STARTED, session_id), reason="session")
+
+
+def _telling(*events: SessionChanged, reason: str | None = None) -> Callable[[tuple[Stream, ...]], None]:
+    def tell(streams: tuple[Stream, ...]) -> None:
+        for stream in streams:
+            stream.told(*events)
+            if reason is not None:
+                stream.connected(reason)
+
+    return tell

@@ -1,0 +1,174 @@
+"""The operations of one commit as operations of one ZooKeeper transaction. Pure: what is known of the tree comes in.
+
+Rules
+* The caller's order stays, so that the first operation that fails is the caller's first (the fence, mostly). Only keys
+  that stand below each other are moved: what is created from the top down, what is deleted from the bottom up.
+* A node needs its parents. Those that are missing are created without data directly before the first that needs them.
+* A node without data that ever had children is no key, but a shell. So a key is created over a shell by a write at the
+  version that was seen; a key that has others below it is deleted by taking its data away; and one that has only shells
+  below it takes them along, as Kafka does: a deleted topic whose node stayed would be a topic to Kafka.
+* "Absent" is no operation of ZooKeeper: the node is created and deleted again, or, if its parents are missing, the
+  topmost missing one is: then nothing can be below it.
+* What is seen may have changed when the transaction arrives. Then it is refused as a whole, and a new plan is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import attrs
+
+from stores.base import ABSENT, PRESENT, Check, Delete, Expect, Op, Put, Version
+from stores.zookeeper import transaction
+from stores.zookeeper.wire import Node
+
+_VERSION_MAX: Final = 2**31 - 1
+_ANY: Final = -1
+
+
+@attrs.define
+class Seen:
+    """What is known of the tree, all paths whole (chroot and key)."""
+
+    missing: set[str] = attrs.Factory(set)  # ancestors that are not there
+    hollow: dict[str, Node] = attrs.Factory(dict)  # nodes that are no keys, where a key is to be absent
+    above: set[str] = attrs.Factory(set)  # keys to be deleted that have others below them, which stay
+    shells: dict[str, list[tuple[str, int]]] = attrs.Factory(dict)  # by deleted key, deepest first
+    pinned: dict[str, int] = attrs.Factory(dict)  # versions of own ephemeral keys that are rewritten
+
+
+@attrs.frozen
+class Step:
+    """One operation on the wire: for which op of the caller (None: a missing parent), on which path."""
+
+    index: int | None
+    path: str
+    data: bytes = attrs.field(repr=False)
+
+
+def ancestors(path: str) -> Iterator[str]:
+    """The paths above `path`, from the top down, without the root."""
+    place = path.find("/", 1)
+    while place > 0:
+        yield path[:place]
+        place = path.find("/", place + 1)
+
+
+def node_version(expect: Expect) -> int:
+    """ZooKeeper's version for an expectation of what exists."""
+    if expect is PRESENT:
+        return _ANY
+    assert expect is not ABSENT
+    return min(
+        expect - 1, _VERSION_MAX
+    )  # no node ever reaches the highest, so what is beyond it conflicts as it should
+
+
+def version(of_node: int) -> Version:
+    """The contract's version, which is never 0."""
+    return Version(of_node + 1)
+
+
+def creates(op: Op) -> bool:
+    """Whether the key of `op` must not exist."""
+    return op.expect is ABSENT
+
+
+def in_order(ops: Sequence[Op]) -> list[int]:
+    """The indices of `ops` in the order of the wire."""
+    order = list(range(len(ops)))
+    _move(order, [i for i, op in enumerate(ops) if isinstance(op, Put) and op.expect is ABSENT], ops, deepest_last=True)
+    _move(order, [i for i, op in enumerate(ops) if isinstance(op, Delete)], ops, deepest_last=False)
+    return order
+
+
+def _move(order: list[int], among: list[int], ops: Sequence[Op], *, deepest_last: bool) -> None:
+    """Sort those of `among` that stand below each other by depth, in the places that they have together."""
+    keys = {ops[index].key: index for index in among}
+    nested: set[int] = set()
+    if len(keys) > 1:
+        for key, index in keys.items():
+            over = [keys[path] for path in ancestors(key) if path in keys]
+            if over:
+                nested.update(over, (index,))
+    places = sorted(nested)
+    for place, index in zip(places, sorted(places, key=lambda i: ops[i].key.count("/") * (1 if deepest_last else -1)),
+                            strict=True):  # fmt: skip
+        order[place] = index
+
+
+class Plan:
+    """The steps of one attempt, from the ops and from what was seen so far."""
+
+    def __init__(self, ops: Sequence[Op], order: Sequence[int], seen: Seen, chroot: str, acl: bytes) -> None:
+        self.steps: list[Step] = []
+        self._seen = seen
+        self._acl = acl
+        self._made: set[str] = set()
+        self._gone: set[str] = set()
+        for index in order:
+            op = ops[index]
+            path = chroot + op.key
+            if isinstance(op, Put):
+                self._put(index, path, op)
+            elif isinstance(op, Delete):
+                self._delete(index, path, op)
+            else:
+                self._check(index, path, op)
+
+    @property
+    def body(self) -> bytes:
+        """The steps as they are sent."""
+        return b"".join([step.data for step in self.steps])
+
+    def _put(self, index: int, path: str, op: Put) -> None:
+        if op.expect is not ABSENT:
+            pinned = self._seen.pinned.get(path, _ANY)
+            wanted = pinned if op.expect is PRESENT else node_version(op.expect)
+            self._add(index, path, transaction.set_data(path, op.value, wanted))
+            return
+        hollow = self._seen.hollow.get(path)
+        if hollow is not None and not op.ephemeral:
+            self._add(index, path, transaction.set_data(path, op.value, hollow.version))
+            return
+        if hollow is not None:
+            self._add(index, path, transaction.delete(path, hollow.version))
+        self._parents(path)
+        self._add(index, path, transaction.create(path, op.value, self._acl, ephemeral=op.ephemeral))
+
+    def _parents(self, path: str) -> None:
+        if not self._seen.missing:
+            return
+        for above in ancestors(path):
+            if above in self._seen.missing and above not in self._made:
+                self._made.add(above)
+                self._add(None, above, transaction.create(above, None, self._acl))
+
+    def _delete(self, index: int, path: str, op: Delete) -> None:
+        wanted = node_version(op.expect)
+        for shell, shell_version in self._seen.shells.get(path, ()):
+            if shell not in self._gone:  # it may stand below two keys that are deleted
+                self._gone.add(shell)
+                self._add(index, shell, transaction.delete(shell, shell_version))
+        data = (
+            transaction.set_data(path, None, wanted) if path in self._seen.above else transaction.delete(path, wanted)
+        )
+        self._add(index, path, data)
+
+    def _check(self, index: int, path: str, op: Check) -> None:
+        if op.expect is not ABSENT:
+            self._add(index, path, transaction.check(path, node_version(op.expect)))
+            return
+        hollow = self._seen.hollow.get(path)
+        if hollow is not None:
+            self._add(index, path, transaction.check(path, hollow.version))
+            return
+        topmost = next((above for above in ancestors(path) if above in self._seen.missing), path)
+        if topmost in self._made:
+            return  # created by this very transaction, so nothing was there
+        self._add(index, topmost, transaction.create(topmost, None, self._acl))
+        self._add(index, topmost, transaction.delete(topmost, _ANY))
+
+    def _add(self, index: int | None, path: str, data: bytes) -> None:
+        self.steps.append(Step(index, path, data))

@@ -1,0 +1,264 @@
+"""The seams at which kazoo is fitted in: how it connects, how it is woken, what it may log.
+
+Rules
+* A connection attempt is bounded by the connect timeout, not by the session's, and the socket is known, so that `close`
+  can end a connection to a server that says nothing.
+* kazoo is woken by one byte per request through a socket pair, whose buffer holds some 270: more requests in flight
+  block the caller beyond its deadline. An eventfd counts instead, where the system has one.
+* A server without SASL answers a login by nothing, and kazoo would go on asking, thousands of times a second: after a
+  few rounds that is a refusal.
+* Why an attempt to connect fails is looked at where it fails (see causes.py).
+* kazoo logs requests at DEBUG, also those that hold passwords, and the session's password; those lines are dropped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import ssl
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import AuthFailedError
+from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.protocol.serialization import SASL, Auth, Connect
+from kazoo.retry import KazooRetry
+from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
+
+from stores.base import Invalid
+from stores.zookeeper.causes import Causes, NotZooKeeper, cause_of, not_resolved
+from stores.zookeeper.transaction import encode_acl
+from stores.zookeeper.url import Address, Tls
+
+_ACLS: Final = {
+    "open": OPEN_ACL_UNSAFE,
+    "creator": CREATOR_ALL_ACL,
+    "creator-read": CREATOR_ALL_ACL + READ_ACL_UNSAFE,
+}
+_RETRY_S: Final = 0.05  # the first pause between attempts to connect, doubling
+_RETRY_MAX_S: Final = 1.0
+_ANSWER_S_MIN: Final = 1.0
+_SASL_ROUNDS_MAX: Final = 4  # DIGEST-MD5 takes two or three
+_ANSWER_BYTES: Final = range(20, 200)  # of what a request for a session is answered with; it is 36 or 37
+_LENGTH: Final = struct.Struct("!i")
+
+
+class _Counter:
+    """One end of an eventfd in place of a socket: `send` adds one, `recv` takes one."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def send(self, data: bytes) -> int:
+        os.eventfd_write(self._descriptor, len(data))
+        return len(data)
+
+    def recv(self, _: int) -> bytes:
+        os.eventfd_read(self._descriptor)
+        return b"\0"
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            os.close(descriptor)
+
+
+class Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
+    """kazoo's threads, with connections that are bounded and can be cut."""
+
+    def __init__(self, connect_timeout_s: float, tls: Tls | None) -> None:
+        super().__init__()
+        self._connect_timeout_s = connect_timeout_s
+        self._tls = None if tls is None else _context(tls)
+        self._socket: socket.socket | None = None
+
+    def create_connection(
+        self, address: tuple[str, int], hostname: str | None = None, timeout: float | None = None, **_: Any
+    ) -> socket.socket:
+        """Connected, with TLS where it is asked for. kazoo's own leaks the socket when a certificate is refused."""
+        bound_s = self._connect_timeout_s if timeout is None else min(timeout, self._connect_timeout_s)
+        self._socket = connection = socket.create_connection(address, bound_s)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._tls is not None:
+            try:
+                self._socket = self._tls.wrap_socket(connection, server_hostname=hostname)
+            except BaseException:
+                connection.close()
+                raise
+        return self._socket
+
+    def create_socket_pair(self) -> Any:
+        if not hasattr(os, "eventfd"):
+            return super().create_socket_pair()
+        descriptor = os.eventfd(0, os.EFD_SEMAPHORE | os.EFD_CLOEXEC)
+        return _Counter(descriptor), _Counter(os.dup(descriptor))
+
+    def spawn(self, func: Callable[..., object], *args: Any, **options: Any) -> Any:
+        """As kazoo does it; an exception ends the thread without a second report, since kazoo has logged it."""
+
+        def run() -> None:
+            with contextlib.suppress(Exception):
+                func(*args, **options)
+
+        return super().spawn(run)
+
+    def cut(self) -> None:
+        """End the present connection, whatever it waits for."""
+        if self._socket is not None:
+            with contextlib.suppress(OSError):  # it had ended already
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+
+class _NoSecrets(logging.Filter):
+    """Drops what would show a password: requests that hold one, and kazoo's own level below DEBUG."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.DEBUG:
+            return False
+        arguments = record.args if isinstance(record.args, tuple) else ()
+        return not any(isinstance(argument, Auth | SASL | Connect) for argument in arguments)
+
+
+LOG: Final = logging.getLogger("stores.zookeeper.kazoo")
+LOG.addFilter(_NoSecrets())
+LOG.addHandler(logging.NullHandler())  # what a user does not ask for is not printed into a command's output
+
+
+def _context(tls: Tls) -> ssl.SSLContext:
+    try:
+        context = ssl.create_default_context(cafile=tls.ca)
+        context.check_hostname = tls.verify_hostname
+        if tls.cert is not None:
+            context.load_cert_chain(tls.cert, tls.key)
+    except (OSError, ValueError) as error:
+        raise Invalid(f"the TLS files of the url cannot be used: {error}") from error
+    return context
+
+
+def acl_of(address: Address) -> bytes:
+    """The access list of everything that is created, encoded."""
+    return encode_acl([(entry.perms, entry.id.scheme, entry.id.id) for entry in _ACLS[address.acl]])
+
+
+def make_client(address: Address, handler: Handler) -> KazooClient:
+    """A client of kazoo that is not started. The chroot is not its business: paths come to it whole."""
+    auth = address.auth
+    options: dict[str, Any] = {}
+    if auth is not None and auth.scheme == "sasl":
+        options["sasl_options"] = {"mechanism": "DIGEST-MD5", "username": auth.user, "password": auth.password}
+    elif auth is not None:
+        options["auth_data"] = {("digest", f"{auth.user}:{auth.password}")}
+    if address.tls is not None:
+        options["use_ssl"] = True
+    return KazooClient(
+        hosts=",".join(address.hosts),
+        timeout=address.session_timeout_s,
+        handler=handler,
+        connection_retry=KazooRetry(
+            max_tries=-1, delay=_RETRY_S, max_jitter=0.4, max_delay=_RETRY_MAX_S, sleep_func=handler.sleep_func
+        ),
+        logger=LOG,
+        **options,
+    )
+
+
+def fit_attempts(client: KazooClient, causes: Causes, tried: Callable[[], None]) -> None:
+    """Have `causes` know why an attempt to connect failed, and `tried` called after each that did."""
+    connection = client._connection  # noqa: SLF001 - kazoo offers no other place
+    connect, expand = connection._connect, connection._expand_client_hosts  # noqa: SLF001
+
+    def fitted(host: str, address: str, port: int) -> Any:
+        causes.begun(host, port, address)
+        try:
+            return connect(host, address, port)
+        except AuthFailedError:
+            raise  # it was connected: the credentials are what was refused
+        except Exception as error:
+            causes.failed(host, port, address, cause_of(error))
+            tried()
+            raise
+
+    def expanded() -> Any:
+        found = expand()
+        for host, port in client.hosts:
+            cause = None if any(name == host for name, _, _ in found) else not_resolved(host, port)
+            if cause is not None:
+                causes.failed(host, port, "", cause)
+        tried()
+        return found
+
+    connection._connect, connection._expand_client_hosts = fitted, expanded  # noqa: SLF001
+
+
+def fit_logins(client: KazooClient, refused: Callable[[str], None]) -> None:
+    """Have a login by SASL that goes on for ever end as one that is refused, and `refused` called with what was."""
+    connection = client._connection  # noqa: SLF001 - kazoo offers no other place
+    log_in, submit = connection._authenticate_with_sasl, connection._submit  # noqa: SLF001
+    rounds = 0
+
+    def logged_in(host: str, timeout_s: float) -> None:
+        nonlocal rounds
+        rounds = 0
+        try:
+            log_in(host, timeout_s)
+        except AuthFailedError:
+            endless = rounds > _SASL_ROUNDS_MAX
+            refused("it has no SASL login (DIGEST-MD5)" if endless else "the user or the password of sasl")
+            raise
+
+    def submitted(request: Any, timeout_s: float, xid: int | None = None) -> None:
+        nonlocal rounds
+        if isinstance(request, SASL):
+            rounds += 1
+            if rounds > _SASL_ROUNDS_MAX:
+                raise AuthFailedError("asked again and again")
+        submit(request, timeout_s, xid)
+
+    connection._authenticate_with_sasl, connection._submit = logged_in, submitted  # noqa: SLF001
+
+
+def fit_connects(client: KazooClient, address: Address, tell: Callable[[float], None]) -> None:
+    """Bound each request for a session, and have `tell` called with the session timeout that the server grants. An
+    answer that cannot be one is NotZooKeeper at once: its first bytes, as a length, are mostly gigabytes to wait for.
+
+    kazoo waits for the answer as long as the session may live, and a server that is just starting may swallow the
+    request: the session would end of it. And it keeps what was asked for: a server that grants less would end the
+    session before its client thinks it over.
+    """
+    connection = client._connection  # noqa: SLF001 - kazoo offers no other place for either
+    invoke, read = connection._invoke, connection._read  # noqa: SLF001
+    bound_s = max(_ANSWER_S_MIN, address.session_timeout_s / 4)
+
+    def fitted(timeout_s: float, request: Any, xid: int | None = None) -> Any:
+        if not isinstance(request, Connect):
+            return invoke(timeout_s, request, xid)
+        connection._read = _first_checked(connection, read)  # noqa: SLF001
+        try:
+            answer = invoke(min(timeout_s, bound_s), request, xid)
+        finally:
+            connection._read = read  # noqa: SLF001
+        if answer[0].time_out > 0:
+            tell(answer[0].time_out / 1000.0)
+        return answer
+
+    connection._invoke = fitted  # noqa: SLF001
+
+
+def _first_checked(connection: Any, read: Callable[[int, float], bytes]) -> Callable[[int, float], bytes]:
+    """`read`, which looks at the length with which an answer begins."""
+
+    def checked(length: int, timeout_s: float) -> bytes:
+        connection._read = read  # noqa: SLF001 - only the first one is a length
+        data = read(length, timeout_s)
+        if _LENGTH.unpack(data)[0] not in _ANSWER_BYTES:
+            raise NotZooKeeper("no answer of a ZooKeeper")
+        return data
+
+    return checked

@@ -1,0 +1,59 @@
+"""What each ZooKeeper server says of itself: the four-letter word `srvr`, over a connection of its own.
+
+Rules
+* `srvr` is switched on by default, and an administrator may switch it off: then the server says so, and its version is
+  not known, which is no fault of it.
+* Nothing but the word is sent: no credentials, and no session is opened.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from typing import Final
+
+from stores.base import StoreError
+from stores.probing import ServerState
+from stores.zookeeper.seams import Handler
+from stores.zookeeper.url import Address
+
+_VERSION: Final = re.compile(r"Zookeeper version: ([0-9]+(?:\.[0-9]+)*)")
+_MODE: Final = re.compile(r"Mode: (\w+)")
+_ANSWER_BYTES_MAX: Final = 10_000
+_EACH_S_MAX: Final = 2.0
+
+
+def states(address: Address, timeout_s: float) -> tuple[ServerState, ...]:
+    """One for each host, in the order of the url."""
+    deadline_s = time.monotonic() + timeout_s
+    return tuple(_state(address, host, deadline_s) for host in address.hosts)
+
+
+def _state(address: Address, host: str, deadline_s: float) -> ServerState:
+    left_s = min(_EACH_S_MAX, deadline_s - time.monotonic())
+    if left_s <= 0:
+        return ServerState(host, problem="not asked: the time was over")
+    try:
+        said = _srvr(address, host, left_s)
+    except (OSError, StoreError) as error:
+        return ServerState(host, problem=f"does not answer: {type(error).__name__}")
+    version, mode = _VERSION.search(said), _MODE.search(said)
+    if "not currently serving requests" in said:
+        return ServerState(host, problem="serves no requests: it is not in a quorum")
+    return ServerState(host, version and version[1], mode and mode[1])
+
+
+def _srvr(address: Address, host: str, timeout_s: float) -> str:
+    name, _, port = host.rpartition(":")
+    name = name.strip("[]")
+    handler = Handler(timeout_s, address.tls)
+    with handler.create_connection((name, int(port)), hostname=name) as connection:
+        connection.settimeout(timeout_s)
+        connection.sendall(b"srvr")
+        if address.tls is None:
+            connection.shutdown(socket.SHUT_WR)
+        said = b""
+        while len(said) < _ANSWER_BYTES_MAX and (some := connection.recv(_ANSWER_BYTES_MAX)):
+            said += some
+    return said.decode("utf-8", "replace")

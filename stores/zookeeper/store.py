@@ -1,0 +1,226 @@
+"""The contract of `stores.base` on ZooKeeper.
+
+Rules
+* One store is one session. Reads go over the same connection as commits, so they never lag behind them.
+* Every call keeps its deadline: what has no answer then is given up, and said to be unknown if it was sent.
+* The layout is that of Kafka: parents are nodes without data.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from kazoo.exceptions import NoNodeError
+from kazoo.protocol.serialization import Exists, GetChildren, GetData
+
+from stores.base import (
+    Capabilities,
+    Closed,
+    Columns,
+    Commit,
+    Depth,
+    Entry,
+    Invalid,
+    MetadataStore,
+    Op,
+    Session,
+    Snapshot,
+    StoreError,
+    Unauthorized,
+    below,
+    check_key,
+    check_ops,
+    check_prefix,
+)
+from stores.probing import ServerState
+from stores.zookeeper.bulk import Bulk, check_keys, node_of
+from stores.zookeeper.commit import Attempt
+from stores.zookeeper.link import Link
+from stores.zookeeper.snapshot import CatchUp, entry, is_ours, take
+from stores.zookeeper.status import states
+from stores.zookeeper.stream import ZooKeeperSubscription
+from stores.zookeeper.url import Address, parse_url
+
+_VALUE_BYTES_MAX: Final = 950_000
+_COMMIT_BYTES_MAX: Final = 1_000_000
+_COMMIT_OPS_MAX: Final = 2000
+_SESSION_TIMEOUT_S_MIN: Final = 0.4  # two ticks of a server with ticks of 200 ms; by default a tick is 2 s
+_CHROOT_BYTES_MAX: Final = 40_000  # of what is left of 1,048,575
+_CHROOT_FREE: Final = 12  # characters of a chroot that the fixed bytes of an op leave room for
+
+
+def open_zookeeper(url: str, *, read_only: bool = False) -> ZooKeeperStore:
+    """A client of the ZooKeeper that `url` names (see `stores.zookeeper.url`), with a session of its own.
+
+    The chroot need not exist: the first commit creates it. `read_only`: it must, and commits are refused. Raises
+    Invalid for a url that cannot be used, Unavailable if nothing answers in the connect timeout, Unauthorized.
+    """
+    return ZooKeeperStore(parse_url(url), read_only=read_only)
+
+
+class ZooKeeperStore(MetadataStore):
+    """A client of a ZooKeeper ensemble with one session; thread-safe."""
+
+    def __init__(self, address: Address, *, read_only: bool = False) -> None:
+        deadline_s = time.monotonic() + address.connect_timeout_s
+        self.address: Final = address
+        self.link: Final = Link(address)
+        self._read_only = read_only
+        self._capabilities = _capabilities(address)
+        try:
+            self._bulk = Bulk(self.link, deadline_s)
+            if read_only and address.chroot and self._bulk.nodes([address.chroot], deadline_s) == [None]:
+                raise Invalid(f"{address}: there is nothing at the chroot {address.chroot}")
+        except StoreError:
+            self.link.close()
+            raise
+        self.link.opened = True
+
+    def __repr__(self) -> str:
+        return f"<ZooKeeperStore {self.address}>"
+
+    # The contract
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Snapshots are one instant only by luck; versions begin anew with each life of a key."""
+        return self._capabilities
+
+    @property
+    def session(self) -> Session:
+        """The session as this client knows it."""
+        return self.link.session
+
+    @property
+    def session_timeout_s(self) -> float:
+        """What the server granted, which may be more or less than what was asked for."""
+        return self.link.session_timeout_s
+
+    def get(self, key: str, *, sync: bool = False, timeout_s: float) -> Entry | None:
+        """The entry. With `sync` the server catches up with its leader first, in the same round trip."""
+        check_key(key)
+        deadline_s = self._begin(timeout_s)
+        request = CatchUp(self.link) if sync else None
+        caught_up = self.link.send(request) if request is not None else None
+        answer = self.link.send(GetData(self._path(key), None))
+        try:
+            if caught_up is not None:
+                self.link.wait(caught_up, deadline_s)
+            node = node_of(self.link.wait(answer, deadline_s))
+        except NoNodeError:
+            return None
+        except Exception as error:
+            raise self.link.failed(error, sent=True, key=key) from error
+        return entry(key, node) if node.is_key else None
+
+    def get_many(self, keys: Sequence[str], *, timeout_s: float) -> list[Entry | None]:
+        """One result per key, aligned; not one instant."""
+        check_keys(keys)
+        deadline_s = self._begin(timeout_s)
+        nodes = self._bulk.nodes([self._path(key) for key in keys], deadline_s)
+        return [
+            entry(key, node) if node is not None and node.is_key else None
+            for key, node in zip(keys, nodes, strict=True)
+        ]
+
+    def get_columns(self, keys: Sequence[str], *, timeout_s: float) -> Columns:
+        """`get_many` as columns, at some 5 us a key."""
+        check_keys(keys)
+        return self._bulk.columns(keys, self.address.chroot, self._begin(timeout_s))
+
+    def children(self, key: str, *, timeout_s: float) -> list[str]:
+        """The names directly below `key`, sorted, also those that led to keys once."""
+        check_prefix(key)
+        deadline_s = self._begin(timeout_s)
+        try:
+            names = self.link.wait(self.link.send(GetChildren(self._path(key), None)), deadline_s)
+        except NoNodeError:
+            return []
+        except Exception as error:
+            raise self.link.failed(error, sent=True, key=key) from error
+        return sorted(name for name in names if is_ours(below(key) + name, self.address.chroot))
+
+    def created_below(self, key: str, *, timeout_s: float) -> int:
+        """What the server counts. It shows changes below the node (`cversion`): one for each that came and one for each
+        that went; those that are there only came."""
+        check_prefix(key)
+        deadline_s = self._begin(timeout_s)
+        caught_up = self.link.send(CatchUp(self.link))
+        answer = self.link.send(Exists(self._path(key), None))
+        try:
+            self.link.wait(caught_up, deadline_s)
+            stat = self.link.wait(answer, deadline_s)
+        except Exception as error:
+            raise self.link.failed(error, sent=True, key=key) from error
+        return 0 if stat is None else (stat.cversion + stat.numChildren) // 2
+
+    def snapshot(self, prefix: str, *, timeout_s: float) -> Snapshot:
+        """All keys below `prefix`; `consistent` if nothing at all was written meanwhile."""
+        check_prefix(prefix)
+        return take(self.link, self._bulk, prefix, self._begin(timeout_s))
+
+    def commit(self, ops: Sequence[Op], *, timeout_s: float) -> Commit:
+        """Apply all ops or none, as one transaction."""
+        check_ops(ops, self._capabilities)
+        deadline_s = self._begin(timeout_s)
+        if self._read_only:
+            raise Unauthorized(f"{self.address}: opened for reading only")
+        return Attempt(self.link, self._bulk, ops, deadline_s).run() if ops else Commit(())
+
+    def subscribe(self, prefix: str, depth: Depth, cursor: int | None = None) -> ZooKeeperSubscription:
+        """Open a stream; it may be opened without contact, too."""
+        check_prefix(prefix)
+        stream = ZooKeeperSubscription(self.link)
+        stream.add(prefix, depth, cursor)
+        return stream
+
+    def another_session(self) -> ZooKeeperStore:
+        """A second client of the same ensemble and chroot."""
+        if self.link.closed:
+            raise Closed("the store was closed")
+        return ZooKeeperStore(self.address, read_only=self._read_only)
+
+    def close(self) -> None:
+        """End the session, waiting a moment for the server to hear of it."""
+        self.link.close()
+
+    def abandon(self) -> None:
+        """End this client as the death of its process would: nothing is said to the server, which ends the session, and
+        removes its ephemeral keys, when it has heard nothing for the session time."""
+        self.link.close(say_so=False)
+
+    # For people: `stores.probing`
+
+    @property
+    def bulk_reads(self) -> bool:
+        """Whether the server knows multiRead."""
+        return self._bulk.multi_read
+
+    def servers(self, *, timeout_s: float) -> tuple[ServerState, ...]:
+        """What each host of the url says of itself, over a connection of its own."""
+        return states(self.address, timeout_s)
+
+    def _begin(self, timeout_s: float) -> float:
+        """The deadline of a call that may begin."""
+        self.link.demand_contact()
+        return time.monotonic() + timeout_s
+
+    def _path(self, key: str) -> str:
+        return self.address.chroot + key if key != "/" else self.address.chroot or "/"
+
+
+def _capabilities(address: Address) -> Capabilities:
+    """A long chroot takes room that the fixed bytes of an op do not cover, so fewer ops fit."""
+    beyond = max(1, len(address.chroot) - _CHROOT_FREE)
+    return Capabilities(
+        name="zookeeper",
+        value_bytes_max=_VALUE_BYTES_MAX,
+        commit_ops_max=min(_COMMIT_OPS_MAX, _CHROOT_BYTES_MAX // beyond),
+        commit_bytes_max=_COMMIT_BYTES_MAX,
+        atomic_snapshot=False,
+        versions_unique=False,
+        parents_stay=True,
+        session_timeout_s_min=_SESSION_TIMEOUT_S_MIN,
+    )

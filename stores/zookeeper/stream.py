@@ -1,0 +1,151 @@
+"""The stream of one subscription: hints of several prefixes and the events of the session, in one order.
+
+Rules
+* kazoo's threads put jobs into the inbox; `poll` runs them and gives what came out. See `stores.zookeeper.watch`.
+* When the connection comes back everything is armed anew, and each prefix gets a Resync after that.
+* What cannot be armed while there is contact is tried again a little later, not in a loop.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from stores.base import (
+    Closed,
+    Depth,
+    SessionChanged,
+    StoreEvent,
+    Subscription,
+    check_prefix,
+)
+from stores.hints import Hints, last_sessions
+from stores.zookeeper.link import Link
+from stores.zookeeper.watch import Watch
+
+EVENTS_MAX: Final = 10_000
+_SESSION_EVENTS_MAX: Final = 100  # that are kept for somebody who does not poll
+_RETRY_S: Final = 0.2
+
+Job: TypeAlias = Callable[[], None] | SessionChanged
+
+
+class ZooKeeperSubscription(Subscription):
+    """A stream of a ZooKeeper store. `poll` from one thread at a time."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._awake = threading.Condition()
+        self._inbox: deque[Job] = deque()
+        self._queue: Final = Hints(EVENTS_MAX, _SESSION_EVENTS_MAX)
+        self._watches: list[Watch] = []
+        self._retry_at_s: float | None = None
+        self._closed = False
+        link.attach(self)
+
+    def add(self, prefix: str, depth: Depth, cursor: int | None = None) -> None:  # noqa: ARG002 - see below
+        """Watch `prefix` too. The cursor is not needed here: the Resync comes when watching has begun."""
+        check_prefix(prefix)
+        with self._awake:
+            if self._closed or self._link.closed:
+                raise Closed("the subscription was closed")
+            watch = Watch(self._link, prefix, depth, self, self._push)
+            self._watches.append(watch)
+            self.put(lambda: self._arm(watch))
+
+    def remove(self, prefix: str) -> None:
+        """Watch `prefix` no more, at whatever depth."""
+        with self._awake:
+            for watch in self._watches:
+                if watch.prefix == prefix:
+                    watch.remove()
+            self._watches = [watch for watch in self._watches if watch.prefix != prefix]
+
+    def poll(self, timeout_s: float) -> StoreEvent | None:
+        """The next event. Arms what fired, too, so a stream that is not polled falls silent, and loses nothing."""
+        deadline_s = time.monotonic() + timeout_s
+        with self._awake:
+            while True:
+                if self._link.closed:
+                    raise Closed("the store was closed")
+                if self._closed:
+                    return None
+                self._work()
+                if self._queue:
+                    return self._queue.take()
+                left_s = deadline_s - time.monotonic()
+                if left_s <= 0:
+                    return None
+                self._awake.wait(left_s if self._retry_at_s is None else min(left_s, _RETRY_S))
+
+    def close(self) -> None:
+        """End the stream."""
+        with self._awake:
+            self._closed = True
+            for watch in self._watches:
+                watch.remove()
+            self._inbox.clear()
+            self._awake.notify_all()
+        self._link.detach(self)
+
+    # From kazoo's threads
+
+    def put(self, job: Job) -> None:
+        """Have `job` run, or a session event queued, by the next poll."""
+        with self._awake:
+            if self._closed:
+                return
+            self._inbox.append(job)
+            if len(self._inbox) > EVENTS_MAX:  # nobody polls: arming everything anew makes up for all that waits
+                sessions = last_sessions(self._inbox, _SESSION_EVENTS_MAX)
+                self._inbox = deque([*sessions, lambda: self._arm_all("overflow")])
+            self._awake.notify_all()
+
+    def told(self, *events: SessionChanged) -> None:
+        """Queue events of the session."""
+        for event in events:
+            self.put(event)
+
+    def connected(self, reason: str) -> None:
+        """Arm everything anew."""
+        self.put(lambda: self._arm_all(reason))
+
+    def ended(self) -> None:
+        """Wake a poll under way: the store was closed."""
+        with self._awake:
+            self._awake.notify_all()
+
+    # On the polling thread, with the lock held
+
+    def _work(self) -> None:
+        while self._inbox:
+            job = self._inbox.popleft()
+            if isinstance(job, SessionChanged):
+                self._push(job)
+            else:
+                job()
+        for watch in self._watches:
+            watch.go_on()
+        failed = any(watch.failed for watch in self._watches)
+        if not failed or not self._link.session.connected:
+            self._retry_at_s = None  # the connection that comes back arms everything
+        elif self._retry_at_s is None:
+            self._retry_at_s = time.monotonic() + _RETRY_S
+        elif time.monotonic() >= self._retry_at_s:
+            self._retry_at_s = None
+            for watch in [watch for watch in self._watches if watch.failed]:
+                watch.arm("reconnected")
+
+    def _arm(self, watch: Watch) -> None:
+        if watch in self._watches and self._link.session.connected:  # else the connection that comes arms it
+            watch.arm("initial")
+
+    def _arm_all(self, reason: str) -> None:
+        for watch in self._watches:
+            watch.arm(reason)
+
+    def _push(self, event: StoreEvent) -> None:
+        self._queue.push(event, (watch.prefix for watch in self._watches))

@@ -1,0 +1,234 @@
+"""What one subscription watches at one prefix: ZooKeeper's one-shot watches, armed again and again.
+
+Rules
+* Nothing here waits. Requests go out with callbacks that put their answers into the stream's inbox; the polling thread
+  takes them out and goes on from there. So `poll(0)` never waits, and nobody who does not poll makes anything grow.
+* A hint is given when its watch is armed again, not before: a reader who looks then misses nothing, since what is
+  written later fires the new watch.
+* Answers and events of an older connection are void: the watches went with it, a Resync says so.
+* A name that comes back is armed again: the list of names may look the same before and after.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, Protocol
+
+from kazoo.exceptions import NoAuthError, NoNodeError
+from kazoo.protocol.serialization import Exists, GetChildren
+
+from stores.base import Changed, Depth, InvalidKey, Resync, StoreEvent, below, check_key
+from stores.zookeeper.link import Link
+from stores.zookeeper.watching import SetWatches, parted
+
+_IN_FLIGHT: Final = 100
+_MANY: Final = 20  # nodes that are watched by one request rather than one by one
+_DELETED: Final = "DELETED"
+_NONE: Final = "NONE"
+
+
+class Inbox(Protocol):
+    """Where answers and events go: run on the polling thread, in their order."""
+
+    def put(self, job: Callable[[], None]) -> None: ...
+
+
+class Watch:
+    """One prefix at one depth. All methods run on the polling thread, but the callbacks that only enqueue."""
+
+    def __init__(self, link: Link, prefix: str, depth: Depth, inbox: Inbox, emit: Callable[[StoreEvent], None]) -> None:
+        self.prefix: Final = prefix
+        self.depth: Final = depth
+        self.failed = False  # a request of the present connection got an error: arm everything again
+        self._link = link
+        self._inbox = inbox
+        self._emit = emit
+        self._root = link.address.chroot
+        self._removed = False
+        self._begun = False
+        self._reset("initial")
+
+    def arm(self, reason: str) -> None:
+        """Watch from now on; Resync(prefix, reason) comes as soon as all watches stand, the first one as "initial"."""
+        self._reset(reason if self._begun else "initial")
+        if self.depth is Depth.SELF:
+            self._arm_node(self.prefix)
+        else:
+            self._arm_names()
+
+    def remove(self) -> None:
+        """Watch no more. What is armed on the server fires once, unheard."""
+        self._removed = True
+
+    def _reset(self, reason: str) -> None:
+        self.failed = False
+        self._life = object()  # what was asked or armed before is void
+        self._announce = reason
+        self._pending = 0
+        self._names: set[str] = set()
+        self._armed: set[str] = set()
+        self._to_arm: deque[str] = deque()
+        self._fired: list[str] = []
+        self._asking = False
+        self._again = False
+
+    # The node itself, and the nodes below it
+
+    def _arm_node(self, key: str) -> None:
+        self._armed.add(key)
+        if self._pending >= _IN_FLIGHT:
+            self._to_arm.append(key)
+            return
+        self._ask(Exists(self._path(key), self._firing(lambda event: self._node_fired(key, event))),
+                  lambda _, error: self._node_armed(key, error))  # fmt: skip
+
+    def _arm_nodes(self, keys: list[str]) -> None:
+        """Many at once. They were there a moment ago: whatever happened since fires as soon as it is watched."""
+        self._armed.update(keys)
+        key_at = {self._path(key): key for key in keys}
+        watchers = {path: self._firing(partial(self._node_fired, key)) for path, key in key_at.items()}
+        for part in parted(watchers):
+            self._ask(SetWatches(self._link.client, self._link.client.last_zxid, part),
+                      partial(self._nodes_armed, [key_at[path] for path in part]))  # fmt: skip
+
+    def _nodes_armed(self, keys: list[str], _: object, error: Exception | None) -> None:
+        if self._failed(error):
+            return
+        for key in keys:
+            self._hint(key)
+        self._settle()
+
+    def _node_armed(self, key: str, error: Exception | None) -> None:
+        if self._failed(error):
+            return
+        self._hint(key)
+        if self._to_arm:
+            self._arm_node(self._to_arm.popleft())
+        self._settle()
+
+    def _node_fired(self, key: str, event: Any) -> None:
+        self._armed.discard(key)
+        if key != self.prefix and event.type == _DELETED:
+            self._hint(key)  # if it comes back, the list of names brings it
+        elif key == self.prefix or key in self._names:
+            self._fired.append(key)
+
+    def go_on(self) -> None:
+        """Arm what fired, together: a commit of ours may have written a hundred of the keys."""
+        fired, self._fired = [key for key in dict.fromkeys(self._fired) if key not in self._armed], []
+        if len(fired) >= _MANY:
+            self._arm_nodes(fired)
+            return
+        for key in fired:
+            self._arm_node(key)
+
+    # The names
+
+    def _arm_names(self) -> None:
+        if self._asking:
+            self._again = True
+            return
+        self._asking = True
+        self._ask(GetChildren(self._path(self.prefix), self._firing(self._names_fired)), self._names_came)
+
+    def _names_fired(self, _: Any) -> None:
+        self._arm_names()
+
+    def _names_came(self, names: list[str], error: Exception | None) -> None:
+        if isinstance(error, NoNodeError | NoAuthError):
+            self._take_names(set())
+            denied = isinstance(error, NoAuthError)
+            self._ask(Exists(self._path(self.prefix), self._firing(self._names_fired)),
+                      lambda stat, error: self._absence_armed(stat, error, denied=denied))  # fmt: skip
+        elif not self._failed(error):
+            self._take_names(self._keys(names))
+            self._asked()
+
+    def _absence_armed(self, stat: Any, error: Exception | None, *, denied: bool) -> None:
+        if not self._failed(error):
+            self._again = self._again or (stat is not None and not denied)  # it was created in between
+            self._asked()
+
+    def _asked(self) -> None:
+        self._asking = False
+        if self._again:
+            self._again = False
+            self._arm_names()
+        self._settle()
+
+    def _take_names(self, names: set[str]) -> None:
+        appeared, vanished = names - self._names, self._names - names
+        self._names = names
+        if self.depth is Depth.CHILDREN:
+            for key in sorted(appeared | vanished):
+                self._hint(key)
+            return
+        self._armed -= vanished
+        for key in sorted(vanished):
+            self._hint(key)
+        unwatched = sorted(names - self._armed)
+        if len(unwatched) >= _MANY:
+            self._arm_nodes(unwatched)
+            return
+        for key in unwatched:
+            self._arm_node(key)
+
+    def _keys(self, names: list[str]) -> set[str]:
+        """The keys of `names`; what others put there under names that are no keys is not ours to see."""
+        keys: set[str] = set()
+        for name in names:
+            key = below(self.prefix) + name
+            try:
+                check_key(key)
+            except InvalidKey:
+                continue
+            if key != "/zookeeper" or self._root:
+                keys.add(key)
+        return keys
+
+    # Common
+
+    def _hint(self, key: str) -> None:
+        if not self._announce:
+            self._emit(Changed(key))
+
+    def _settle(self) -> None:
+        if self._announce and not self._pending and not self._asking:
+            reason, self._announce, self._begun = self._announce, "", True
+            self._emit(Resync(self.prefix, reason))
+
+    def _ask(self, request: Any, then: Callable[[Any, Exception | None], None]) -> None:
+        self._pending += 1
+        life = self._life
+
+        def came(value: Any, error: Exception | None) -> None:
+            if life is self._life and not self._removed:
+                self._pending -= 1
+                then(value, error)
+
+        self._link.send_to(request, lambda value, error: self._inbox.put(lambda: came(value, error)))
+
+    def _firing(self, then: Callable[[Any], None]) -> Callable[[Any], None]:
+        """A watcher for kazoo, which is called on kazoo's thread."""
+        life = self._life
+
+        def fired(event: Any) -> None:
+            if life is self._life and not self._removed:
+                then(event)
+
+        def enqueue(event: Any) -> None:
+            if event.type != _NONE:
+                self._inbox.put(lambda: fired(event))
+
+        return enqueue
+
+    def _failed(self, error: Exception | None) -> bool:
+        """Whether there was an error. Then everything is armed anew, soon or with the next connection."""
+        if error is not None:
+            self.failed = True
+        return error is not None
+
+    def _path(self, key: str) -> str:
+        return (self._root + key) if key != "/" else (self._root or "/")

@@ -1,0 +1,168 @@
+"""`kedge audit` and `kedge progress`: exit codes, what goes where, what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller.cli.root import kedge
+from tests.pipeline_journal.journals import completed_early, seeded, write, written
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(kedge, [str(argument) for argument in arguments])
+
+
+def test_an_honest_journal_is_exit_code_0_and_one_line(tmp_path: Path) -> None:
+    write(tmp_path, written())
+    done = run("audit", tmp_path)
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr == f"kedge: {len(written())} lines of 2 terms in 2 files: no violation\n"
+
+
+def test_a_violation_is_exit_code_1_and_named_by_file_and_line(tmp_path: Path) -> None:
+    rows = written()
+    at = completed_early(rows)
+    write(tmp_path, rows)
+    done = run("audit", tmp_path)
+    assert done.exit_code == 1
+    assert f"kedge-1-0.jsonl:{at + 1}" in done.stdout
+    assert "completion" in done.stdout
+
+
+def test_json_has_a_line_per_violation_and_the_sum(tmp_path: Path) -> None:
+    rows = written()
+    completed_early(rows)
+    write(tmp_path, rows)
+    done = run("audit", tmp_path, "--json")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert lines[0]["violation"]["kind"] == "completion"
+    assert lines[-1]["summary"]["violations"] == len(lines) - 1
+    assert lines[-1]["summary"]["lines"] == len(rows)
+
+
+def test_lines_in_quarantine_without_a_violation_are_exit_code_2_and_said(tmp_path: Path) -> None:
+    """The very last line of a file that is not read: no line after it whose chain could break."""
+    write(tmp_path, written())
+    (tmp_path / "kedge-9-0.jsonl").write_bytes(b"no journal at all\n")
+    done = run("audit", tmp_path)
+    assert done.exit_code == 2
+    assert "kedge-9-0.jsonl:1: in quarantine: not JSON" in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["audit", "progress"])
+def test_what_is_no_journal_is_exit_code_2_and_a_line(verb: str, tmp_path: Path) -> None:
+    for path, said in ((tmp_path, "no journal files"), (tmp_path / "missing", "No such file")):
+        done = run(verb, path)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert said in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("verb", ["audit", "progress"])
+@pytest.mark.parametrize(
+    "options", [("--master", "local[1]"), ("--engine", "spark", "--master", "local", "--remote", "sc://x")]
+)
+def test_options_of_spark_that_do_not_go_together_are_exit_code_2(
+    verb: str, options: tuple[str, ...], tmp_path: Path
+) -> None:
+    write(tmp_path, written())
+    assert run(verb, tmp_path, *options).exit_code == 2
+
+
+def test_the_page_and_the_tables_are_written(tmp_path: Path) -> None:
+    journal = tmp_path / "journal"
+    write(journal, written())
+    done = run("audit", journal, "--report", tmp_path / "page.html", "--out", tmp_path / "out")
+    assert done.exit_code == 0
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert (tmp_path / "out" / "audit_violation" / "part-0.parquet").is_file()
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
+    write(tmp_path, written())
+    done = run("audit", tmp_path, "--report", tmp_path / "nowhere" / "page.html")
+    assert done.exit_code == 2
+    assert "no file can be written here" in done.stderr
+
+
+def test_progress_shows_what_runs_and_exit_code_1_says_that_a_move_is_stuck(tmp_path: Path) -> None:
+    rows = [row for row in written() if row["seq"] <= next(r for r in written() if r["event"] == "TargetSet")["seq"]]
+    write(tmp_path, rows)
+    done = run("progress", tmp_path)
+    assert done.exit_code == 0
+    assert "orders-0" in done.stdout
+    later = rows[-1]["ts"] + 700_000
+    done = run("progress", tmp_path, "--as-of", later)
+    assert done.exit_code == 1
+    assert "unknown" in done.stdout
+
+
+def test_progress_in_json_names_the_table_of_each_row(tmp_path: Path) -> None:
+    seeded(tmp_path, 5, 300)
+    done = run("progress", tmp_path, "--json")
+    assert done.exit_code == 0
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {*lines[-1]["summary"]} >= {"progress", "stuck", "broker_reassignment", "eta_calibration", "as_of_ms"}
+    assert all(len(line) == 1 for line in lines)
+
+
+def test_samples_that_cannot_be_used_are_exit_code_2(tmp_path: Path) -> None:
+    write(tmp_path, written())
+    done = run("progress", tmp_path, "--samples", tmp_path)
+    assert done.exit_code == 2
+    assert "none of replica_log, partition, broker" in done.stderr
+
+
+def test_the_local_engine_loads_neither_spark_nor_arrow(tmp_path: Path) -> None:
+    """In a fresh interpreter, with a page: nobody pays for what he does not ask for."""
+    write(tmp_path, written())
+    program = (
+        "import sys; from controller.cli.root import kedge\n"
+        f"kedge(['audit', {str(tmp_path)!r}, '--report', {str(tmp_path / 'p.html')!r}], standalone_mode=False)\n"
+        "print([name for name in ('pyspark', 'pyarrow', 'pandas', 'numpy', 'py4j') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_without_the_extra_tables_are_refused_and_say_what_is_missing(tmp_path: Path) -> None:
+    """In an interpreter that has no Arrow; the audit itself needs none."""
+    write(tmp_path, written())
+    program = (
+        "import sys; sys.modules['pyarrow'] = None; from controller.cli.root import kedge\n"
+        f"kedge(['audit', {str(tmp_path)!r}, '--out', {str(tmp_path / 'out')!r}])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("kedge: tables need the extra kedge[pipeline]: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.server
+def test_both_engines_print_the_same_bytes_and_leave_nothing(tmp_path: Path) -> None:
+    """As a user starts it: a process of its own, which ends its JVM and removes its folder."""
+    rows = written()
+    completed_early(rows)
+    write(tmp_path / "journal", rows)
+    command = [sys.executable, "-c", "from controller.cli import main; main()", "audit", "--json", "journal"]
+    local, spark = (
+        subprocess.run(
+            [*command, "--engine", engine],
+            cwd=tmp_path,
+            capture_output=True,
+            check=False,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        )
+        for engine in ("local", "spark")
+    )
+    assert (spark.returncode, spark.stdout, spark.stderr) == (local.returncode, local.stdout, local.stderr)
+    assert local.returncode == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["journal"]

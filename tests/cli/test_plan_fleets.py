@@ -1,0 +1,113 @@
+"""`kedge plan ... --all-clusters`: every cluster of the tables in one run, each for itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller.cli.root import kedge
+from pipeline.generate import generate
+from pipeline.tables.arrow import from_rows
+from pipeline.tables.declared import BROKER, TABLES
+from pipeline.tables.files import Place
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(kedge, ["plan", *map(str, arguments)])
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def put(tables: Path, cluster: str, snapshot: str = "1", **first: Any) -> None:
+    """A generated cluster; of its first broker something else may be said."""
+    made = generate(brokers=12, topics=4, partitions=9, seed=len(cluster))
+    rows = made[BROKER.name].to_pylist()
+    rows[0] |= first
+    made[BROKER.name] = from_rows(BROKER, [list(row.values()) for row in rows])
+    for name, table in made.items():
+        Place(tables, cluster, snapshot).write(TABLES[name], table)
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    """Two clusters of which a broker is to be drained."""
+    tables = tmp_path / "tables"
+    for cluster in ("east", "north"):
+        put(tables, cluster, state="draining")
+    return tables
+
+
+def test_a_fleet_is_planned_cut_and_exported_as_its_clusters_are_one_by_one(fleet: Path, tmp_path: Path) -> None:
+    lines: list[tuple[object, ...]] = [("drain", fleet), ("waves", fleet, "--name", "drain", "--throttle", "1GB")]
+    for line in lines:
+        for cluster in ("east", "north"):
+            assert run(*line, "--cluster", cluster).exit_code == 0
+            run("export", fleet, tmp_path / "one" / cluster, "--name", "drain", "--cluster", cluster)
+    one_by_one = files(fleet)
+    (fleet / "plan_move" / "cluster=east" / "snapshot=1" / "drain.parquet").unlink()
+    lines.append(("export", fleet, tmp_path / "all", "--name", "drain"))
+    assert [run(*line, "--all-clusters").exit_code for line in lines] == [0, 0, 0]
+    assert files(fleet) == one_by_one
+
+
+def test_what_is_said_of_a_fleet_names_each_cluster(fleet: Path, tmp_path: Path) -> None:
+    found = json.loads(run("drain", fleet, "--all-clusters", "--json", "--out", tmp_path / "out").stdout)
+    assert [(row["cluster"], row["complete"]) for row in found["clusters"]] == [("east", True), ("north", True)]
+    assert sorted(files(tmp_path / "out")) == ["east.json", "north.json"]
+    lines = run("waves", fleet, "--name", "drain", "--all-clusters").stdout.splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("cluster")] == ["east", "north"]
+    assert run("check", fleet, "--all-clusters", "--json").exit_code == 0
+
+
+def test_a_cluster_that_cannot_be_planned_is_told_and_the_others_are_done(fleet: Path) -> None:
+    put(fleet, "west", rack=None, state="draining")
+    put(fleet, "wester", rack=None)
+    result = run("drain", fleet, "--all-clusters", "--json")
+    assert result.exit_code == 2
+    assert [row["cluster"] for row in json.loads(result.stdout)["clusters"]] == ["east", "north"]
+    (told,) = [line for line in result.stderr.splitlines() if "west:" in line]
+    assert told.startswith("cluster west: ")
+    assert Place(fleet, "north", "1").has(TABLES["plan"], "drain")
+
+
+def test_a_cluster_of_which_nothing_is_asked_is_told_and_is_no_failure(fleet: Path) -> None:
+    put(fleet, "south")
+    result = run("drain", fleet, "--all-clusters")
+    assert result.exit_code == 0
+    assert result.stderr == "cluster south: drain: no broker is named and none is in state draining\n"
+    waves = run("waves", fleet, "--name", "drain", "--all-clusters", "--json")
+    assert [row["cluster"] for row in json.loads(waves.stdout)["clusters"]] == ["east", "north"]
+
+
+def test_a_fleet_is_of_the_snapshot_that_is_named_or_the_last_of_each_cluster(fleet: Path) -> None:
+    put(fleet, "north", "2")
+    rows = json.loads(run("leaders", fleet, "--all-clusters", "--json").stdout)["clusters"]
+    assert [(row["cluster"], row["snapshot"]) for row in rows] == [("east", "1"), ("north", "2")]
+    rows = json.loads(run("leaders", fleet, "--all-clusters", "--json", "--snapshot", "2").stdout)["clusters"]
+    assert [row["cluster"] for row in rows] == ["north"]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (("--all-clusters", "--cluster", "east"), "either --cluster or --all-clusters"),
+        (("--master", "local[1]"), "need --engine spark"),
+        (("--engine", "spark", "--master", "local", "--remote", "sc://x"), "either --master or --remote"),
+        (("--all-clusters", "--snapshot", "9"), "holds no table partition of snapshot 9"),
+        (("--all-clusters", "--out", "{file}"), "expected a folder"),
+    ],
+)  # fmt: skip
+def test_options_that_do_not_go_together_are_one_line_and_exit_code_2(
+    fleet: Path, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    result = run("leaders", fleet, *(option.format(file=tmp_path / "file") for option in options))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1

@@ -1,0 +1,120 @@
+"""Bad rows of every input of a plan: told with the reason, and the run goes on; exit code, output and page say so."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from controller.cli.root import kedge
+from controller.codec import keys, topic
+from controller.model.values import Topic
+from stores import ABSENT, Put, open_store
+
+MAP: dict[str, Any] = {
+    "version": 1,
+    "partitions": [{"topic": "t", "partition": p, "replicas": [1 + p % 3, 1 + (p + 1) % 3]} for p in range(4)],
+}
+GIB = 1 << 30
+
+
+def _logs(*partitions: dict[str, Any]) -> dict[str, Any]:
+    dirs = [{"logDir": "/d", "error": None, "partitions": list(partitions)}]
+    return {"version": 1, "brokers": [{"broker": 1, "logDirs": dirs}]}
+
+
+def _log(name: str, size: int) -> dict[str, Any]:
+    return {"partition": name, "size": size, "offsetLag": 0, "isFuture": False}
+
+
+CAPACITY = {"DISK": "1000", "NW_IN": "1000", "NW_OUT": "1000"}
+BAD: dict[str, tuple[str, str, str]] = {
+    "--map": (
+        "map.json",
+        json.dumps({**MAP, "partitions": [*MAP["partitions"], {"topic": "t", "partition": 9, "replicas": "1"}]}),
+        "replicas",
+    ),
+    "--broker-list": ("brokers.json", json.dumps({"1": "a", "2": "b", "3": "c", "4": 7}), "broker"),
+    "--log-dirs": ("logs.json", json.dumps(_logs(_log("t-0", 5), _log("t-1", -5))), "size"),
+    "--partition-meta": ("meta.json", json.dumps({"t": {"0": {"Size": 5.0}, "1": {"Size": -1}}}), "Size"),
+    "--broker-metrics": (
+        "metrics.json",
+        json.dumps({"1": {"StorageFree": 7.0}, "2": {"StorageFree": None}}),
+        "StorageFree",
+    ),
+    "--capacities": (
+        "capacity.json",
+        json.dumps(
+            {
+                "brokerCapacities": [
+                    {"brokerId": "1", "capacity": CAPACITY},
+                    {"brokerId": "2", "capacity": {**CAPACITY, "DISK": "-5"}},
+                ]
+            }
+        ),
+        "DISK",
+    ),
+    "--prometheus": ("metrics.txt", 'kafka_log_log_size{topic="t",partition="0"} -5\n', "size"),
+}
+
+
+def run(*arguments: object) -> tuple[int, Any]:
+    done = CliRunner().invoke(kedge, ["plan", *map(str, arguments), "--json"])
+    assert done.stderr == ""
+    return done.exit_code, json.loads(done.stdout)
+
+
+def collected(tmp_path: Path, *sources: object) -> tuple[int, Any]:
+    return run("collect", tmp_path / "tables", "--cluster", "c", "--snapshot", "s", *sources)
+
+
+def page_of_a_plan(tmp_path: Path) -> str:
+    page = tmp_path / "page.html"
+    run("drain", tmp_path / "tables", "--brokers", "1", "--ignore-racks", "--report", page)
+    return page.read_text()
+
+
+@pytest.mark.parametrize("option", BAD)
+def test_a_bad_row_of_a_file_is_quarantined_and_the_run_goes_on(option: str, tmp_path: Path) -> None:
+    name, content, word = BAD[option]
+    (tmp_path / name).write_text(content)
+    (tmp_path / "good.json").write_text(json.dumps(MAP))
+    given = [option, f"1={tmp_path / name}" if option == "--prometheus" else tmp_path / name]
+    code, said = collected(tmp_path, *given, *(() if option == "--map" else ("--map", tmp_path / "good.json")))
+    assert (code, said["partitions"], said["written"]) == (1, 4, True)
+    assert sum(said["quarantined"].values()) == 1
+    assert word.lower() in next(iter(said["quarantined"])).lower()
+    assert "1 row of the snapshot is in quarantine" in page_of_a_plan(tmp_path)
+
+
+def test_a_bad_key_of_a_store_is_quarantined_and_the_run_goes_on(tmp_path: Path) -> None:
+    url = f"memory:{tmp_path / 'store'}"
+    with closing(open_store(url)) as store:
+        values = {
+            keys.topic("t"): topic.encode(Topic("t", "A" * 22), [(1, 2), (2, 3), (3, 1)]),
+            keys.topic("broken"): b"[]",
+        }
+        store.commit([Put(key, value, ABSENT) for key, value in values.items()], timeout_s=5)
+    code, said = collected(tmp_path, "--store", url)
+    assert (code, said["partitions"], sum(said["quarantined"].values())) == (1, 3, 1)
+    assert "1 row of the snapshot is in quarantine" in page_of_a_plan(tmp_path)
+
+
+def test_a_bad_key_of_a_tree_is_quarantined_and_the_run_goes_on(tmp_path: Path) -> None:
+    """A dump of a store, whose values may be anything."""
+    url = f"memory:{tmp_path / 'store'}"
+    with closing(open_store(url)) as store:
+        values = {
+            keys.topic("t"): topic.encode(Topic("t", "A" * 22), [(1, 2), (2, 3), (3, 1)]),
+            keys.topic("broken"): b"[]",
+        }
+        store.commit([Put(key, value, ABSENT) for key, value in values.items()], timeout_s=5)
+    tree = tmp_path / "tree.json"
+    assert CliRunner().invoke(kedge, ["store", "dump", url, str(tree)]).exit_code == 0
+    code, said = collected(tmp_path, "--tree", tree)
+    assert (code, said["partitions"], sum(said["quarantined"].values())) == (1, 3, 1)
+    assert "1 row of the snapshot is in quarantine" in page_of_a_plan(tmp_path)

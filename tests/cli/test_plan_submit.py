@@ -1,0 +1,178 @@
+"""`kedge plan submit`: what is printed, which exit code says what, and what is left running."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller.admin import Admin
+from controller.cli.plan.submit import Duration
+from controller.cli.root import kedge
+from stores import MetadataStore
+from tests.pipeline_submit.clusters import Beside, Made, Running, make
+
+STORE = ("--store", "zookeeper://nowhere:1/kedge")
+HERE: list[Running] = []
+
+
+def leader() -> Admin:
+    """What `--admin` names: the admin API of whoever leads in the rig that runs."""
+    with HERE[-1].stepping:
+        active = HERE[-1].made.rig.active
+        assert active is not None
+        assert active.controller is not None
+        return active.controller.admin
+
+
+ADMIN = ("--admin", f"{__name__}:leader")
+
+
+def run(made: Made, *arguments: object, store: tuple[str, str] = STORE) -> Result:
+    return CliRunner().invoke(kedge, ["plan", "submit", str(made.folder), *store, *map(str, arguments)])
+
+
+@pytest.fixture
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Made]:
+    """A rig whose time goes by in a thread of its own, in the place of the store that a url names."""
+    made = make(tmp_path, per_broker=4)
+    made.allow()
+    thread = Running(made)
+
+    @contextmanager
+    def opened(url: str, *, read_only: bool) -> Iterator[MetadataStore]:
+        assert url == STORE[1]
+        assert isinstance(read_only, bool)
+        yield Beside(thread)
+
+    monkeypatch.setattr("controller.cli.plan.submit.opened", opened)
+    HERE.append(thread)
+    thread.start()
+    yield made
+    thread.end()
+    HERE.pop()
+    made.close()
+
+
+@pytest.fixture
+def still(tmp_path: Path) -> Iterator[Made]:
+    """A plan, and no cluster."""
+    made = make(tmp_path)
+    yield made
+    made.close()
+
+
+def objects(result: Result) -> list[Any]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_each_wave_is_a_line_and_the_end_says_how_it_was_handed_over(running: Made) -> None:
+    done = run(running, *ADMIN, "--poll", "0.1s", "--timeout", "2m")
+    assert done.exit_code == 0, done.output
+    *waves, last = done.stdout.splitlines()
+    assert all(line.startswith(f"wave {n} of {len(waves)}  ") for n, line in enumerate(waves, 1))
+    assert waves[0].endswith(": done")
+    assert last == f"done: {len(waves)} waves, 8 moves handed over by the admin API"
+    assert run(running, *ADMIN).stdout == "done: 0 waves, 0 moves handed over by the admin API\n"
+
+
+def test_json_is_an_object_per_wave_and_one_at_the_end(running: Made) -> None:
+    done = run(running, "--no-throttle", "--poll", "0.1s", "--timeout", "2m", "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    *waves, last = objects(done)
+    assert [(wave["wave"], wave["state"]) for wave in waves] == [(n, "done") for n in range(1, len(waves) + 1)]
+    assert last == {
+        "end": "done", "waves": [w["wave"] for w in waves], "sent": 8, "told": [], "by": "the legacy key",
+        "throttles": False,
+    }  # fmt: skip
+    back = run(running, "--no-throttle", "--rollback", "--poll", "0.1s", "--timeout", "2m")
+    assert back.exit_code == 0
+    assert back.stdout.splitlines()[-1].endswith("by the legacy key, without throttles")
+
+
+def test_a_plan_with_throttles_is_one_line_and_exit_code_2_where_none_pass(running: Made) -> None:
+    done = run(running)
+    assert (done.exit_code, done.stdout) == (2, "")
+    why = "its waves have throttles, and none pass through the legacy key; --no-throttle does without"
+    assert done.stderr == f"kedge: {running.folder}: {why}\n"
+
+
+def test_a_dry_run_says_what_would_be_handed_over(running: Made) -> None:
+    done = run(running, "--no-throttle", "--dry-run")
+    assert done.exit_code == 0
+    first, *_, last = done.stdout.splitlines()
+    assert first.endswith(": to be handed over")
+    assert last.endswith("8 moves would be handed over by the legacy key, without throttles")
+    assert not list(running.folder.parent.glob("*.progress.json"))
+
+
+def test_a_wave_that_takes_too_long_is_exit_code_1_and_says_how_to_go_on(running: Made) -> None:
+    with HERE[-1].stepping:
+        for broker in (2, 3):
+            running.rig.pause_broker(broker)
+    done = run(running, *ADMIN, "--timeout", "2s", "--poll", "0.1s", "--json")
+    assert done.exit_code == 1
+    assert objects(done)[-1]["end"] == "stopped"
+    assert "not complete within 2 s: " in done.stderr
+    assert done.stderr.endswith("; the same command goes on with it\n")
+    cancelled = run(running, *ADMIN, "--cancel")
+    assert (cancelled.exit_code, cancelled.stdout.partition(":")[0]) == (0, "cancelled")
+
+
+def test_what_is_refused_before_anything_was_handed_over_is_exit_code_2(running: Made) -> None:
+    with HERE[-1].stepping:
+        running.rig.kill_broker(4)
+        running.rig.run(500)
+    done = run(running, *ADMIN, "--json")
+    assert done.exit_code == 2
+    assert objects(done)[-1]["end"] == "refused"
+    assert "targets are down: [4]" in done.stderr
+
+
+def test_ctrl_c_leaves_the_wave_running_and_says_how_to_go_on(running: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: object, seconds: float) -> None:
+        raise KeyboardInterrupt(seconds)
+
+    monkeypatch.setattr("pipeline.submit.ways.Time.pause", interrupted)
+    done = run(running, *ADMIN)
+    assert done.exit_code == 1
+    assert done.stderr == (
+        "kedge: interrupted; wave 1 runs on in the cluster; the same command goes on, --rollback undoes\n"
+    )
+    monkeypatch.undo()
+
+
+def test_a_memory_store_is_refused_since_nobody_would_see_the_key(still: Made) -> None:
+    done = run(still, store=("--store", "memory:file"))
+    assert done.exit_code == 2
+    assert done.stderr.startswith("kedge: memory:file: a memory store is its process's own")
+
+
+@pytest.mark.parametrize(
+    "arguments, says",
+    [
+        (("--admin", "nonsense"), "expected MODULE:NAME of a function"),
+        (("--admin", "no.such.module:name"), "No module named"),
+        (("--rollback", "--cancel"), "give one of --rollback and --cancel"),
+        (("--timeout", "soon"), "is no duration, as 90s, 15m or 2h are"),
+        (("--timeout", "0s"), "is no duration"),
+    ],
+)
+def test_what_cannot_be_used_is_exit_code_2(still: Made, arguments: tuple[str, ...], says: str) -> None:
+    done = run(still, *arguments)
+    assert (done.exit_code, says in done.stderr) == (2, True), done.stderr
+
+
+def test_a_folder_that_is_no_export_is_told_before_a_store_is_asked(tmp_path: Path) -> None:
+    done = CliRunner().invoke(kedge, ["plan", "submit", str(tmp_path), *STORE])
+    assert (done.exit_code, "no export with a manifest" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("text, seconds", [("90", 90), ("1.5s", 1.5), ("15m", 900), ("2h", 7200), ("1d", 86_400)])
+def test_durations_have_units(text: str, seconds: float) -> None:
+    assert Duration().convert(text, None, None) == seconds

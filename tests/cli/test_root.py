@@ -1,0 +1,52 @@
+"""`kedge` loads a command when it is asked for, and no other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from controller.cli.root import COMMANDS, kedge
+
+
+def loaded_by(*arguments: str) -> set[str]:
+    """Modules of a fresh interpreter that ran `kedge` with these."""
+    program = (
+        "import sys; from controller.cli.root import kedge\n"
+        f"kedge({list(arguments)!r}, standalone_mode=False)\n"
+        "print('loaded:', *sys.modules, sep='\\n')"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
+    return set(done.stdout.partition("loaded:\n")[2].split())
+
+
+def test_the_list_of_commands_is_told_without_loading_one() -> None:
+    loaded = loaded_by("--help")
+    assert {name for name in loaded if name.startswith(("pipeline", "controller.rig", "stores", "rich"))} == set()
+    assert {name for name in loaded if name.startswith("controller.cli")} == {"controller.cli", "controller.cli.root"}
+
+
+def test_a_command_loads_no_other() -> None:
+    """The journal is shown without stores, the rig and Arrow."""
+    loaded = loaded_by("journal", "--help")
+    rooms = {name.split(".")[2] for name in loaded if name.startswith("controller.cli.")}
+    assert rooms <= {"root", "journal", "printing"}
+    assert {"pyarrow", "numpy", "controller.rig"} & loaded == set()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_row_of_the_table_is_a_command_of_that_name(name: str) -> None:
+    with click.Context(kedge) as context:
+        command = kedge.get_command(context, name)
+    assert command is not None
+    assert command.name == name
+    assert name in CliRunner().invoke(kedge, ["--help"]).stdout
+
+
+def test_a_command_that_is_not_there_is_refused() -> None:
+    done = CliRunner().invoke(kedge, ["plane"])
+    assert done.exit_code == 2
+    assert "No such command 'plane'" in done.stderr

@@ -1,0 +1,115 @@
+"""Reading thousands of keys at once gives what reading each alone gives."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import hypothesis.strategies as st
+from hypothesis import example, given
+
+from controller.codec import BadValue, partition_state, small, topic
+from controller.codec.bulk import Bulk, partition
+from controller.codec.text import parse
+from controller.model.values import Partition, without_state
+
+LISTS: Final = st.sampled_from([[1, 2], [2, 1], [1], [True, 2], [1.0, 2], [1, 1], [], [2**31], ["1"], None, "12"])
+
+
+def _state(isr: object, leader: object, more: dict[str, object]) -> bytes:
+    found = {"controller_epoch": 1, "leader": leader, "version": 1, "leader_epoch": 7, "isr": isr} | more
+    return json.dumps(found).encode()
+
+
+MORE: Final = st.sampled_from(
+    [{}, {"targetReplicas": [3]}, {"status_code": -1}, {"mine": {"a": 1}}, {"leader_epoch": "x"}, {"version": 2}]
+)
+STATES: Final = st.one_of(
+    st.builds(_state, LISTS, st.sampled_from([1, -1, -2, True, 1.0, None, -3]), MORE),
+    st.sampled_from([None, b"", b"{", b"[]", b"null", b"7"]),
+)
+
+
+@given(st.lists(STATES, max_size=8))
+@example([_state([1, 2], 1, {}), _state([True, 2], 1, {}), _state([1.0, 2], 1, {})])
+def test_states_are_read_as_each_alone(values: list[bytes | None]) -> None:
+    """Whatever stands in the other keys, and however often the same stands there."""
+    said = Bulk().states(values * 2)
+    assert len(said) == 2 * len(values)
+    for value, one in zip(values * 2, said, strict=True):
+        assert _bulk(one) == _alone(value)
+
+
+def _bulk(said: object) -> Partition | str:
+    try:
+        return partition(said, "t", 3, (1, 2), 5)
+    except BadValue as error:
+        return str(error)
+
+
+def _alone(value: bytes | None) -> Partition | str:
+    try:
+        return (
+            without_state("t", 3, (1, 2)) if value is None else partition_state.decode(parse(value), "t", 3, (1, 2), 5)
+        )
+    except BadValue as error:
+        return str(error)
+
+
+def _topic(lists: list[object], more: dict[str, object]) -> bytes:
+    found: dict[str, object] = {"partitions": {str(i): ids for i, ids in enumerate(lists)}, "version": 3}
+    plain = {"topic_id": "A" * 22, "adding_replicas": {}, "removing_replicas": {}}
+    return json.dumps(found | plain | more).encode()
+
+
+TOPICS: Final = st.one_of(
+    st.builds(
+        _topic,
+        st.lists(LISTS, max_size=4),
+        st.sampled_from(
+            [
+                {}, {"adding_replicas": {"0": [2]}}, {"retired_epochs": {"9": 4}}, {"mine": 1}, {"topic_id": ""},
+                {"partitions": {"1": [1]}}, {"partitions": {"00": [1]}}, {"partitions": {"0": {"1": 2}}},
+                {"adding_replicas": [1]}, {"removing_replicas": None},
+            ]
+        ),
+    ),
+    st.sampled_from([b"", b"{}", b"[]"]),
+)  # fmt: skip
+
+
+@given(st.lists(TOPICS, max_size=6))
+@example([_topic([[1, 2]], {}), _topic([[True, 2]], {}), _topic([[1.0, 2]], {}), _topic(["12"], {})])
+def test_topics_are_read_as_each_alone(values: list[bytes]) -> None:
+    """A list that equals one that was good before, by Python's measure, is not good for that."""
+    bulk = Bulk()
+    names = [f"t{i}" for i in range(len(values))]
+    for name, value, one in zip(names, values, bulk.topics(names, values), strict=True):
+        assert repr(one) == repr(_or_error(value, name))
+
+
+def _or_error(value: bytes, name: str) -> object:
+    try:
+        return topic.decode(value, name)
+    except BadValue as error:
+        return error
+
+
+def test_equal_lists_are_one_object() -> None:
+    """R and I of a partition that is whole are one tuple, and so are those of its like."""
+    bulk = Bulk()
+    first, second = bulk.topics(["a", "b"], [_topic([[1, 2]], {}), _topic([[3, 4], [1, 2]], {})])
+    assert not isinstance(first, BadValue)
+    assert not isinstance(second, BadValue)
+    (said,) = bulk.states([_state([1, 2], 1, {})])
+    found = partition(said, "a", 0, first.assignments[0], 5)
+    assert found.isr is found.replicas
+    assert found.replicas is second.assignments[1]
+
+
+def test_settings_are_read_as_each_alone() -> None:
+    """None where there is no key, a BadValue where there is none that can be read."""
+    value = small.encode_config({"a": "b"})
+    good, absent, broken, again = Bulk().settings([value, None, b"{", value])
+    assert (good, absent, again) == ({"a": "b"}, None, {"a": "b"})
+    assert isinstance(broken, BadValue)

@@ -1,0 +1,320 @@
+"""Collecting: what each source gives, and what of it goes to the quarantine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.codec import keys, partition_state, topic
+from controller.codec.broker import encode
+from controller.model.values import BrokerRegistration, Move, Partition, Topic
+from pipeline.collect.cruise_control import from_capacities
+from pipeline.collect.gathered import Gathered
+from pipeline.collect.kafka_kit import from_broker_metrics, from_partition_meta
+from pipeline.collect.layouts import from_broker_list, from_map
+from pipeline.collect.log_dirs import from_log_dirs
+from pipeline.collect.prometheus import from_prometheus
+from pipeline.collect.store import from_store, from_tree_file
+from pipeline.errors import BadInput
+from stores import ABSENT, MemoryServer, MemoryStore, Put
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def rows(found: Gathered, table: str) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = found.tables()[table].to_pylist()
+    return listed
+
+
+def reasons(found: Gathered) -> list[str]:
+    return [row[3] for row in found.rejects.rows]
+
+
+# --- stores
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    """Broker 1 is registered, 2 is not; one partition moves; one state key cannot be read."""
+    store = MemoryStore(MemoryServer())
+    values = {
+        keys.topic("t"): topic.encode(Topic("t", "A" * 22), [(1, 2), (2, 1), (1, 2)]),
+        keys.state("t", 0): partition_state.encode(Partition("t", 0, (1, 2), (1,), 1, 3), 1),
+        keys.state("t", 1): partition_state.encode(Partition("t", 1, (2, 1), (1,), 1, 3, Move((1, 3), (2, 1), 5)), 1),
+        keys.state("t", 2): b"{torn",
+        keys.state("gone", 0): b"{}",
+        keys.topic("broken"): b"[]",
+        keys.topic_config("t"): b'{"version":1,"config":{"retention.ms":"1000"}}',
+        keys.topic_config("u"): b'{"version":1,"config":{"retention.ms":"soon"}}',
+        keys.broker(1): encode(BrokerRegistration(1, "h", rack="a"), 5, 0),
+        keys.broker(9): b"{}",
+    }
+    store.commit([Put(key, value, ABSENT) for key, value in values.items()], timeout_s=5)
+    return store
+
+
+def test_a_store_gives_partitions_with_their_move_and_retention(store: MemoryStore) -> None:
+    found = Gathered()
+    assert from_store(store, "store", found, timeout_s=5) is True
+    first, second = rows(found, "partition")
+    assert (first["replicas"], first["isr"], first["leader"], first["retention_ms"]) == ([1, 2], [1], 1, 1000)
+    assert (second["replicas"], second["target_replicas"]) == ([2, 1], [1, 3])
+
+
+def test_a_broker_with_replicas_and_without_registration_is_dead(store: MemoryStore) -> None:
+    found = Gathered()
+    from_store(store, "store", found, timeout_s=5)
+    assert [(b["broker_id"], b["rack"], b["state"]) for b in rows(found, "broker")] == [
+        (1, "a", "alive"),
+        (2, None, "dead"),
+        (3, None, "dead"),
+    ]
+
+
+def test_keys_that_cannot_be_read_are_quarantined_and_cost_nothing_else(store: MemoryStore) -> None:
+    found = Gathered()
+    from_store(store, "store", found, timeout_s=5)
+    assert len(found.rejects.rows) == 5
+    raws = " ".join(row[2] for row in found.rejects.rows)
+    for key in (
+        "/brokers/ids/9",
+        "topics/broken",
+        "topics/t/partitions/2",
+        "topics/gone/partitions/0",
+        "config/topics/u",
+    ):
+        assert key in raws
+
+
+def test_where_no_broker_is_registered_all_are_taken_for_alive(tmp_path: Path) -> None:
+    """As in the file of a memory store, which holds no ephemeral keys."""
+    server = MemoryServer()
+    with_state = MemoryStore(server)
+    with_state.commit([Put(keys.topic("t"), topic.encode(Topic("t", ""), [(1, 2)]), ABSENT)], timeout_s=5)
+    server.save(tmp_path / "tree.json")
+    found = Gathered()
+    from_tree_file((tmp_path / "tree.json").read_bytes(), "tree", found)
+    assert [(b["broker_id"], b["state"]) for b in rows(found, "broker")] == [(1, "alive"), (2, "alive")]
+    assert rows(found, "partition")[0]["leader"] == -1
+
+
+@pytest.mark.parametrize("name,moving", [("idle", 0), ("moving", 1)])
+def test_a_tree_that_real_kafka_left_is_read_with_its_brokers(shared_data: Path, name: str, moving: int) -> None:
+    found = Gathered()
+    from_tree_file((shared_data / f"kafka_3_9_tree_{name}.json").read_bytes(), name, found)
+    assert [(b["broker_id"], b["rack"], b["state"]) for b in rows(found, "broker")][:3] == [
+        (1, "a", "alive"),
+        (2, "b", "alive"),
+        (3, "c", "alive"),
+    ]
+    partitions = rows(found, "partition")
+    assert len(partitions) > 8
+    assert (sum(p["target_replicas"] is not None for p in partitions) > 0) is bool(moving)
+    assert reasons(found) == []
+
+
+def test_a_tree_that_is_torn_is_a_clear_error() -> None:
+    with pytest.raises(BadInput, match="here: not a whole JSON file"):
+        from_tree_file(b'{"format":', "here", Gathered())
+
+
+# --- maps and lists of brokers
+
+
+@pytest.mark.parametrize(
+    "name,partitions,brokers",
+    [("optimize_input", 256, 23), ("three_brokers", 9, 3), ("nine_brokers", 9, 9)],
+)
+def test_a_map_of_kafka_kit_is_read(shared_data: Path, name: str, partitions: int, brokers: int) -> None:
+    found = Gathered()
+    from_map((shared_data / f"kafka_kit_{name}.json").read_bytes(), name, found)
+    assert (len(rows(found, "partition")), len(rows(found, "broker"))) == (partitions, brokers)
+    assert reasons(found) == []
+
+
+def test_published_clusters_are_read_as_lists_of_brokers(shared_data: Path) -> None:
+    clusters = json.loads((shared_data / "wikimedia_clusters.json").read_bytes())["clusters"]
+    for racks in clusters.values():
+        found = Gathered()
+        from_broker_list(json.dumps(racks).encode(), "list", found)
+        assert {str(b["broker_id"]): b["rack"] for b in rows(found, "broker")} == racks
+
+
+def test_a_list_of_brokers_may_say_more_than_the_rack() -> None:
+    found = Gathered()
+    said = {"1": {"rack": "a", "disk_capacity_bytes": 10, "nw_in_capacity_bps": 1.5, "state": "draining"}, "2": ""}
+    from_broker_list(json.dumps(said).encode(), "list", found)
+    first, second = rows(found, "broker")
+    assert (first["disk_capacity_bytes"], first["nw_in_capacity_bps"], first["state"]) == (10, 1.5, "draining")
+    assert (second["rack"], second["state"]) == (None, "alive")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"topic": "t", "partition": -1, "replicas": [1]},
+        {"topic": "t", "partition": True, "replicas": [1]},
+        {"topic": "a b", "partition": 0, "replicas": [1]},
+        {"topic": "t", "partition": 0, "replicas": []},
+        {"topic": "t", "partition": 0, "replicas": ["x"]},
+        {"topic": "t", "partition": 0},
+        7,
+    ],
+)
+def test_a_bad_entry_of_a_map_is_quarantined_with_its_number(row: object) -> None:
+    found = Gathered()
+    good = {"topic": "t", "partition": 0, "replicas": [1]}
+    from_map(json.dumps({"partitions": [good, row]}).encode(), "map", found)
+    assert len(found.partitions) == 1
+    assert [(r[0], r[1]) for r in found.rejects.rows] == [("map", 2)]
+
+
+@pytest.mark.parametrize(
+    "row", [{"state": "sick"}, {"size": 1}, {"rack": 1}, {"disk_capacity_bytes": -1}, {"nw_in_capacity_bps": "x"}, 3]
+)
+def test_a_bad_broker_of_a_list_is_quarantined(row: object) -> None:
+    found = Gathered()
+    from_broker_list(json.dumps({"1": "a", "2": row, "x": "a"}).encode(), "list", found)
+    assert [b["broker_id"] for b in rows(found, "broker")] == [1]
+    assert len(found.rejects.rows) == 2
+
+
+# --- sizes, capacities, rates
+
+LOG_DIRS = {
+    "version": 1,
+    "brokers": [
+        {
+            "broker": 1,
+            "logDirs": [
+                {
+                    "logDir": "/d",
+                    "error": None,
+                    "partitions": [
+                        {"partition": "a-topic-0", "size": 10, "offsetLag": 0, "isFuture": False},
+                        {"partition": "a-topic-1", "size": -1, "offsetLag": 0, "isFuture": False},
+                        {"partition": "nohyphen", "size": 1, "offsetLag": 0, "isFuture": False},
+                        {"partition": "a-2", "size": 1, "offsetLag": 0, "isFuture": 0},
+                    ],
+                },
+                {"logDir": "/e", "error": "KAFKA_STORAGE_ERROR", "partitions": []},
+            ],
+        },
+        {"broker": "x", "logDirs": []},
+    ],
+}
+PROSE = "Querying brokers for log directories information\nReceived log directory information from brokers 1,2\n"
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("prose", ["", PROSE])
+def test_the_output_of_kafka_log_dirs_is_read_as_it_is_printed(prose: str, indent: int | None) -> None:
+    found = Gathered()
+    from_log_dirs((prose + json.dumps(LOG_DIRS, indent=indent) + "\n").encode(), "out", found)
+    assert found.logs == [(1, "/d", "a-topic", 0, 10, 0, False)]
+    assert len(found.rejects.rows) == 5
+    assert any("KAFKA_STORAGE_ERROR" in reason for reason in reasons(found))
+
+
+def test_metrics_of_kafka_kit_are_sizes_and_free_bytes() -> None:
+    found = Gathered()
+    meta = {"t": {"0": {"Size": 5.5}, "1": {"Size": -1}, "x": {"Size": 1}}, "a b": {}, "u": []}
+    from_partition_meta(json.dumps(meta).encode(), "meta", found)
+    assert found.logs == [(None, None, "t", 0, 5, None, False)]
+    assert len(found.rejects.rows) == 4
+    from_broker_metrics(b'{"1":{"StorageFree":7.0},"2":{"StorageFree":null}}', "metrics", found, now=NOW)
+    assert [(row[1], row[5]) for row in found.broker_samples] == [(1, 7)]
+    assert len(found.rejects.rows) == 5
+
+
+def test_capacities_of_cruise_control_are_bytes_and_the_default_goes_to_who_has_none() -> None:
+    found = Gathered()
+    from_map(b'{"partitions":[{"topic":"t","partition":0,"replicas":[1,2,3]}]}', "map", found)
+    said = {
+        "brokerCapacities": [
+            {"brokerId": "-1", "capacity": {"DISK": "100", "CPU": "100", "NW_IN": "10", "NW_OUT": "20"}, "doc": "x"},
+            {"brokerId": "2", "capacity": {"DISK": {"/a": "1", "/b": "2"}, "NW_IN": "1", "NW_OUT": "1"}},
+            {"brokerId": "2", "capacity": {"DISK": "1", "NW_IN": "1", "NW_OUT": "1"}},
+            {"brokerId": "3", "capacity": {"DISK": "-5", "NW_IN": "1", "NW_OUT": "1"}},
+        ]
+    }
+    from_capacities(json.dumps(said).encode(), "capacity", found)
+    disks = {b["broker_id"]: b["disk_capacity_bytes"] for b in rows(found, "broker")}
+    assert disks == {1: 100 << 20, 2: 3 << 20, 3: 100 << 20}
+    assert rows(found, "broker")[0]["nw_out_capacity_bps"] == 20 * 1024
+    assert len(found.rejects.rows) == 2
+
+
+METRICS = """
+# HELP kafka_log_log_size bytes
+kafka_log_log_size{topic="t",partition="0",} 100.0
+kafka_log_Log_Value{name="Size",topic="t",partition="1"} 1e3 1795000000000
+kafka_server_brokertopicmetrics_bytesinpersec_oneminuterate{topic="t"} 5
+kafka_server_BrokerTopicMetrics_OneMinuteRate{name="BytesOutPerSec",topic="t",} 7
+kafka_server_brokertopicmetrics_bytesinpersec_oneminuterate 50
+kafka_server_brokertopicmetrics_reassignmentbytesinpersec_oneminuterate 3
+jvm_threads 40
+"""
+
+
+def test_prometheus_text_gives_sizes_and_rates_and_marks_what_was_measured_during_a_move() -> None:
+    found = Gathered()
+    from_prometheus(METRICS.encode(), "m", found, broker_id=4, now=NOW)
+    assert [(row[0], row[3], row[4]) for row in found.logs] == [(4, 0, 100), (4, 1, 1000)]
+    assert found.replica_samples == [(NOW, 4, "t", None, 5.0, 7.0, None, True)]
+    assert [(row[1], row[3], row[7]) for row in found.broker_samples] == [(4, 50.0, 3.0)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'kafka_log_log_size{topic="t",partition="0"} -5',
+        'kafka_log_log_size{topic="t",partition="0"} NaN',
+        'kafka_log_log_size{topic="t",partition="-1"} 5',
+        'kafka_log_log_size{topic="t"} 5',
+        'kafka_log_log_size{topic="t,partition="0"} 5',
+        'kafka_log_log_size{topic="t",partition="0"}',
+        'kafka_log_log_size{topic="t",partition="0"} 5 99999999999999999',
+        'kafka_log_log_size{topic="t",partition="0",broker_id="x"} 5',
+    ],
+)
+def test_a_line_of_a_known_metric_that_cannot_be_read_is_quarantined(line: str) -> None:
+    found = Gathered()
+    from_prometheus(line.encode(), "m", found, broker_id=4, now=NOW)
+    assert found.logs == []
+    assert [(row[0], row[1], row[2]) for row in found.rejects.rows] == [("m", 1, line)]
+
+
+def test_the_broker_may_stand_in_a_label_and_must_stand_somewhere() -> None:
+    found = Gathered()
+    lines = (
+        b'kafka_log_log_size{topic="t\\\\",partition="0"} 1\nkafka_log_log_size{topic="t",partition="0",broker="3"} 1'
+    )
+    from_prometheus(lines, "m", found, broker_id=None, now=NOW)
+    assert [row[0] for row in found.logs] == [3]
+    assert len(found.rejects.rows) == 1
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda data: from_map(data, "here", Gathered()),
+        lambda data: from_broker_list(data, "here", Gathered()),
+        lambda data: from_log_dirs(data, "here", Gathered()),
+        lambda data: from_partition_meta(data, "here", Gathered()),
+        lambda data: from_broker_metrics(data, "here", Gathered(), now=NOW),
+        lambda data: from_capacities(data, "here", Gathered()),
+        lambda data: from_prometheus(data, "here", Gathered(), broker_id=1, now=NOW),
+        lambda data: from_tree_file(data, "here", Gathered()),
+    ],
+    ids=["map", "brokers", "log_dirs", "partition_meta", "broker_metrics", "capacities", "prometheus", "tree"],
+)
+@pytest.mark.parametrize("data", [b"", b"[1]", b'{"partitions":[', b"\xff\xfe", b"a b c"])
+def test_a_file_that_is_not_of_its_kind_is_a_clear_error(read: Callable[[bytes], None], data: bytes) -> None:
+    with pytest.raises(BadInput, match="here"):
+        read(data)

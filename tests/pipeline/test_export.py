@@ -1,0 +1,121 @@
+"""Exports: files that other tools take, a rollback per wave, and a folder that is whole or not there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.errors import BadInput
+from pipeline.generate import generate
+from pipeline.stages.export import export, verify
+from pipeline.stages.plan import plan
+from pipeline.stages.requests import Drain, ReducePartitions, SetFactor
+from pipeline.stages.waves import WaveSettings, waves
+from pipeline.tables.arrow import Arrow
+
+GIVEN = generate(brokers=6, topics=4, partitions=6, seed=1)
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, Arrow]:
+    found = plan(GIVEN, Drain((1001,)), name="p")
+    more = waves({**GIVEN, **found}, "p", WaveSettings(per_broker=2))
+    more.pop("plan_reason")
+    return {**found, **more}
+
+
+def exported(made: dict[str, Arrow], folder: Path) -> dict[str, Any]:
+    return export(made, folder, cluster="c", snapshot="s")
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_bytes())
+
+
+def test_the_manifest_holds_size_and_digest_of_every_file(made: dict[str, Arrow], tmp_path: Path) -> None:
+    manifest = exported(made, tmp_path / "out")
+    assert read(tmp_path / "out/manifest.json") == manifest
+    there = {path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert there == {*manifest["files"], "manifest.json"}
+    for path, entry in manifest["files"].items():
+        data = (tmp_path / "out" / path).read_bytes()
+        assert entry == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    assert verify(tmp_path / "out") == []
+
+
+def test_the_waves_together_are_the_plan_and_each_has_its_rollback(made: dict[str, Arrow], tmp_path: Path) -> None:
+    exported(made, tmp_path / "out")
+    whole = read(tmp_path / "out/plan.json")
+    assert whole["version"] == 1
+    parts, before = {}, {(r["topic"], r["partition"]): r["replicas"] for r in GIVEN["partition"].to_pylist()}
+    files = sorted((tmp_path / "out/waves").iterdir())
+    assert len(files) > 1
+    for file in files:
+        entries = read(file)["partitions"]
+        back = read(tmp_path / "out/rollback" / file.name)["partitions"]
+        assert [(e["topic"], e["partition"]) for e in entries] == [(e["topic"], e["partition"]) for e in back]
+        for entry in back:
+            assert entry["replicas"] == before[entry["topic"], entry["partition"]]
+        for entry in entries:
+            before[entry["topic"], entry["partition"]] = entry["replicas"]
+            parts[entry["topic"], entry["partition"]] = entry["replicas"]
+    assert parts == {(e["topic"], e["partition"]): e["replicas"] for e in whole["partitions"]}
+
+
+def test_throttles_name_rates_and_replicas_as_kafka_does(made: dict[str, Arrow], tmp_path: Path) -> None:
+    exported(made, tmp_path / "out")
+    said = read(tmp_path / "out/throttles/wave-0001.json")
+    entries = read(tmp_path / "out/waves/wave-0001.json")["partitions"]
+    assert set(said["topics"]) == {entry["topic"] for entry in entries}
+    for configs in said["brokers"].values():
+        assert configs
+        assert set(configs) <= {"leader.replication.throttled.rate", "follower.replication.throttled.rate"}
+        assert all(int(rate) > 0 for rate in configs.values())
+
+
+def test_an_export_is_the_same_to_the_byte_and_replaces_the_former_one(made: dict[str, Arrow], tmp_path: Path) -> None:
+    first = exported(made, tmp_path / "out")
+    (tmp_path / "out/stray").write_text("x")
+    assert verify(tmp_path / "out") == ["stray: is not in the manifest"]
+    assert exported(made, tmp_path / "out") == first
+    assert verify(tmp_path / "out") == []
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_what_is_no_export_is_never_replaced(made: dict[str, Arrow], tmp_path: Path, kind: str) -> None:
+    if kind == "file":
+        (tmp_path / "out").write_text("mine")
+    else:
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out/mine").write_text("mine")
+    with pytest.raises(BadInput, match="no export of a plan; nothing was replaced"):
+        exported(made, tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_file_that_was_changed_or_taken_away_is_found(made: dict[str, Arrow], tmp_path: Path) -> None:
+    exported(made, tmp_path / "out")
+    (tmp_path / "out/plan.json").write_text("{}")
+    (tmp_path / "out/waves/wave-0001.json").unlink()
+    assert verify(tmp_path / "out") == [
+        "waves/wave-0001.json: is not there",
+        "plan.json: is another than the manifest says",
+    ]
+    with pytest.raises(BadInput, match="no export with a manifest"):
+        verify(tmp_path)
+
+
+def test_reasons_and_reductions_have_files_where_there_are_some(tmp_path: Path) -> None:
+    refused = plan(GIVEN, SetFactor(7), name="p")
+    exported(refused, tmp_path / "refused")
+    assert len(read(tmp_path / "refused/reasons.json")) == 24
+    assert read(tmp_path / "refused/summary.json")["complete"] is False
+    shrinks = plan(GIVEN, ReducePartitions(1 << 40, 1e12), name="p")
+    exported(shrinks, tmp_path / "shrinks")
+    topics = read(tmp_path / "shrinks/reductions.json")["topics"]
+    assert topics == [{"topic": f"topic-00000{i}", "total_count": 1} for i in range(4)]

@@ -1,0 +1,204 @@
+"""Plans in small cases, of what is asked for wrongly, and of real clusters."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.rules.placement import assign_replicas
+from pipeline.collect.gathered import Gathered
+from pipeline.collect.layouts import from_map
+from pipeline.errors import BadInput
+from pipeline.generate import generate
+from pipeline.stages.load import load
+from pipeline.stages.plan import plan
+from pipeline.stages.requests import Add, Drain, Rebalance, ReducePartitions, Request, SetFactor
+from pipeline.stages.validate import validate
+from tests.pipeline.snapshots import broker, loads, partition, tables
+from tests.pipeline.test_plan import Tables, made, rows
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+
+SMALL = {
+    **tables(
+        [broker(1, "a"), broker(2, "b"), broker(3, "a", "draining")],
+        [partition("t", 0, [1, 2]), partition("u", 0, [3])],
+    ),
+    "replica_load": loads({("t", 0): 10, ("u", 0): 20}),
+}
+
+
+@pytest.mark.parametrize(
+    "request_,message",
+    [
+        (lambda: Drain((9,)), r"no such brokers: \[9\]; the snapshot has \[1, 2, 3\]"),
+        (lambda: Add(()), "name at least one broker"),
+        (lambda: Add(((3, None),)), r"brokers \[3\] are dead or being drained"),
+        (lambda: SetFactor(0), "replication factor: expected 1 or more, got 0"),
+        (lambda: SetFactor(1, ("x",)), r"no such topics: \['x'\]"),
+        (lambda: Rebalance(-0.1), "tolerance"),
+        (lambda: Rebalance(bytes_max=-1), "bytes that may be moved"),
+        (lambda: ReducePartitions(0, 1), "limits of a partition"),
+    ],
+)
+def test_what_cannot_be_asked_is_a_clear_error(request_: Callable[[], Request], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        made(SMALL, request_())
+
+
+@pytest.mark.parametrize(
+    "spoilt,message",
+    [
+        ({"partition": tables([], [partition("t", 0, [1, 1])])["partition"]}, "table partition: .* stands twice"),
+        ({"partition": tables([], [partition("t", 0, [1]), partition("t", 0, [2])])["partition"]}, "table partition"),
+        ({"partition": tables([], [partition("t", 0, [])])["partition"]}, "table partition"),
+        ({"partition": tables([], [partition("t", 0, [7])])["partition"]}, "broker 7 holds replicas and is not in"),
+        ({"replica_load": loads({("t", 0): -1})}, "table replica_load: a size or a rate is negative"),
+        ({"replica_load": loads({("t", 0): 1}, float("nan"))}, "table replica_load"),
+    ],
+)
+def test_tables_that_nobody_validated_are_refused(spoilt: Tables, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        made({**SMALL, **spoilt}, Drain((1,)))
+
+
+def test_what_has_a_replica_on_a_dead_broker_is_not_levelled_and_has_that_reason() -> None:
+    brokers = [broker(1), broker(2), broker(3, state="dead")]
+    given = {**tables(brokers, [partition("t", p, [1, 3]) for p in range(4)]),
+             "replica_load": loads({("t", p): 10 for p in range(4)})}  # fmt: skip
+    found = made(given, Rebalance())
+    assert found["plan_move"].num_rows == 0
+    assert {row["reason"] for row in rows(found, "plan_reason")} == {
+        "a replica of its partition is on a dead broker, for which a move would wait: drain that one first"
+    }
+
+
+def test_a_drain_that_names_nobody_empties_who_is_draining() -> None:
+    found = made(SMALL, Drain())
+    assert [(move["topic"], move["target_replicas"]) for move in rows(found, "plan_move")] == [("u", [1])]
+    with pytest.raises(BadInput, match="none is in state draining"):
+        made({**SMALL, "broker": tables([broker(1), broker(2), broker(3)], [])["broker"]}, Drain())
+
+
+def test_a_broker_that_is_draining_gets_nothing_from_any_plan() -> None:
+    assert {b for m in rows(made(SMALL, Drain((1,))), "plan_move") for b in m["target_replicas"]} <= {2}
+    reasons = {row["reason"] for row in rows(made(SMALL, SetFactor(3)), "plan_reason")}
+    assert reasons == {"every broker left in the racks that may take it holds one already"}
+
+
+def test_a_broker_that_is_not_in_the_snapshot_can_be_added() -> None:
+    given = {
+        **tables([broker(1, "a"), broker(2, "a")], [partition("t", p, [1 + p % 2]) for p in range(6)]),
+        "replica_load": loads({("t", p): 10 for p in range(6)}),
+    }
+    found = made(given, Add(((7, "b"),)))
+    assert {row["broker_id"]: row["size_bytes_after"] for row in rows(found, "plan_load")} == {1: 20, 2: 20, 7: 20}
+    assert rows(found, "plan")[0]["bytes_copied"] == rows(found, "plan")[0]["bytes_bound"] == 20
+
+
+def test_where_all_brokers_are_drained_every_replica_has_a_reason() -> None:
+    found = made(SMALL, Drain((1, 2, 3)))
+    assert (found["plan_move"].num_rows, len(rows(found, "plan_reason"))) == (0, 3)
+    assert rows(found, "plan")[0]["complete"] is False
+
+
+@pytest.mark.parametrize(
+    "limit,reason",
+    [
+        ({"disk": 25}, "no broker in the racks that may take it has the disk"),
+        ({"nw_in": 1.0}, "no broker in the racks that may take it can receive what is written"),
+        ({"nw_out": 1.0}, "no broker in the racks that may take it could send what is read, if it led"),
+    ],
+)
+def test_a_capacity_is_kept_and_named(limit: dict[str, Any], reason: str) -> None:
+    brokers = [broker(1), broker(2), broker(3, **limit)]
+    given = {**tables(brokers, [partition("t", 0, [1, 2])]), "replica_load": loads({("t", 0): 30}, 2.0)}
+    found = made(given, Drain((1,)))
+    assert [row["reason"] for row in rows(found, "plan_reason")] == [reason]
+
+
+def test_topics_shrink_to_what_keeps_each_partition_below_the_limits() -> None:
+    partitions = [partition("big", p, [1]) for p in range(8)] + [partition("small", p, [1]) for p in range(4)]
+    partitions += [partition("__own", p, [1]) for p in range(4)] + [
+        partition("moves", 0, [1]),
+        partition("moves", 1, [1], target=[2]),
+    ]
+    load_ = loads({(row[0], row[1]): 100 if row[0] == "big" else 1 for row in partitions}, 5.0)
+    given = {**tables([broker(1), broker(2)], partitions), "replica_load": load_}
+    found = made(given, ReducePartitions(bytes_max=200, bps_max=1000.0))
+    shown = [(row["topic"], row["partitions"], row["total_count"]) for row in rows(found, "reduction")]
+    assert shown == [("big", 8, 4), ("small", 4, 1)]
+    assert [(r["topic"], r["partition"], r["reason"]) for r in rows(found, "plan_reason")] == [
+        ("moves", None, "a partition of it is being reassigned or reduced")
+    ]
+    by_rate = made(given, ReducePartitions(10_000, 6.0, ("small",)))
+    assert [(r["topic"], r["total_count"]) for r in rows(by_rate, "reduction")] == []
+
+
+def test_a_larger_cluster_is_emptied_level_in_bytes_and_leaders() -> None:
+    given = generate(brokers=30, topics=200, partitions=30, seed=3)
+    found = plan(given, Drain((1001, 1002, 1003)), name="p")
+    (said,) = rows(found, "plan")
+    assert said["bytes_copied"] == said["bytes_bound"]
+    assert said["complete"] is True
+    assert said["leaders_max_mean_after"] <= 1.01
+    assert said["size_max_mean_after"] <= said["size_max_mean_before"]
+
+
+def test_a_plan_does_not_depend_on_how_strings_are_hashed(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from pipeline.generate import generate\n"
+        "from pipeline.stages.plan import plan; from pipeline.stages.requests import *\n"
+        "from pipeline.tables.files import Place; from pipeline.tables.declared import TABLES\n"
+        "t = generate(brokers=12, topics=9, partitions=7, seed=4, empty_brokers=2)\n"
+        "for r in (Drain((1001,)), Rebalance(), SetFactor(2), Leaders(), FixRacks()):\n"
+        "    for n, x in plan(t, r, name=type(r).__name__).items():\n"
+        "        Place(Path(sys.argv[1]), 'c', 's').write(TABLES[n], x, type(r).__name__)\n"
+    )
+    for seed in ("1", "2"):
+        subprocess.run(
+            [sys.executable, "-c", program, str(tmp_path / seed)],
+            env={"PYTHONHASHSEED": seed},
+            cwd=CHECKOUT,
+            check=True,
+        )
+    files = sorted(path.relative_to(tmp_path / "1") for path in (tmp_path / "1").rglob("*.parquet"))
+    assert len(files) == 20
+    assert all((tmp_path / "1" / file).read_bytes() == (tmp_path / "2" / file).read_bytes() for file in files)
+
+
+def test_a_map_of_a_real_cluster_is_drained_of_each_of_its_brokers(shared_data: Path) -> None:
+    """256 partitions on 23 brokers, without racks and sizes: every plan is complete and touches just that broker's."""
+    gathered = Gathered()
+    from_map((shared_data / "kafka_kit_optimize_input.json").read_bytes(), "map", gathered)
+    given = validate(gathered.tables())
+    given |= load(given)
+    for gone in given["broker"].column("broker_id").to_pylist():
+        found = made(given, Drain((gone,)))
+        (said,) = rows(found, "plan")
+        held = sum(gone in row["replicas"] for row in rows(given, "partition"))
+        assert (said["complete"], said["replicas_copied"], said["partitions_changed"]) == (True, held, held)
+
+
+def test_real_clusters_are_drained_broker_by_broker_within_their_racks(shared_data: Path) -> None:
+    """Published racks (one cluster has E x4, F x4, A x1), partitions of ours on them."""
+    clusters_ = json.loads((shared_data / "wikimedia_clusters.json").read_bytes())["clusters"]
+    for racks in clusters_.values():
+        ids = sorted(int(broker_id) for broker_id in racks)
+        placed = assign_replicas({int(b): rack for b, rack in racks.items()}, 40, 3, start=0, shift=0)
+        parts = [partition("t", p, replicas) for p, replicas in enumerate(placed)]
+        given = {**tables([broker(b, racks[str(b)]) for b in ids], parts),
+                 "replica_load": loads({("t", p): 1000 + p for p in range(40)})}  # fmt: skip
+        for gone in ids:
+            found = made(given, Drain((gone,)))
+            possible = len({rack for b, rack in racks.items() if int(b) != gone})
+            for move in rows(found, "plan_move"):
+                spread = len({racks[str(b)] for b in move["target_replicas"]})
+                assert spread == min(3, possible)
+            assert rows(found, "plan")[0]["complete"]

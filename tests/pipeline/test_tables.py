@@ -1,0 +1,165 @@
+"""Tables: what is declared is what is kept, and what is not of a table is refused by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline.errors import BadInput, NotFound
+from pipeline.tables.arrow import arrow_schema, conform, empty, from_rows
+from pipeline.tables.declared import BROKER, PARTITION, PLAN, QUARANTINE, TABLES
+from pipeline.tables.files import Place, Wanted, find_place, find_places, read_all
+from pipeline.tables.journal import JOURNAL_EVENT
+from pipeline.tables.rejects import Rejects
+from pipeline.tables.schema import Table
+
+BROKERS = from_rows(BROKER, [(2, None, "b", "alive", None, None, 1.5), (1, "h", "a", "dead", 10, None, None)])
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path, "east", "2026-11-21")
+
+
+@pytest.mark.parametrize("table", [*TABLES.values(), JOURNAL_EVENT], ids=lambda table: table.name)
+def test_an_empty_table_keeps_its_declared_columns_and_types(place: Place, table: Table) -> None:
+    place.write(table, empty(table))
+    assert place.read(table).schema.equals(arrow_schema(table))
+
+
+def test_rows_are_sorted_by_the_key_of_the_table(place: Place) -> None:
+    place.write(BROKER, BROKERS)
+    assert place.read(BROKER).column("broker_id").to_pylist() == [1, 2]
+
+
+def test_a_table_lies_below_its_cluster_and_snapshot(place: Place, tmp_path: Path) -> None:
+    assert place.write(BROKER, BROKERS) == tmp_path / "broker/cluster=east/snapshot=2026-11-21/part.parquet"
+
+
+def test_the_same_rows_give_the_same_bytes(place: Place) -> None:
+    first = place.write(BROKER, BROKERS).read_bytes()
+    assert place.write(BROKER, BROKERS).read_bytes() == first
+
+
+def test_maps_and_lists_come_back(place: Place) -> None:
+    row = ("p", "drain", 1, 1, 1, 1, 0, True, 1.0, 1.0, 1.0, 1.0, [("brokers", "1,2")])
+    place.write(PLAN, from_rows(PLAN, [row]), "p")
+    assert place.read(PLAN, "p").column("settings").to_pylist() == [[("brokers", "1,2")]]
+    partition = ("t", 0, [1, 2], [1], 1, 0, None, 0, None, None)
+    place.write(PARTITION, from_rows(PARTITION, [partition]))
+    assert place.read(PARTITION).column("replicas").to_pylist() == [[1, 2]]
+    assert place.parts(PLAN) == ["p"]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(place: Place) -> None:
+    path = place.write(BROKER, BROKERS)
+    before = path.read_bytes()
+    with pytest.raises(BadInput, match="no column rack"):
+        place.write(BROKER, BROKERS.drop_columns(["rack"]))
+    assert path.read_bytes() == before
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_column_that_is_missing_or_null_or_of_another_type_is_named() -> None:
+    with pytest.raises(BadInput, match=r"here: no column broker_id, state; table broker needs broker_id, host"):
+        conform(BROKER, BROKERS.drop_columns(["broker_id", "state"]), "here")
+    nulls = BROKERS.set_column(0, "broker_id", pa.array([None, 1], pa.int32()))
+    with pytest.raises(BadInput, match="column broker_id is null in 1 rows"):
+        conform(BROKER, nulls, "here")
+    words = BROKERS.set_column(0, "broker_id", pa.array(["one", "two"]))
+    with pytest.raises(BadInput, match="here: not of the types of table broker"):
+        conform(BROKER, words, "here")
+
+
+def test_columns_of_a_narrower_type_are_taken_and_others_dropped() -> None:
+    """What Spark or pandas wrote comes with other integer types and with columns of partitions."""
+    found = BROKERS.set_column(0, "broker_id", pa.array([2, 1], pa.int64())).append_column("x", pa.array([1, 2]))
+    assert conform(BROKER, found, "here").schema.equals(arrow_schema(BROKER))
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"no parquet at all" * 100], ids=["empty", "torn", "other"])
+def test_a_broken_file_is_a_clear_error(place: Place, content: bytes) -> None:
+    path = place.write(BROKER, BROKERS)
+    path.write_bytes(content)
+    with pytest.raises(BadInput, match="cannot be read as Parquet"):
+        place.read(BROKER)
+
+
+def test_a_table_that_is_not_there_is_not_found(place: Place) -> None:
+    with pytest.raises(NotFound, match="no table partition"):
+        place.read(PARTITION)
+
+
+def test_a_file_with_other_columns_is_refused(place: Place) -> None:
+    path = place.write(BROKER, BROKERS)
+    pq.write_table(pa.table({"a": [1]}), path)
+    with pytest.raises(BadInput, match="no column broker_id"):
+        place.read(BROKER)
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", ".hidden", "a\nb", "x" * 201])
+def test_a_name_that_is_no_folder_of_its_own_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadInput, match="cluster"):
+        Place(tmp_path, name, "s")
+    with pytest.raises(BadInput, match="part"):
+        Place(tmp_path, "c", "s").path(BROKER, name)
+
+
+def test_the_only_cluster_and_the_last_snapshot_are_found_where_none_is_named(tmp_path: Path) -> None:
+    for snapshot in ("2026-02", "2026-10"):
+        Place(tmp_path, "east", snapshot).write(BROKER, BROKERS)
+    assert find_place(tmp_path, BROKER, None, None) == Place(tmp_path, "east", "2026-10")
+    Place(tmp_path, "west", "1").write(BROKER, BROKERS)
+    with pytest.raises(BadInput, match="east, west: name one"):
+        find_place(tmp_path, BROKER, None, None)
+    assert find_place(tmp_path, BROKER, "west", None).snapshot == "1"
+    Place(tmp_path, "east", "2026-11").write(BROKER, BROKERS)
+    Place(tmp_path, "east", "2026-11").remove(BROKER)
+    assert find_place(tmp_path, BROKER, "east", None).snapshot == "2026-10"
+    with pytest.raises(NotFound, match="no snapshot of cluster north"):
+        find_place(tmp_path, BROKER, "north", None)
+    with pytest.raises(NotFound, match="no such folder"):
+        find_place(tmp_path / "none", BROKER, None, None)
+
+
+def test_what_is_rejected_is_kept_with_its_place_and_reason() -> None:
+    rejects = Rejects()
+    rejects.add("file", 3, {"b": 1, "a": "\ud800"}, "no good")
+    rejects.add("file", None, "x" * 5000, "too long")
+    table = rejects.table()
+    assert table.schema.equals(arrow_schema(QUARANTINE))
+    assert table.column("reason").to_pylist() == ["no good", "too long"]
+    assert table.column("raw").to_pylist()[0].startswith('{"a"')
+
+
+@pytest.mark.parametrize("columns", [(("a", "int32", False),), (("a", "int", 1),), (("a", "int", True),) * 2])
+def test_a_bad_declaration_is_refused(columns: tuple[tuple[str, str, bool], ...]) -> None:
+    with pytest.raises(ValueError, match=r"column|two columns"):
+        Table("t", columns)
+
+
+def test_what_is_wanted_is_read_by_name_and_only_what_may_be_missing_is(place: Place) -> None:
+    place.write(BROKER, BROKERS)
+    wanted = [Wanted(BROKER), Wanted(PARTITION, optional=True)]
+    assert list(read_all(place, wanted)) == ["broker"]
+    with pytest.raises(NotFound, match="no table partition of this snapshot"):
+        read_all(place, [Wanted(BROKER), Wanted(PARTITION)])
+
+
+def test_of_a_fleet_every_cluster_that_has_the_snapshot_is_found_by_name(tmp_path: Path) -> None:
+    for cluster, snapshot in (("west", "1"), ("east", "1"), ("east", "2"), ("north", "2")):
+        Place(tmp_path, cluster, snapshot).write(BROKER, BROKERS)
+    (tmp_path / "broker/cluster=empty").mkdir()
+
+    def found(snapshot: str | None) -> list[tuple[str, str]]:
+        return [(place.cluster, place.snapshot) for place in find_places(tmp_path, BROKER, snapshot)]
+
+    assert found("1") == [("east", "1"), ("west", "1")]
+    assert found(None) == [("east", "2"), ("north", "2"), ("west", "1")]
+    with pytest.raises(NotFound, match="no table broker of snapshot 3"):
+        found("3")
+    with pytest.raises(NotFound, match="holds no table partition"):
+        find_places(tmp_path, PARTITION, None)

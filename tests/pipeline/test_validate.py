@@ -1,0 +1,173 @@
+"""Validation: each bad row is taken out with its reason, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+
+from pipeline.errors import BadInput
+from pipeline.stages.validate import DUPLICATE_REPLICAS, validate
+from pipeline.tables.arrow import Arrow, from_rows
+from pipeline.tables.declared import BROKER_SAMPLE, QUARANTINE, REPLICA_LOG, REPLICA_SAMPLE
+from tests.pipeline.snapshots import broker, clusters, partition, tables
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+BROKERS = [broker(1, "a"), broker(2, "b"), broker(3, "c")]
+GOOD = partition("t", 0, [1, 2])
+
+
+def reasons(found: dict[str, Arrow]) -> list[str]:
+    listed: list[str] = found["quarantine"].column("reason").to_pylist()
+    return listed
+
+
+@pytest.mark.slow
+@given(clusters())
+def test_a_good_snapshot_stays_as_it_is(given: dict[str, Arrow]) -> None:
+    found = validate(given)
+    assert reasons(found) == []
+    for name in ("broker", "partition", "replica_log"):
+        assert found[name].equals(given[name])
+
+
+@pytest.mark.slow
+@given(clusters())
+def test_what_was_validated_is_valid(given: dict[str, Arrow]) -> None:
+    once = validate(given)
+    again = validate(once)
+    assert all(again[name].equals(once[name]) for name in once)
+
+
+@pytest.mark.parametrize(
+    "row,reason",
+    [
+        (partition("a b", 0, [1]), "the topic's name is none"),
+        (partition("t", -1, [1]), "a negative partition id"),
+        (partition("t", 0, [2, 1]), "the partition stands twice"),
+        (partition("t", 1, []), "no replicas"),
+        (partition("t", 1, [-1]), "a negative broker id among replicas"),
+        (partition("t", 1, [1, 2, 1]), DUPLICATE_REPLICAS),
+        (partition("t", 1, [1, 2], isr=[2, 2]), "a broker stands twice among isr"),
+        (partition("t", 1, [1, 2], target=[3, -3]), "a negative broker id among target_replicas"),
+        (partition("t", 1, [1, 2], write_bps=-1.0), "write_bps is negative or no number"),
+        (partition("t", 1, [1, 2], write_bps=float("nan")), "write_bps is negative or no number"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_bad_partition_is_quarantined_and_the_others_stay(row: tuple[Any, ...], reason: str) -> None:
+    unsorted = {**tables(BROKERS, []), "partition": tables(BROKERS, [GOOD])["partition"]}
+    unsorted["partition"] = pa.concat_tables([unsorted["partition"], tables([], [row])["partition"]])
+    found = validate(unsorted)
+    assert found["partition"].to_pylist() == tables([], [GOOD])["partition"].to_pylist()
+    (said,) = found["quarantine"].to_pylist()
+    assert (said["source"], said["line"], said["reason"]) == ("table partition", 2, reason)
+    assert json.loads(said["raw"])["partition"] == row[1]
+
+
+@pytest.mark.parametrize(
+    "row,reason",
+    [
+        (broker(-1), "a negative broker id"),
+        (broker(1), "the broker stands twice"),
+        (broker(4, state="ill"), "the state is none of alive, draining, dead"),
+        (broker(4, disk=-1), "disk_capacity_bytes is negative or no number"),
+        (broker(4, nw_in=float("inf")), "nw_in_capacity_bps is negative or no number"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_bad_broker_is_quarantined(row: tuple[Any, ...], reason: str) -> None:
+    found = validate(tables([*BROKERS, row], [GOOD]))
+    assert found["broker"].column("broker_id").to_pylist() == [1, 2, 3]
+    assert reasons(found) == [reason]
+
+
+def test_a_broker_that_is_not_listed_and_holds_replicas_is_dead_and_that_is_said() -> None:
+    found = validate(tables(BROKERS, [partition("t", 0, [1, 7], target=[8])]))
+    assert [(b["broker_id"], b["state"]) for b in found["broker"].to_pylist()][3:] == [(7, "dead"), (8, "dead")]
+    assert reasons(found) == ["holds replicas and is not listed: taken for dead"] * 2
+
+
+@pytest.mark.parametrize(
+    "log,reason",
+    [
+        ((1, "t", 0, -5), "a negative size"),
+        ((1, "u", 0, 5), "an unknown partition"),
+        ((1, "t", 9, 5), "an unknown partition"),
+        ((9, "t", 0, 5), "an unknown broker"),
+        ((3, "t", 0, 5), "the broker is no replica of the partition"),
+    ],
+)
+def test_a_bad_log_is_quarantined(log: tuple[Any, ...], reason: str) -> None:
+    found = validate(tables(BROKERS, [GOOD], [(2, "t", 0, 7), log]))
+    assert found["replica_log"].column("size_bytes").to_pylist() == [7]
+    assert reasons(found) == [reason]
+
+
+def test_a_log_of_a_target_is_as_good_as_one_of_a_replica() -> None:
+    found = validate(tables(BROKERS, [partition("t", 0, [1, 2], target=[1, 3])], [(3, "t", 0, 7)]))
+    assert reasons(found) == []
+
+
+def test_a_log_that_stands_twice_counts_once() -> None:
+    found = validate(tables(BROKERS, [GOOD], [(1, "t", 0, 7), (1, "t", 0, 9)]))
+    assert found["replica_log"].num_rows == 1
+    assert reasons(found) == ["the log stands twice"]
+
+
+def test_a_size_far_from_its_brothers_is_quarantined() -> None:
+    logs = [(1, "t", 0, 1 << 30), (2, "t", 0, 1 << 30), (3, "t", 0, 11 << 30)]
+    found = validate(tables(BROKERS, [partition("t", 0, [1, 2, 3])], logs))
+    assert found["replica_log"].column("broker_id").to_pylist() == [1, 2]
+    assert reasons(found) == ["more than ten times the size of its brothers"]
+
+
+def test_samples_are_held_to_names_rates_and_age() -> None:
+    old = NOW - timedelta(days=2)
+    samples = [
+        (NOW, 1, "t", 0, 1.0, 1.0, True, False),
+        (old, 1, "t", 0, 1.0, 1.0, True, False),
+        (NOW, 1, "t", 5, 1.0, 1.0, True, False),
+        (NOW, 1, "u", None, 1.0, 1.0, True, False),
+        (NOW, None, "t", None, 1.0, 1.0, True, False),
+        (NOW, 9, "t", None, 1.0, 1.0, True, False),
+        (NOW, 1, "t", 0, -1.0, 1.0, True, False),
+    ]
+    of_brokers = [(NOW, 1, None, 1.0, 1.0, 5, None, None, None), (NOW, 2, None, 1.0, 1.0, -5, None, None, None)]
+    given = {
+        **tables(BROKERS, [GOOD]),
+        "replica_sample": from_rows(REPLICA_SAMPLE, samples),
+        "broker_sample": from_rows(BROKER_SAMPLE, of_brokers),
+    }
+    found = validate(given)
+    assert (found["replica_sample"].num_rows, found["broker_sample"].num_rows) == (1, 1)
+    assert sorted(reasons(found)) == [
+        "an unknown broker",
+        "an unknown partition",
+        "an unknown topic",
+        "disk_free_bytes is negative or no number",
+        "in_bps is negative or no number",
+        "more than 86400 s older than the newest",
+        "neither a partition nor a broker",
+    ]
+
+
+def test_what_was_quarantined_before_stays_there() -> None:
+    given = {**tables(BROKERS, [GOOD]), "quarantine": from_rows(QUARANTINE, [("f", 1, "x", "bad")])}
+    assert reasons(validate(given)) == ["bad"]
+
+
+def test_a_missing_column_is_a_clear_error() -> None:
+    given = tables(BROKERS, [GOOD])
+    given["partition"] = given["partition"].drop_columns(["isr"])
+    with pytest.raises(BadInput, match="partition: no column isr"):
+        validate(given)
+
+
+def test_an_empty_cluster_is_valid() -> None:
+    found = validate(tables([], []))
+    assert [found[name].num_rows for name in ("broker", "partition", REPLICA_LOG.name, "quarantine")] == [0] * 4

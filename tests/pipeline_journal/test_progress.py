@@ -1,0 +1,187 @@
+"""Progress by the journal: moves, what is stuck and why, the series, predictions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from pipeline.journal.files import read_part, whole_part
+from pipeline.journal.parquet import write_audit, write_progress
+from pipeline.progress import BadSamples, Move, Progress, Samples, progress, read_samples
+from pipeline.progress.conclusions import STUCK_MS, calibrate, causes_of, conclude
+from pipeline.progress.moves import world_of
+from pipeline.progress.values import Told, World
+from tests.pipeline_journal.journals import Row, append, find, throttled, write, written
+
+LED = World((), (), is_led=True, last_ts_ms=10_000_000)
+
+
+def told(folder: Path, rows: list[Row], stuck_ms: int = STUCK_MS) -> Progress:
+    return progress(write(folder, rows), stuck_ms=stuck_ms)
+
+
+def cut_at(rows: list[Row], event: str, nth: int = 0, **fields: object) -> list[Row]:
+    """The rows up to the commit of the nth row of an event."""
+    last = rows[find(rows, event, nth, **fields)]
+    return [row for row in rows if row["seq"] <= last["seq"]]
+
+
+def move(**changes: object) -> Move:
+    """A move of 1, 2 to 2, 3 that waits for 3."""
+    made = Move("t", 0, 1, 0, 0, None, None, (1, 2), (1, 2), (1, 2), (2, 3), 1, (3,), (3,), 0, 0)
+    return made._replace(**changes)  # type: ignore[arg-type]
+
+
+def test_moves_are_told_from_their_request_to_their_end_over_a_failover(tmp_path: Path) -> None:
+    """The second move of orders-0 begins in one term and ends in the next: it is one move."""
+    moves = told(tmp_path, written()).moves
+    assert [(m.topic, m.partition, m.ended, m.target) for m in moves] == [
+        ("orders", 0, "completed", (4, 5, 6)),
+        ("payments", 1, "completed", (1, 5, 6)),
+        ("orders", 0, "completed", (1, 2, 3)),
+    ]
+    assert all(m.ended_ms is not None and m.ended_ms > m.started_ms for m in moves)
+    assert moves[2].controller_epoch == 1
+
+
+def test_of_a_move_that_runs_it_is_said_who_joined_and_who_is_waited_for(tmp_path: Path) -> None:
+    (running,) = [
+        m for m in told(tmp_path, cut_at(written(), "ReplicasGrown", topic="orders")).moves if m.topic == "orders"
+    ]
+    assert running.ended is None
+    assert running.joined == 1
+    assert set(running.adding) == {4, 5, 6}
+    assert len(running.waiting_on) == 2
+
+
+def test_a_move_that_a_takeover_does_not_list_has_ended_where_nobody_told(tmp_path: Path) -> None:
+    rows = written()
+    second = rows[find(rows, "Takeover", 1)]
+    assert second["detail"]["moves"]
+    second["detail"]["moves"] = []
+    rows = [row for row in rows if row["epoch"] == 1 or row["event"] == "Takeover"]
+    assert told(tmp_path, rows).moves[-1].ended == "not told"
+
+
+def test_a_move_without_a_step_forward_is_stuck_and_says_why(tmp_path: Path) -> None:
+    rows = cut_at(written(), "TargetSet", topic="orders")
+    append(rows, {"event": "BrokerLeft", "broker": 5, "detail": {"broker_epoch": 1}})
+    append(rows, {"event": "KeysRewritten"}, later_ms=700_000)
+    stuck = {(s.topic, s.partition): s for s in told(tmp_path, rows).stuck}
+    assert stuck["orders", 0].causes == ("target down",)
+    assert stuck["orders", 0].still_ms >= 700_000
+    assert told(tmp_path, rows, stuck_ms=10**9).stuck == ()
+
+
+@pytest.mark.parametrize(
+    "world,samples,changes,cause",
+    [
+        (World((), (), is_led=False, last_ts_ms=0), Samples(), {}, "no controller"),
+        (World((3,), (), is_led=True, last_ts_ms=0), Samples(), {}, "target down"),
+        (World((1,), (), is_led=True, last_ts_ms=0), Samples(), {}, "source down"),
+        (LED, Samples(), {"leader": -1}, "source down"),
+        (LED, Samples(), {"isr_losses": 3}, "isr flapping"),
+        (LED._replace(rates_bps=((3, 100.0),)), Samples(write_bps={("t", 0): 100.0}), {}, "throttle below ingest"),
+        (LED, Samples(disk_bytes={3: 100}, used_bytes={3: 96}), {}, "disk full"),
+    ],
+)
+def test_each_cause_is_told_where_it_shows(world: World, samples: Samples, changes: dict[str, int], cause: str) -> None:
+    assert list(causes_of(move(**changes), world, samples)) == [cause]
+
+
+def test_the_rates_of_brokers_are_those_that_stand_whoever_set_them(tmp_path: Path) -> None:
+    """In the end what an operator set, and a throttle that is to stay; in the middle the throttle of the moves."""
+    rows = throttled()
+    events = [event for file in write(tmp_path, rows) for event in read_part(whole_part(file))]
+    assert dict(world_of(events).rates_bps) == {1: 777_000.0, 2: 555_000.0, 6: 50_000.0}
+    until = find(rows, "TargetSet") + 1
+    assert dict(world_of(events[:until]).rates_bps) == dict.fromkeys(range(1, 7), 100_000.0)
+
+
+def test_where_no_cause_shows_it_is_unknown() -> None:
+    (stuck,) = conclude([Told(move(), ((0, 1),))], LED, Samples()).stuck
+    assert stuck.causes == ("unknown",)
+
+
+def test_the_series_counts_a_partition_at_its_leader_and_spreads_all_bytes() -> None:
+    """KIP-352: after the leader changed it counts there; what was copied in is the sum, and came from somebody."""
+    ended = move(ended="completed", ended_ms=10_000, bytes_copied=1_001, adding=(3, 4))
+    found = conclude([Told(ended, ((0, 1), (5_500, 2)))], LED, Samples())
+    counted = {(one.ts_ms // found.step_ms, one.broker_id) for one in found.series if one.reassigning_partitions}
+    assert {broker for _, broker in counted} == {1, 2}
+    assert sum(one.bytes_in for one in found.series) == sum(one.bytes_out for one in found.series) == 1_001
+    assert {one.broker_id for one in found.series if one.bytes_in} == {3, 4}
+
+
+def test_a_prediction_knows_only_moves_that_had_ended() -> None:
+    done = [move(partition=n, started_ms=0, ended_ms=1_000, ended="completed", bytes_copied=100) for n in range(3)]
+    late = move(partition=9, started_ms=2_000, ended_ms=4_000, ended="completed", bytes_copied=100)
+    runs = move(partition=10, started_ms=5_000, bytes_total=200)
+    calibration, moves = calibrate([*done, late, runs])
+    assert [(c.partition, c.basis, c.predicted_ms, c.real_ms, c.ratio) for c in calibration] == [
+        (9, "bytes", 1_000, 2_000, 2.0)
+    ]
+    assert moves[-1].eta_ms == 5_000 + 2_000
+
+
+def test_without_sizes_a_prediction_is_the_median_of_durations() -> None:
+    done = [move(partition=n, ended_ms=ms, ended="completed") for n, ms in enumerate((1_000, 3_000, 9_000))]
+    _, moves = calibrate([*done, move(partition=10, started_ms=10_000)])
+    assert moves[-1].eta_ms == 13_000
+
+
+def samples_in(folder: Path) -> Path:
+    tables = {
+        "replica_log": {"broker_id": [1, 2, 3], "topic": ["t"] * 3, "partition": [0] * 3, "size_bytes": [100, 100, 25]},
+        "partition": {"topic": ["t", None], "partition": [0, 1], "write_bps": [5.0, 1.0]},
+        "broker": {"broker_id": [1, 2, 3], "disk_capacity_bytes": [1000, 1000, None]},
+    }
+    for name, columns in tables.items():
+        (folder / name).mkdir(parents=True)
+        pq.write_table(pa.table(columns), folder / name / "part-0.parquet")
+    return folder
+
+
+def test_samples_say_how_many_bytes_are_there_and_how_many_are_to_come(tmp_path: Path) -> None:
+    samples = read_samples(samples_in(tmp_path))
+    (found,) = conclude([Told(move(), ((0, 1),))], LED, samples).moves
+    assert (found.bytes_copied, found.bytes_total) == (25, 100)
+
+
+def test_a_row_of_samples_without_a_key_is_quarantined(tmp_path: Path) -> None:
+    (held,) = read_samples(samples_in(tmp_path)).quarantine
+    assert held.reason == "no topic"
+    assert held.source.endswith("partition")
+
+
+def test_samples_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadSamples, match="none of"):
+        read_samples(tmp_path)
+    (tmp_path / "broker.parquet").write_bytes(b"no table")
+    with pytest.raises(BadSamples, match=r"broker\.parquet"):
+        read_samples(tmp_path)
+
+
+def test_tables_are_written_with_their_schemas(tmp_path: Path) -> None:
+    from pipeline.audit import audit  # noqa: PLC0415 - of this test
+
+    files = write(tmp_path / "journal", written())
+    write_progress(progress(files), tmp_path / "out")
+    write_audit(audit(files), tmp_path / "out")
+    table = pq.read_table(tmp_path / "out" / "progress")
+    assert table.num_rows == 3
+    assert str(table.schema.field("target").type) == "list<element: int32>"
+    names = [
+        "audit_gap",
+        "audit_violation",
+        "broker_reassignment",
+        "eta_calibration",
+        "progress",
+        "quarantine",
+        "stuck",
+    ]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names
+    assert pq.read_table(tmp_path / "out" / "audit_violation").num_rows == 0

@@ -1,0 +1,155 @@
+"""The commands on Spark as users start them: a server of Spark Connect, an embedded session: what they print, write and
+leave is what the local engine does."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from controller.cli.root import kedge
+from pipeline.tables.arrow import from_rows
+from pipeline.tables.declared import BROKER
+from stores.servers import ServerProcess, free_port
+from tests.pipeline_journal.journals import completed_early, written
+from tests.pipeline_journal.journals import write as write_journal
+from tests.pipeline_spark import fleets
+from tests.sparks import SETTINGS
+
+pytestmark = [pytest.mark.slow, pytest.mark.server]
+
+RUNNER = """
+import json, sys
+from click.testing import CliRunner
+from controller.cli.root import kedge
+done = [CliRunner().invoke(kedge, line) for line in json.loads(sys.argv[1])]
+print(json.dumps([(one.exit_code, one.stdout, one.stderr) for one in done]))
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server of Spark Connect, from pyspark's own jars, and its address."""
+    import pyspark  # noqa: PLC0415 - tests without Spark need not import it
+
+    from pipeline.spark.session import java  # noqa: PLC0415
+
+    folder, port = tmp_path_factory.mktemp("connect"), free_port()
+    settings = {
+        **SETTINGS,
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.ui.enabled": "false",
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+    submit = str(Path(pyspark.__file__).parent / "bin" / "spark-submit")
+    given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    main = ["--master", "local[2]", "--class", "org.apache.spark.sql.connect.service.SparkConnectServer"]
+    environment = {
+        "JAVA_HOME": str(Path(java()).resolve().parents[1]),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+
+    def listens() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    command = [submit, *main, *given, "spark-internal"]
+    process = ServerProcess("Spark Connect", command, listens, folder / "log", environment)
+    process.start(180)
+    try:
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        process.stop()
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    """Tables of a fleet: two clusters to drain, one with nobody to drain, one where a broker has no rack."""
+    fleet = fleets.generated(4)
+    for cluster in ("g0", "g2", "g3"):
+        change(fleet[cluster], 0, state="draining")
+    change(fleet["g3"], 1, rack=None)
+    fleets.write(tmp_path / "tables", fleet)
+    return tmp_path / "tables"
+
+
+def change(tables: dict[str, Any], row: int, **values: Any) -> None:
+    """A broker of the tables is told otherwise."""
+    rows = tables[BROKER.name].to_pylist()
+    rows[row] |= values
+    tables[BROKER.name] = from_rows(BROKER, [list(one.values()) for one in rows])
+
+
+def here(*lines: Sequence[str]) -> list[tuple[int, str, str]]:
+    done = [CliRunner().invoke(kedge, list(line)) for line in lines]
+    return [(one.exit_code, one.stdout, one.stderr) for one in done]
+
+
+def there(lines: Sequence[Sequence[str]], *options: str, **environment: str) -> list[tuple[int, str, str]]:
+    """The same in a process of its own: a session of one kind in a process excludes the other."""
+    given = json.dumps([[*line, "--engine", "spark", *options] for line in lines])
+    done = subprocess.run(
+        [sys.executable, "-c", RUNNER, given],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return [(code, out, err) for code, out, err in json.loads(done.stdout)]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_server_of_spark_connect_says_and_writes_what_the_local_engine_does(
+    made: Path, server: str, tmp_path: Path
+) -> None:
+    """A fleet checked, drained, cut into waves and exported, and a journal audited, with the same exit codes."""
+    rows = written()
+    completed_early(rows)
+    write_journal(tmp_path / "journal", rows)
+    tables, out, plans = str(made), str(tmp_path / "out"), str(tmp_path / "plans")
+    waves = ("plan", "waves", tables, "--name", "drain", "--throttle", "1GB", "--all-clusters", "--json")
+    lines = [
+        ("plan", "check", tables, "--all-clusters", "--json"),
+        ("plan", "drain", tables, "--all-clusters", "--out", plans),
+        waves,
+        ("plan", "export", tables, out, "--name", "drain", "--all-clusters"),
+        ("audit", "--json", str(tmp_path / "journal")),
+    ]
+    local = here(*lines)
+    wanted = files(tmp_path)
+    for folder in (made / "plan", made / "plan_move", made / "wave", made / "violation", Path(out), Path(plans)):
+        shutil.rmtree(folder)
+    assert there(lines, "--remote", server) == local
+    assert files(tmp_path) == wanted
+    assert [code for code, _, _ in local] == [2, 2, 0, 0, 1]
+    assert [line.partition(": ")[0] for line in local[1][2].splitlines()] == ["cluster g1", "cluster g3"]
+    assert "plans/g0.json" in wanted
+    assert "out/g2/rollback/wave-0001.json" in wanted
+
+
+def test_an_embedded_session_gives_the_exit_codes_of_the_local_engine_and_leaves_nothing(
+    made: Path, tmp_path: Path
+) -> None:
+    """One cluster, a dry run: nothing is written, not even for a while."""
+    (tmp_path / "tmp").mkdir()
+    line = ("plan", "rebalance", str(made), "--cluster", "g1", "--json", "--dry-run")
+    before = files(made)
+    assert there([line], "--master", "local[1]", TMPDIR=str(tmp_path / "tmp")) == here(line)
+    assert files(made) == before
+    assert list((tmp_path / "tmp").iterdir()) == []

@@ -1,0 +1,126 @@
+"""Who submits a plan dies at every step of it: nothing is lost, and nothing is begun twice."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from controller.rig.throttle_marks import is_marked
+from pipeline.audit import audit
+from pipeline.journal.files import journal_files
+from pipeline.submit import roll_back
+from tests.pipeline_submit.clusters import Made
+
+Making = Callable[..., Made]
+
+
+class Died(BaseException):
+    """The process of the submitter ended here."""
+
+
+class Steps:
+    """Counts the steps of a submitter, and ends it at one of them."""
+
+    def __init__(self, at: int) -> None:
+        self.at, self.count = at, 0
+
+    def __call__(self) -> None:
+        self.count += 1
+        if self.count == self.at:
+            raise Died
+
+
+class Dying:
+    """The admin API of whoever leads; the caller may die before a request, and right after it went out, unanswered."""
+
+    def __init__(self, made: Made, step: Steps) -> None:
+        self._made, self._step = made, step
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        def ask(*arguments: Any, **options: Any) -> Any:
+            self._step()
+            answers = getattr(self._made.rig.admin, name)(*arguments, **options)
+            self._step()
+            futures = [answers] if isinstance(answers, Future) else list(answers.values.values())
+            self._made.rig.until(lambda: all(future.done() for future in futures))
+            self._step()
+            return answers
+
+        return ask
+
+
+@contextmanager
+def dying(step: Steps) -> Iterator[None]:
+    """The writes of progress are steps, too: before each, between its writing and its rename, after it."""
+    sync, replace = os.fsync, Path.replace
+
+    def synced(descriptor: int) -> None:
+        step()
+        sync(descriptor)
+
+    def replaced(path: Path, target: Path) -> Path:
+        step()
+        found = replace(path, target)
+        step()
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipeline.submit.kept.os.fsync", synced)
+        patch.setattr("pathlib.Path.replace", replaced)
+        yield
+
+
+def steps_of(made: Made, at: int) -> int:
+    """How many steps a submitter took that died at this one (0: at none)."""
+    step = Steps(at)
+    admin = Dying(made, step)
+    with suppress(Died), dying(step):
+        made.submit(admin=lambda: admin)
+    return step.count
+
+
+def begun(made: Made) -> Counter[str]:
+    """How often each partition got a target."""
+    made.close()
+    rows = [json.loads(line) for file in journal_files([made.journal]) for line in file.read_bytes().splitlines()]
+    return Counter(f"{row['topic']}-{row['partition']}" for row in rows if row["event"] == "TargetSet")
+
+
+def small(making: Making) -> Made:
+    """Two waves with rates of each broker's own."""
+    return making(throttle_bps=None, per_broker=2, topics=("orders",))
+
+
+@pytest.mark.slow
+def test_whoever_dies_at_any_step_is_followed_by_one_who_ends_it(making: Making) -> None:
+    whole = steps_of(small(making), 0)
+    assert whole > 30
+    for at in range(1, whole + 1):
+        made = small(making)
+        assert steps_of(made, at) == at
+        assert made.submit().end == "done", at
+        assert all(1 not in replicas for replicas in made.replicas().values()), at
+        assert not is_marked(made.rig), at
+        assert set(begun(made).values()) == {1}, at
+        assert audit(journal_files([made.journal])).violations == (), at
+
+
+@pytest.mark.slow
+def test_whoever_dies_at_any_step_can_be_followed_by_a_rollback(making: Making) -> None:
+    whole = steps_of(small(making), 0)
+    for at in range(1, whole + 1, 3):
+        made = small(making)
+        steps_of(made, at)
+        roll_back(made.folder, made.store, made.options())
+        assert made.replicas() == made.before, at
+        assert not is_marked(made.rig), at
+        made.close()
+        assert audit(journal_files([made.journal])).violations == (), at

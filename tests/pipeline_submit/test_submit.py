@@ -1,0 +1,311 @@
+"""Plans handed over to the rig's controllers by the admin API: what is sent, what is refused, what is left running."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from controller.model.throttle_settings import RATES
+from controller.model.values import TopicPartition
+from controller.rig.throttle_marks import configs, is_marked
+from pipeline.audit import audit
+from pipeline.errors import BadInput, Refused, Stopped
+from pipeline.journal.files import journal_files
+from pipeline.submit import cancel, roll_back, submit
+from pipeline.submit.kept import locked, progress_file
+from tests.pipeline_submit.clusters import DRAINED, Made, RigTime
+
+Making = Callable[..., Made]
+ORDERS_0 = TopicPartition("orders", 0)
+
+
+def wanted(made: Made) -> dict[TopicPartition, tuple[int, ...]]:
+    """Where all are once the plan is done."""
+    rows = made.tables["plan_move"].to_pylist()
+    moved = {TopicPartition(row["topic"], row["partition"]): tuple(row["target_replicas"]) for row in rows}
+    return {**made.before, **moved}
+
+
+def sent(made: Made) -> list[str]:
+    """The partitions of every TargetSet of the journal, in order."""
+    made.close()
+    rows = [json.loads(line) for file in journal_files([made.journal]) for line in file.read_bytes().splitlines()]
+    return [f"{row['topic']}-{row['partition']}" for row in rows if row["event"] == "TargetSet"]
+
+
+def waves_of(made: Made) -> list[list[TopicPartition]]:
+    found: dict[int, list[TopicPartition]] = {}
+    for row in made.tables["wave_move"].to_pylist():
+        found.setdefault(row["wave"], []).append(TopicPartition(row["topic"], row["partition"]))
+    return list(found.values())
+
+
+def test_wave_after_wave_is_handed_over_and_each_ends_before_the_next_begins(made: Made) -> None:
+    outcome = made.submit()
+    assert (outcome.end, outcome.waves, outcome.told) == ("done", (1, 2, 3, 4), ())
+    assert made.replicas() == wanted(made)
+    kinds = [(event.kind, event.wave) for event in made.events if event.kind != "following"]
+    assert kinds == [(kind, wave) for wave in (1, 2, 3, 4) for kind in ("sent", "wave")]
+    assert sorted(sent(made)) == sorted(f"{tp}" for tps in waves_of(made) for tp in tps)
+    assert audit(journal_files([made.journal])).violations == ()
+
+
+def test_rates_stand_while_a_wave_runs_and_are_gone_at_its_end(made: Made) -> None:
+    seen = []
+    watching = RigTime(made.rig, lambda: seen.append(configs(made.rig, "brokers", "4")))
+    made.submit(time=watching)
+    assert {RATES["replication"][1]: "200000"}.items() <= max(seen, key=len).items()
+    assert not is_marked(made.rig)
+    assert all(configs(made.rig, "brokers", str(broker)) == {} for broker in made.rig.brokers)
+
+
+def test_each_broker_has_its_own_rates(making: Making) -> None:
+    """The wave begins under the lowest; who has none of his own may come to lead, and has the highest."""
+    made = making(throttle_bps=None, per_broker=9)
+    (file,) = (made.folder / "throttles").iterdir()
+    asked = {int(broker): rates for broker, rates in json.loads(file.read_bytes())["brokers"].items()}
+    assert len({rate for rates in asked.values() for rate in rates.values()}) > 1
+    seen: dict[int, list[dict[str, str]]] = {broker: [] for broker in made.rig.brokers}
+
+    def watch() -> None:
+        for broker, found in seen.items():
+            found.append(configs(made.rig, "brokers", str(broker)))
+
+    made.submit(time=RigTime(made.rig, watch))
+    lowest = min(int(rate) for rates in asked.values() for rate in rates.values())
+    for broker, rates in asked.items():
+        assert any(rates.items() <= found.items() for found in seen[broker]), (broker, rates, seen[broker])
+    assert all(int(rate) >= lowest for found in seen.values() for one in found for rate in one.values())
+    assert not is_marked(made.rig)
+
+
+def test_throttles_that_came_after_the_last_move_ended_are_given_back(making: Making) -> None:
+    """The wave was complete when its rates were set: nobody would remove them before the next move."""
+    made = making(throttle_bps=None, per_broker=9, copy_rate_bytes_s=None)
+    late = LateRates(made)
+    made.submit(admin=lambda: late)
+    assert late.came_late
+    assert not is_marked(made.rig)
+
+
+class LateRates:
+    """The admin API over a way that is slow for rates: all moves are complete when they arrive."""
+
+    def __init__(self, made: Made) -> None:
+        self.made, self.came_late = made, False
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.made.rig.admin, name)
+
+    def alter_interbroker_throttled_rates(self, rates: object) -> object:
+        if rates:
+            self.made.rig.until(lambda: not self.made.rig.brokers or not is_marked(self.made.rig), deadline_ms=60_000)
+            self.came_late = True
+        return self.made.rig.admin.alter_interbroker_throttled_rates(rates)  # type: ignore[arg-type]
+
+
+def test_a_plan_that_is_done_is_done(made: Made) -> None:
+    """Also where nobody knows that it was handed over: what is at its target is not asked for again."""
+    made.submit()
+    assert made.submit().sent == 0
+    progress_file(made.folder).unlink()
+    assert made.submit().sent == 0
+    assert len(sent(made)) == len(wanted(made)) - 2
+
+
+def test_a_controller_that_fails_over_during_a_wave_changes_nothing_about_its_end(made: Made) -> None:
+    killed: list[int] = []
+
+    def kill() -> None:
+        if not killed and any(found.move for found in made.rig.committed.partitions.values()):
+            assert made.rig.active is not None
+            killed.append(made.rig.active.node_id)
+            made.rig.kill_controller(killed[0])
+
+    assert made.submit(time=RigTime(made.rig, kill)).end == "done"
+    assert killed
+    assert made.replicas() == wanted(made)
+    made.close()
+    found = audit(journal_files([made.journal]))
+    assert (found.violations, found.counts.terms) == ((), 2)
+
+
+def test_a_partition_that_stands_in_several_waves_goes_on_where_it_is(making: Making) -> None:
+    """One new replica at a time. Without its progress, what later waves made of it is done for earlier ones."""
+    made = making(drained=(1, 2), one_at_a_time=True)
+    names = [tp for tps in waves_of(made) for tp in tps]
+    assert len(set(names)) < len(names)
+    submit(made.folder, made.store, made.options(), last=3)
+    progress_file(made.folder).unlink()
+    assert made.submit().end == "done"
+    assert made.replicas() == wanted(made)
+    progress_file(made.folder).unlink()
+    assert made.submit().sent == 0
+    assert len(sent(made)) == len(names)
+
+
+def test_a_partition_in_several_waves_is_rolled_back_step_by_step(making: Making) -> None:
+    made = making(drained=(1, 2), one_at_a_time=True)
+    with pytest.raises(KeyboardInterrupt):
+        made.submit(tell=Crash("sent", 3))
+    roll_back(made.folder, made.store, made.options())
+    assert made.replicas() == made.before
+
+
+# --- what is refused, and where it stops
+
+
+def test_a_cluster_that_was_changed_since_is_refused_with_the_partition(made: Made) -> None:
+    made.rig.reassign({ORDERS_0: [6, 2, 3]})
+    made.rig.until_replicas({ORDERS_0: [6, 2, 3]})
+    with pytest.raises(Refused, match=r"wave [0-9]+: orders-0 is on \[6, 2, 3\]: the plan was made for \[1, 2, 3\]"):
+        made.submit()
+
+
+def test_other_reassignments_are_not_stood_beside(made: Made) -> None:
+    other = TopicPartition("orders", 3)
+    made.rig.pause_broker(2)
+    made.rig.reassign({other: [4, 5, 2]})
+    with pytest.raises(Refused, match="wave 1: other reassignments run there: orders-3; wait for them, or cancel them"):
+        made.submit()
+    assert not progress_file(made.folder).exists()
+
+
+def test_a_target_that_is_down_is_refused_before_anything_moves(made: Made) -> None:
+    made.rig.kill_broker(4)
+    made.rig.run(500)
+    with pytest.raises(Refused, match=r"wave 1: targets are down: \[4\]: .* to \["):
+        made.submit()
+    assert sent(made) == []
+
+
+def test_what_is_no_export_or_differs_from_its_manifest_is_refused(made: Made, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="no export with a manifest"):
+        submit(tmp_path / "nowhere", made.store, made.options())
+    file = made.folder / "waves/wave-0002.json"
+    file.write_bytes(file.read_bytes().replace(b"4", b"5"))
+    with pytest.raises(BadInput, match=r"wave-0002\.json: is another than the manifest says; export the plan again"):
+        made.submit()
+
+
+def test_a_plan_that_was_changed_after_it_was_begun_is_refused(made: Made) -> None:
+    made.submit()
+    manifest = made.folder / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_bytes())))
+    with pytest.raises(Refused, match="the plan was changed since it was begun"):
+        made.submit()
+
+
+def test_two_at_once_are_refused(made: Made) -> None:
+    with locked(made.folder), pytest.raises(Refused, match=r"is being submitted already, by process [0-9]+ on"):
+        made.submit()
+    assert made.submit().end == "done"
+
+
+def test_a_progress_that_cannot_be_read_is_told_and_not_guessed(made: Made) -> None:
+    progress_file(made.folder).write_text("{")
+    with pytest.raises(BadInput, match="no progress of a plan"):
+        made.submit()
+
+
+def test_a_wave_that_takes_too_long_names_its_moves_and_the_causes_and_runs_on(made: Made) -> None:
+    def kill() -> None:
+        moving = any(found.move for found in made.rig.committed.partitions.values())
+        if moving and made.rig.brokers[4].is_up:
+            made.rig.kill_broker(4)
+
+    with pytest.raises(Stopped, match=r"wave [0-9]: not complete within 20 s: .*\(target down: 4\)"):
+        made.submit(time=RigTime(made.rig, kill), timeout_s=20)
+    made.rig.restart_broker(4)
+    assert made.submit().end == "done"
+    assert made.replicas() == wanted(made)
+
+
+def test_what_somebody_else_cancels_is_not_begun_anew_behind_his_back(made: Made) -> None:
+    def give_up() -> None:
+        moving = {tp: None for tp, found in made.rig.committed.partitions.items() if found.move}
+        if moving:
+            made.rig.reassign(moving)
+
+    with pytest.raises(Stopped, match=r"wave 1: cancelled by somebody else, or dropped .*: orders-0 is on"):
+        made.submit(time=RigTime(made.rig, give_up))
+    assert made.submit().end == "done"
+    assert made.replicas() == wanted(made)
+
+
+# --- back
+
+
+def test_a_rollback_undoes_the_waves_that_were_begun_the_last_one_first(made: Made) -> None:
+    submit(made.folder, made.store, made.options(), last=2)
+    done = roll_back(made.folder, made.store, made.options())
+    assert done.waves == (2, 1)
+    made.rig.until(lambda: made.replicas() == made.before, what="all is as before")
+    assert not is_marked(made.rig)
+    assert roll_back(made.folder, made.store, made.options()).told == ("nothing of the plan was handed over from here",)
+    assert made.submit().waves == (1, 2, 3, 4)
+    made.close()
+    assert audit(journal_files([made.journal])).violations == ()
+
+
+def test_a_rollback_that_was_begun_is_gone_on_with_and_nothing_else(made: Made) -> None:
+    submit(made.folder, made.store, made.options(), last=3)
+    with pytest.raises(KeyboardInterrupt):
+        roll_back(made.folder, made.store, made.options(tell=Crash("sent", 2)))
+    with pytest.raises(Refused, match="a rollback is under way"):
+        made.submit()
+    roll_back(made.folder, made.store, made.options())
+    assert made.replicas() == made.before
+
+
+def test_what_runs_is_cancelled_and_what_is_complete_stays(made: Made) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        made.submit(tell=Crash("sent", 2))
+    done = cancel(made.folder, made.store, made.options())
+    assert (done.end, done.waves) == ("cancelled", (2,))
+    assert all(found.move is None for found in made.rig.committed.partitions.values())
+    first, second, *_ = waves_of(made)
+    assert all(DRAINED not in made.rig.committed.partitions[tp].replicas for tp in first)
+    assert all(DRAINED in made.rig.committed.partitions[tp].replicas for tp in second)
+    roll_back(made.folder, made.store, made.options())
+    assert made.replicas() == made.before
+
+
+def test_a_wave_that_runs_is_cancelled_by_its_rollback(made: Made) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        made.submit(tell=Crash("sent", 1))
+    roll_back(made.folder, made.store, made.options())
+    assert made.replicas() == made.before
+
+
+def test_some_waves_can_be_handed_over_alone(made: Made) -> None:
+    done = submit(made.folder, made.store, made.options(), last=1)
+    assert done.waves == (1,)
+    assert submit(made.folder, made.store, made.options(), first=2, last=3).waves == (2, 3)
+    assert made.submit().waves == (4,)
+    assert made.replicas() == wanted(made)
+
+
+def test_a_dry_run_checks_tells_and_writes_nothing(made: Made) -> None:
+    done = submit(made.folder, made.store, made.options(), dry_run=True)
+    assert (done.end, done.waves, done.sent) == ("dry run", (1, 2, 3, 4), len(wanted(made)) - 2)
+    assert made.replicas() == made.before
+    assert not progress_file(made.folder).exists()
+    made.rig.kill_broker(4)
+    made.rig.run(500)
+    with pytest.raises(Refused, match="targets are down"):
+        submit(made.folder, made.store, made.options(), dry_run=True)
+
+
+class Crash:
+    """Who is told ends his thread at an event of a wave."""
+
+    def __init__(self, kind: str, wave: int) -> None:
+        self.at = (kind, wave)
+
+    def __call__(self, event: object) -> None:
+        if (getattr(event, "kind", ""), getattr(event, "wave", 0)) == self.at:
+            raise KeyboardInterrupt

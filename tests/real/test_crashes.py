@@ -1,0 +1,171 @@
+"""Throttles and reductions on real stores: at each commit once the reply is lost, and once the controller dies.
+
+Rules
+* The scenarios are those that the memory store goes through in full (`tests/simulation`): every kind of trouble, and
+  both sizes of commits, are shown there; here it is that a real store holds what the memory store promises.
+* A commit takes ten keys, so that a request takes several, and each step has a commit of its own to die at.
+* Commits are counted as they come, up to the first that the scenario does not reach: what a real server answers late
+  may let two of them be one.
+* Sessions are ended by the harness, at once: nobody waits for their time. One server of each kind, a root per case.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import Any, Final, TypeAlias, cast
+
+import attrs
+import pytest
+from kazoo.client import KazooClient
+
+from controller.model.values import Settings
+from controller.rig import Rig
+from controller.rig.served import StoreServer
+from stores import MetadataStore, open_store
+from stores.base import Capabilities
+from stores.faults import FaultStore, LoseReply, at_commit
+from stores.servers import LocalEtcd, LocalZooKeeper
+from stores.zookeeper import ZooKeeperStore
+from tests.simulation import reduction_scenarios, throttle_scenarios
+from tests.simulation.clusters import leading
+from tests.simulation.enumeration import Scenario, crash_at, named
+
+COMMIT_OPS_MAX: Final = 10
+COMMITS_MIN, COMMITS_MAX = 3, 60
+SESSION_S: Final = 10
+REST_MS: Final = 2
+READ_S: Final = 10.0
+_roots: Final = itertools.count(1)
+
+
+class Narrow(FaultStore):
+    """A store whose commits take ten keys."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """The inner store's, but for that."""
+        return attrs.evolve(super().capabilities, commit_ops_max=COMMIT_OPS_MAX)
+
+    def abandon(self) -> None:
+        """As the inner store."""
+        cast(ZooKeeperStore, self.inner).abandon()
+
+
+@attrs.frozen
+class Kind:
+    """A server, and how a session of a client of it is ended at once."""
+
+    server: Any
+    ends: Callable[[MetadataStore], None]
+
+    @contextmanager
+    def rig(self, world: Callable[..., Rig]) -> Iterator[tuple[Rig, StoreServer]]:
+        """A rig below a root of its own."""
+        root = f"/crashes-{os.getpid()}-{next(_roots)}"
+        url = f"{self.server.url(root)}?session_timeout={SESSION_S}&connect_timeout=20"
+        served = StoreServer(
+            lambda: Narrow(open_store(url)), tick_ms=REST_MS, ends=lambda store: self.ends(cast(Narrow, store).inner)
+        )
+        with closing(served):
+            yield world(Settings(), server=served), served
+
+
+def _zookeeper(server: LocalZooKeeper) -> Kind:
+    def ends(store: MetadataStore) -> None:
+        """A second connection takes the session over and closes it."""
+        client = KazooClient(hosts=server.address, client_id=cast(ZooKeeperStore, store).link.credentials)
+        client.start(timeout=10)
+        client.stop()
+        client.close()
+
+    return Kind(server, ends)
+
+
+def _etcd(server: LocalEtcd) -> Kind:
+    def ends(store: MetadataStore) -> None:
+        server.ask("lease/revoke", {"ID": store.session.session_id})
+
+    return Kind(server, ends)
+
+
+@pytest.fixture(params=["zookeeper", "etcd"], scope="module")
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """The server of the run."""
+    server = request.getfixturevalue(f"{request.param}_server")
+    return _zookeeper(server) if request.param == "zookeeper" else _etcd(server)
+
+
+Case: TypeAlias = tuple[Callable[..., Rig], Scenario, Scenario]
+"""What makes the rig, what is asked for, and what must stand in the end."""
+_THROTTLED: Final = pytest.mark.checklist(36, 37, 38, 39, 40, 41, 42, 43, 56)
+_REDUCED: Final = (
+    reduction_scenarios.delayed,
+    reduction_scenarios.immediate,
+    reduction_scenarios.deletion_during_a_reduction,
+)
+CASES: Final = [
+    *(
+        pytest.param((make, scenario, throttle_scenarios.ends), marks=_THROTTLED, id=named(scenario))
+        for make, scenario in throttle_scenarios.SCENARIOS
+    ),
+    *(
+        pytest.param(
+            (reduction_scenarios.world, scenario, reduction_scenarios.ends),
+            marks=pytest.mark.checklist(214, 215) if "deletion" in named(scenario) else pytest.mark.checklist(214),
+            id=named(scenario),
+        )
+        for scenario in _REDUCED
+    ),
+]
+
+
+def _after_each_commit(kind: Kind, case: Case, befalls: Callable[[Rig, int], None]) -> int:
+    """The scenario ends as it should, whatever `befalls` each of its commits; how many there are."""
+    make, scenario, ends = case
+    for nth in range(1, COMMITS_MAX):
+        with kind.rig(make) as (rig, served):
+            process = leading(rig).process
+            assert process is not None
+            before = process.store.commits
+            befalls(rig, nth)
+            scenario(rig)
+            ends(rig)
+            _stands_as_known(served)
+            if process.store.commits - before < nth:
+                return nth - 1
+    raise AssertionError(f"{COMMITS_MAX} commits, and no end of it")
+
+
+def _stands_as_known(served: StoreServer) -> None:
+    """What was looked at in the end is what the server holds, and no key besides."""
+    found = served.observer.snapshot("/", timeout_s=READ_S)
+    assert {entry.key: entry.value for entry in found.entries} == {
+        key: row[0] for key, row in served.table.rows.items()
+    }
+
+
+@pytest.mark.server
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_no_lost_reply_leaves_anything_behind(kind: Kind, case: Case) -> None:
+    """Each commit is applied, and who sent it does not hear of it."""
+
+    def loses_the_reply(rig: Rig, nth: int) -> None:
+        rig.plan_store_faults(leading(rig).node_id, at_commit(nth, LoseReply()))
+
+    assert _after_each_commit(kind, case, loses_the_reply) >= COMMITS_MIN
+
+
+@pytest.mark.server
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_no_death_leaves_anything_behind(kind: Kind, case: Case) -> None:
+    """The controller dies with each commit, which is applied, and its session ends at once: the stand-by ends it."""
+
+    def dies(rig: Rig, nth: int) -> None:
+        crash_at(rig, leading(rig), nth, "applied, reply lost", expires=True)
+
+    assert _after_each_commit(kind, case, dies) >= COMMITS_MIN

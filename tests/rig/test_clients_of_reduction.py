@@ -1,0 +1,185 @@
+"""What producers, consumers and groups see of a topic that gets fewer partitions (KIP-694)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from controller.model.errors import ErrorCode, InvalidRequest
+from controller.model.reductions import OFFLINE, ONLINE, READ_ONLY
+from controller.model.requests import DeletePartitions, NewPartitions
+from controller.model.values import Settings, TopicPartition
+from controller.rig import Rig
+from controller.rig.clients import PartitionInfo
+
+RETENTION_MS = 20_000
+INTERVAL_MS = 1_000
+
+
+def tp(partition: int) -> TopicPartition:
+    return TopicPartition("t", partition)
+
+
+KEEP, GONE = [tp(0), tp(1)], [tp(2), tp(3)]
+
+
+@pytest.fixture
+def rig() -> Rig:
+    """A topic of four partitions with 100 records each."""
+    rig = Rig(seed=6, settings=Settings(delete_topic_partition_interval_delay_ms=INTERVAL_MS))
+    rig.create_topic("t", 4, 2, configs={"retention.ms": str(RETENTION_MS)}, records=100)
+    rig.until_converged()
+    return rig
+
+
+def shrink(rig: Rig, *, immediate: bool = False) -> None:
+    """To two partitions; what brokers know of it is told when this returns."""
+    rig.wait(rig.admin.delete_partitions({"t": DeletePartitions(2, immediate)}).all())
+    rig.until(lambda: all(status(rig, at) != ONLINE for at in GONE), what="brokers know")
+
+
+def status(rig: Rig, at: TopicPartition) -> int:
+    """What every live broker says of the partition (offline: also where it is not in the metadata), online where they
+    do not agree."""
+    live = [broker.metadata for broker in rig.brokers.values() if broker.is_up]
+    told = {known[at].status_code if at in known else OFFLINE for known in live}
+    return told.pop() if len(told) == 1 else ONLINE
+
+
+def purged(rig: Rig) -> None:
+    rig.until(lambda: tp(2) not in rig.committed.partitions, deadline_ms=120_000, what="t-2 is purged")
+    rig.until_converged()
+
+
+@pytest.mark.checklist(193, 190)
+def test_a_producer_chooses_none_that_is_read_only_and_refuses_one_that_is_named(rig: Rig) -> None:
+    seen: list[list[int]] = []
+
+    def last(key: str | None, online: Sequence[PartitionInfo]) -> int:  # noqa: ARG001
+        seen.append([info.partition for info in online])
+        return online[-1].partition
+
+    shrink(rig)
+    default, custom = rig.clients.producer(), rig.clients.producer(last)
+    for key in (None, "a", "b", "c", "d", "e"):
+        assert default.send("t", key=key) in KEEP
+        assert custom.send("t", key=key) == tp(1)
+    assert seen[-1] == [0, 1]
+    assert [info.status for info in default.metadata.partitions("t")] == [0, 0, READ_ONLY, READ_ONLY]
+    with pytest.raises(InvalidRequest, match="status is -1"):
+        default.send("t", partition=3)
+
+
+@pytest.mark.checklist(194)
+def test_a_leader_refuses_records_of_a_producer_that_has_not_heard_of_it(rig: Rig) -> None:
+    """Its log ends where it ended; the producer asks again, and its records go elsewhere."""
+    stale = rig.clients.producer(lambda key, online: online[-1].partition)  # noqa: ARG005
+    assert stale.send("t") == tp(3)
+    rig.until(lambda: rig.producers.waiting == 0, what="it is acknowledged")
+    shrink(rig)
+    leader = rig.leader(tp(3))
+    assert leader is not None
+    log = leader.log(tp(3))
+    assert log is not None
+    end, asked = log.end_offset, stale.metadata.refreshes
+    assert stale.send("t") == tp(1)
+    assert (log.end_offset, stale.metadata.refreshes) == (end, asked + 1)
+    assert rig.produce(tp(3), 5) == 0
+    assert log.end_offset == end
+
+
+@pytest.mark.checklist(195)
+def test_a_read_only_partition_is_read_to_its_end_and_stays_with_its_group(rig: Rig) -> None:
+    shrink(rig)
+    group = rig.clients.group("g", ["t"], members=2)
+    rig.run(1_000)
+    assert group.consumed == dict.fromkeys(KEEP + GONE, 100)
+    assert sorted(at for own in group.assignment for at in own) == KEEP + GONE
+
+
+@pytest.mark.checklist(196)
+def test_an_offline_partition_is_assigned_to_nobody_and_cannot_be_read(rig: Rig) -> None:
+    group, alone = rig.clients.group("g", ["t"], members=2), rig.clients.consumer()
+    alone.assign([tp(0), tp(3)])
+    assert len(alone.poll()) == 2
+    rig.run(500)
+    before = group.generation
+    rig.kill_broker(3)  # so that the purge has to wait
+    shrink(rig, immediate=True)
+    rig.run(group.metadata.max_age_ms)
+    assert group.generation > before
+    assert sorted(at for own in group.assignment for at in own) == KEEP
+    rig.produce(tp(0), 1)
+    rig.run(500)
+    alone.poll()
+    alone.poll()
+    assert alone.errors == {tp(3): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+
+
+@pytest.mark.checklist(197)
+def test_keyless_traffic_moves_on_without_an_error(rig: Rig) -> None:
+    producer = rig.clients.producer()
+    producer.stream("t", records_per_s=200)
+    rig.run(1_000)
+    shrink(rig)
+    at_end = {at: producer.sent_to[at] for at in GONE}
+    rig.run(2_000)
+    producer.stop()
+    rig.until(lambda: rig.producers.waiting == 0 and producer.waiting == 0, what="all is acknowledged")
+    group = rig.clients.group("g", ["t"])
+    rig.until(lambda: sum(group.consumed.values()) == 400 + sum(producer.sent_to.values()), what="all of it is read")
+    assert producer.refused == 0
+    assert {at: producer.sent_to[at] for at in GONE} == at_end
+
+
+@pytest.mark.checklist(198)
+def test_the_records_of_a_key_go_on_in_one_partition_and_older_ones_stay_readable(rig: Rig) -> None:
+    producer, group = rig.clients.producer(), rig.clients.group("g", ["t"])
+    keys = [f"key-{i}" for i in range(12)]
+    for key in keys:
+        producer.send("t", key=key)
+    rig.until(lambda: rig.producers.waiting == 0, what="all is acknowledged")
+    shrink(rig)
+    for key in keys * 2:
+        producer.send("t", key=key)
+    rig.until(lambda: rig.producers.waiting == 0, what="all is acknowledged")
+    now = {key: {at for at in KEEP if any(k == key for _, _, k in producer.keys.get(at, ())[-24:])} for key in keys}
+    assert all(found for found in now.values())
+    moved = [key for at in GONE for _, _, key in producer.keys.get(at, ())]
+    assert moved, "no key was in a partition that goes"
+    rig.run(500)
+    assert sum(group.consumed.values()) == 400 + 36
+
+
+@pytest.mark.checklist(218, 219)
+def test_what_was_committed_of_a_purged_partition_goes_and_one_made_anew_is_read_from_its_beginning(rig: Rig) -> None:
+    group = rig.clients.group("g", ["t"])
+    rig.run(500)
+    assert group.committed(tp(3)) == 100
+    shrink(rig, immediate=True)
+    purged(rig)
+    assert [group.committed(at) for at in KEEP + GONE] == [100, 100, None, None]
+    rig.run(group.metadata.max_age_ms)
+    rig.wait(rig.admin.create_partitions({"t": NewPartitions(4)}).all())
+    rig.until_converged()
+    rig.fill([tp(3)], 7)
+    rig.run(group.metadata.max_age_ms)
+    assert group.consumed[tp(3)] == 107
+    assert group.committed(tp(3)) == 7
+
+
+@pytest.mark.checklist(225)
+def test_a_client_from_before_reads_what_is_read_only_fails_to_write_it_and_sees_nothing_offline(rig: Rig) -> None:
+    old = rig.clients.producer(lambda key, online: online[-1].partition, knows_status=False)  # noqa: ARG005
+    reader = rig.clients.consumer(knows_status=False)
+    shrink(rig)
+    reader.assign([tp(3)])
+    assert [run.count for run in reader.poll()[tp(3)]] == [100]
+    assert old.send("t", 3) is None  # it goes on choosing it, is refused each time, and waits
+    rig.run(RETENTION_MS + 2 * INTERVAL_MS)
+    purged(rig)
+    rig.run(1_000)
+    assert [info.partition for info in old.metadata.partitions("t")] == [0, 1]
+    assert old.waiting == 0
+    assert old.sent_to == {tp(1): 3}

@@ -1,0 +1,99 @@
+"""Settings as they are described: each value with where it comes from."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller import ConfigResource, ConfigResourceType, ConfigSource, ErrorCode, OpType, Settings
+from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
+from tests.runtime.configured import (
+    ALL,
+    BROKER,
+    KEY,
+    LIST,
+    OLD_RATE,
+    RATE,
+    TOPIC,
+    UNCLEAN,
+    UNLIMITED,
+    alter,
+    change,
+    code,
+    described,
+)
+from tests.runtime.world import cluster_of_three
+
+
+@pytest.mark.checklist(57, 178)
+def test_a_broker_is_described_with_the_source_of_each_value() -> None:
+    """Its own, that of all brokers, the default; the chain has all that there are."""
+    cluster = cluster_of_three()
+    cluster.done(alter(cluster, ALL, change(OLD_RATE, "10")))
+    cluster.done(alter(cluster, BROKER, change(OLD_RATE, "5"), change(RATE, "7")))
+    cluster.done(alter(cluster, TOPIC, change(LIST, "0:1")))
+    found = described(cluster, BROKER)
+    assert (found[RATE].value, found[RATE].source) == ("7", ConfigSource.DYNAMIC_BROKER_CONFIG)
+    assert [(one.value, one.source) for one in found[OLD_RATE].synonyms] == [
+        ("5", ConfigSource.DYNAMIC_BROKER_CONFIG),
+        ("10", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+        (UNLIMITED, ConfigSource.DEFAULT_CONFIG),
+    ]
+    other = described(cluster, ConfigResource(ConfigResourceType.BROKER, "2"))[OLD_RATE]
+    assert (other.value, other.source) == ("10", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
+    of_all = described(cluster, ALL)
+    assert (of_all[OLD_RATE].value, of_all[OLD_RATE].source) == ("10", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
+    assert RATE not in of_all
+    assert described(cluster)[LIST].source is ConfigSource.DYNAMIC_TOPIC_CONFIG
+
+
+def test_a_topic_is_described_along_the_chain_that_it_falls_back() -> None:
+    """Its own, that of all brokers by its name there, the host's Settings, the default."""
+    cluster = cluster_of_three(settings=Settings(unclean_leader_election_enable=True))
+    found = described(cluster)
+    assert (found["retention.ms"].value, found["retention.ms"].is_default) == ("604800000", True)
+    assert (found[UNCLEAN].value, found[UNCLEAN].source) == ("true", ConfigSource.STATIC_BROKER_CONFIG)
+    cluster.done(alter(cluster, ALL, change("log.retention.ms", "7")))
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
+    assert [(one.name, one.value, one.source) for one in described(cluster)["retention.ms"].synonyms] == [
+        ("retention.ms", "5", ConfigSource.DYNAMIC_TOPIC_CONFIG),
+        ("log.retention.ms", "7", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+        ("log.retention.ms", "604800000", ConfigSource.DEFAULT_CONFIG),
+    ]
+    assert set(TOPIC_CONFIGS) == set(described(cluster))
+
+
+def test_names_that_nobody_knows_are_described_kept_and_may_be_deleted() -> None:
+    """What others wrote, and fields beside the settings, survive."""
+    cluster = cluster_of_three()
+    cluster.put(KEY, {"version": 1, "config": {"some.plugin": "on"}, "note": ["kept"]})
+    cluster.run()
+    entry = described(cluster)["some.plugin"]
+    assert (entry.value, entry.kind, entry.documentation) == ("on", None, None)
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
+    assert cluster.get(KEY) == {"version": 1, "config": {"some.plugin": "on", "retention.ms": "5"}, "note": ["kept"]}
+    cluster.done(alter(cluster, TOPIC, change("some.plugin", op=OpType.DELETE)))
+    cluster.controllers.pop().close()
+    cluster.another(2)
+    cluster.run()
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "6")))
+    assert cluster.get(KEY) == {"version": 1, "config": {"retention.ms": "6"}, "note": ["kept"]}
+
+
+@pytest.mark.checklist(160)
+def test_the_rates_of_kip_542_are_defined_as_it_says() -> None:
+    """Long, at least 1, unlimited by default, of each broker by itself."""
+    cluster = cluster_of_three()
+    for name in (RATE, "follower.reassignment.throttled.rate"):
+        entry = described(cluster, BROKER)[name]
+        assert (entry.kind.value, entry.value, entry.is_default) == ("long", UNLIMITED, True)
+        assert code(cluster.error(alter(cluster, ALL, change(name, "5")))) == ErrorCode.INVALID_CONFIG
+        cluster.done(alter(cluster, BROKER, change(name, "1")))
+        cluster.done(alter(cluster, BROKER, change(name, UNLIMITED)))
+
+
+def test_every_default_is_a_value_that_its_setting_takes() -> None:
+    """The tables agree with themselves, and each says what it is for."""
+    for one in (*TOPIC_CONFIGS.values(), *BROKER_CONFIGS.values()):
+        assert one.check(one.default) is None, one.name
+        assert one.documentation.endswith("."), one.name
+        assert one.check("\x00") is not None, one.name

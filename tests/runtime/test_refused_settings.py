@@ -1,0 +1,183 @@
+"""Settings that are refused: for what they are, for who asks, for when; nothing is written then."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+
+from controller import AlterConfigOp, ConfigResource, ConfigResourceType, ErrorCode, NewTopic, OpType
+from controller.codec import keys
+from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
+from tests.runtime.configured import ALL, BROKER, BROKER_KEY, KEY, LIST, RATE, TOPIC, alter, change, code, described
+from tests.runtime.world import cluster_of_three
+
+
+@pytest.mark.checklist(161)
+@pytest.mark.parametrize("value", ["0", "-1", "fast", "", "1.5", "9223372036854775808", "1_000", "\u0661"])
+def test_a_rate_that_is_none_is_refused_and_the_previous_one_stays(value: str) -> None:
+    """INVALID_CONFIG, naming the setting; nothing is written."""
+    cluster = cluster_of_three()
+    cluster.done(alter(cluster, BROKER, change(RATE, "1000")))
+    before = cluster.keys()
+    error = cluster.error(alter(cluster, BROKER, change(RATE, value)))
+    assert code(error) == ErrorCode.INVALID_CONFIG
+    assert RATE in str(error)
+    assert cluster.keys() == before
+
+
+@pytest.mark.checklist(174)
+@pytest.mark.parametrize("value", ["*", "", "0:1", "0:1, 1:2", "0", "a:1", "0:1;1:2", "*,0:1", "0:1,", "-1:1", "0:1:2"])
+def test_lists_of_throttled_replicas_are_pairs_or_a_star(value: str) -> None:
+    """Anything else is INVALID_CONFIG."""
+    cluster = cluster_of_three()
+    is_taken = value in {"*", "", "0:1", "0:1, 1:2"}
+    error = cluster.error(alter(cluster, TOPIC, change(LIST, value)))
+    assert code(error) == (None if is_taken else ErrorCode.INVALID_CONFIG)
+    assert (LIST in cluster.get(KEY)["config"]) is is_taken
+
+
+def test_settings_above_the_size_of_a_key_are_refused() -> None:
+    """INVALID_CONFIG, also of a topic that is created; nothing is written."""
+    cluster = cluster_of_three()
+    before = cluster.keys()
+    many = ",".join(f"{n}:1" for n in range(140_000))
+    assert code(cluster.error(alter(cluster, TOPIC, change(LIST, many)))) == ErrorCode.INVALID_CONFIG
+    new = NewTopic(1, 1, configs={LIST: many})
+    created = cluster.controller.admin.create_topics({"big": new}).values["big"]
+    assert code(cluster.error(created)) == ErrorCode.INVALID_CONFIG
+    assert cluster.keys() == before
+
+
+def test_a_principal_needs_alter_configs_and_describe_configs_on_the_cluster() -> None:
+    """31 otherwise, and nothing happens."""
+    asked = set()
+
+    def allow(principal: str, operation: str, resource: str) -> bool:
+        asked.add((operation, resource))
+        return principal == "root"
+
+    cluster = cluster_of_three(authorizer=allow)
+    before = cluster.keys()
+    nobody = cluster.controller.admin_for("nobody")
+    refused: list[Any] = [
+        nobody.describe_configs([TOPIC]).values[TOPIC],
+        nobody.alter_configs({TOPIC: {"retention.ms": "5"}}).values[TOPIC],
+        nobody.incremental_alter_configs({TOPIC: [change("retention.ms", "5")]}).values[TOPIC],
+    ]
+    assert [code(cluster.error(future)) for future in refused] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 3
+    assert asked == {("DESCRIBE_CONFIGS", "CLUSTER"), ("ALTER_CONFIGS", "CLUSTER")}
+    assert cluster.keys() == before
+    cluster.done(cluster.controller.admin_for("root").alter_configs({TOPIC: {"retention.ms": "5"}}).all())
+
+
+def test_a_policy_is_asked_for_what_is_wanted_and_says_no_with_its_message() -> None:
+    """44; deleted settings come as None."""
+    asked: list[tuple[str, dict[str, str | None]]] = []
+
+    def policy(resource: ConfigResource, configs: Mapping[str, str | None]) -> str | None:
+        asked.append((resource.name, dict(configs)))
+        return "too short" if configs.get("retention.ms") == "1" else None
+
+    cluster = cluster_of_three(alter_config_policy=policy)
+    error = cluster.error(alter(cluster, TOPIC, change("retention.ms", "1"), change("flush.ms", op=OpType.DELETE)))
+    assert (code(error), str(error)) == (ErrorCode.POLICY_VIOLATION, "too short")
+    cluster.done(cluster.controller.admin.alter_configs({TOPIC: {"retention.ms": "2"}}).all())
+    assert asked == [("t", {"retention.ms": "1", "flush.ms": None}), ("t", {"retention.ms": "2"})]
+
+
+def test_a_stand_by_says_who_is_active_and_a_late_request_is_timed_out() -> None:
+    """41 and 7."""
+    cluster = cluster_of_three()
+    stand_by = cluster.another(2)
+    cluster.run()
+    cluster.controller = stand_by
+    assert code(cluster.error(alter(cluster, TOPIC, change("retention.ms", "5")))) == ErrorCode.NOT_CONTROLLER
+    cluster.controller = cluster.controllers[0]
+    late = alter(cluster, TOPIC, change("retention.ms", "5"), timeout_ms=500)
+    asked = cluster.controller.admin.describe_configs([TOPIC], timeout_ms=500).values[TOPIC]
+    cluster.clock.advance(501)
+    assert [code(cluster.error(one)) for one in (late, asked)] == [ErrorCode.REQUEST_TIMED_OUT] * 2
+    assert cluster.get(KEY)["config"] == {}
+
+
+@pytest.mark.parametrize("name", ["x", "-1", "01", "2147483648", "1 ", "\u0661", "1" * 5000])
+def test_a_broker_is_named_by_a_decimal_id(name: str) -> None:
+    """42 for anything else, described or altered; one that never lived may be configured."""
+    cluster = cluster_of_three()
+    bad = ConfigResource(ConfigResourceType.BROKER, name)
+    assert code(cluster.error(alter(cluster, bad, change(RATE, "5")))) == ErrorCode.INVALID_REQUEST
+    asked = cluster.controller.admin.describe_configs([bad]).values[bad]
+    assert code(cluster.error(asked)) == ErrorCode.INVALID_REQUEST
+    cluster.done(alter(cluster, ConfigResource(ConfigResourceType.BROKER, "99"), change(RATE, "5")))
+
+
+def test_settings_that_cannot_be_read_are_neither_described_nor_altered() -> None:
+    """56, until they can be; a topic that is being deleted has none (3)."""
+    cluster = cluster_of_three()
+    for resource, key in ((TOPIC, KEY), (BROKER, BROKER_KEY)):
+        cluster.put(key, b"{")
+        cluster.run()
+        asked = cluster.controller.admin.describe_configs([resource]).values[resource]
+        assert code(cluster.error(asked)) == ErrorCode.KAFKA_STORAGE_ERROR
+        assert code(cluster.error(alter(cluster, resource))) == ErrorCode.KAFKA_STORAGE_ERROR
+        cluster.put(key, {"version": 1, "config": {}})
+        cluster.run()
+        assert described(cluster, resource)
+    assert cluster.findings() == {}
+    cluster.host.answer = lambda _: (_ for _ in ()).throw(RuntimeError("nobody deletes"))
+    cluster.done(cluster.controller.admin.delete_topics(["t"]).all())
+    gone = alter(cluster, TOPIC, change("retention.ms", "5"))
+    assert code(cluster.error(gone)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda admin: admin.describe_configs("t"),
+        lambda admin: admin.describe_configs(["t"]),
+        lambda admin: admin.alter_configs([TOPIC]),
+        lambda admin: admin.alter_configs({TOPIC: "x"}),
+        lambda admin: admin.alter_configs({TOPIC: {"retention.ms": 5}}),
+        lambda admin: admin.alter_configs({"t": {}}),
+        lambda admin: admin.incremental_alter_configs({TOPIC: "x"}),
+        lambda admin: admin.incremental_alter_configs({TOPIC: ["x"]}),
+        lambda _: ConfigResource("topic", "t"),  # type: ignore[arg-type]
+        lambda _: ConfigResource(ConfigResourceType.TOPIC, 5),  # type: ignore[arg-type]
+        lambda _: AlterConfigOp("retention.ms", 5),  # type: ignore[arg-type]
+        lambda _: AlterConfigOp("retention.ms", "5", "set"),  # type: ignore[arg-type]
+    ],
+)
+def test_arguments_of_a_wrong_kind_are_refused_in_the_caller(wrong: Any) -> None:
+    """TypeError, and nothing is asked."""
+    cluster = cluster_of_three()
+    with pytest.raises(TypeError):
+        wrong(cluster.controller.admin)
+
+
+NAMES = st.one_of(st.sampled_from([*TOPIC_CONFIGS, *BROKER_CONFIGS]), st.text(max_size=4))
+VALUES = st.one_of(st.none(), st.text(max_size=6), st.sampled_from(["1", "true", "0:1", "delete", "5" * 18, "\ud800"]))
+OPS = st.lists(st.builds(AlterConfigOp, NAMES, VALUES, st.sampled_from(OpType)), max_size=3)
+RESOURCES = st.builds(
+    ConfigResource, st.sampled_from(ConfigResourceType), st.sampled_from(["t", "1", "", "x", "\ud800"])
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=60)
+@given(st.lists(st.tuples(RESOURCES, OPS), max_size=6))
+def test_whatever_is_asked_the_controller_lives_and_keys_hold_what_it_says(asked: list[tuple[Any, Any]]) -> None:
+    """Answers are documented errors; what is described is what the keys hold."""
+    cluster = cluster_of_three()
+    for resource, ops in asked:
+        error = cluster.error(cluster.controller.admin.incremental_alter_configs({resource: ops}).values[resource])
+        assert error is None or code(error) in {3, 40, 42}
+    assert cluster.controller.is_active
+    assert cluster.findings() == {}
+    for resource, key in ((TOPIC, KEY), (BROKER, BROKER_KEY), (ALL, keys.BROKER_DEFAULTS)):
+        held = (cluster.get(key) or {"config": {}})["config"]
+        shown = {name: one.synonyms[0].value for name, one in described(cluster, resource).items() if name in held}
+        assert shown == held

@@ -1,0 +1,109 @@
+"""Settings and their notifications beside others who write them, and when replies are lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller import ConfigResource
+from controller.codec import keys
+from controller.runtime.config_watch import PURGE_AFTER_MS
+from stores.faults import DeliverLater, DropEvent, FailBefore, LoseReply, LoseRequest, Rule
+from tests.runtime.configured import BROKER, BROKER_KEY, KEY, RATE, TOPIC, alter, change, changes, described
+from tests.runtime.world import cluster_of_three
+
+
+@pytest.mark.parametrize("resource, key, name", [(TOPIC, KEY, "retention.ms"), (BROKER, BROKER_KEY, RATE)])
+def test_what_somebody_else_set_meanwhile_is_not_lost(resource: ConfigResource, key: str, name: str) -> None:
+    """The commit is a conflict: the key is read, and the change is made to what stands there."""
+    cluster = cluster_of_three()
+    cluster.store.play([Rule(DropEvent(), "event")])
+    cluster.put(key, {"version": 1, "config": {"other": "1"}})
+    cluster.done(alter(cluster, resource, change(name, "5")))
+    assert cluster.get(key)["config"] == {"other": "1", name: "5"}
+    assert len(changes(cluster)) == 1
+    cluster.done(alter(cluster, resource, change(name, "6")))
+    assert cluster.get(key)["config"] == {"other": "1", name: "6"}
+
+
+def test_a_number_that_somebody_else_took_is_passed_over() -> None:
+    """The change is told under the next one."""
+    cluster = cluster_of_three()
+    cluster.store.play([Rule(DropEvent(), "event")])
+    cluster.put(f"{keys.CONFIG_CHANGES}/config_change_0000000000", {"version": 2, "entity_path": "users/me"})
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
+    assert changes(cluster) == {0: "users/me", 1: "topics/t"}
+
+
+@pytest.mark.parametrize("fault", [LoseReply(), LoseRequest(), DeliverLater(), DeliverLater(1), FailBefore()])
+def test_a_commit_of_settings_whose_outcome_is_unknown_is_made_once(fault: Any) -> None:
+    """Settings and notification are there, once, and the next change goes on."""
+    cluster = cluster_of_three()
+    cluster.store.play([Rule(fault, "commit", nth=1)])
+    futures = [alter(cluster, TOPIC, change("retention.ms", "5")), alter(cluster, BROKER, change(RATE, "7"))]
+    cluster.run()
+    cluster.wait(300)
+    for future in futures:
+        cluster.done(future)
+    cluster.store.deliver_late()
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "6")))
+    assert (cluster.get(KEY)["config"], cluster.get(BROKER_KEY)["config"]) == ({"retention.ms": "6"}, {RATE: "7"})
+    assert changes(cluster) == {0: "topics/t", 1: "brokers/1", 2: "topics/t"}
+
+
+def test_settings_that_somebody_wrote_before_a_lost_reply_was_looked_up_are_taken_in() -> None:
+    """They came after ours, and hold."""
+    cluster = cluster_of_three()
+
+    def meddle(key: str) -> None:
+        cluster.put(key, {"version": 1, "config": {"retention.ms": "9"}})
+
+    right = cluster.controller._loop.term.lookout.read_versions  # type: ignore[union-attr]  # noqa: SLF001
+
+    def read_after(paths: Any) -> Any:
+        meddle(KEY)
+        return right(paths)
+
+    cluster.controller._loop.term.lookout.read_versions = read_after  # type: ignore[union-attr,method-assign]  # noqa: SLF001
+    cluster.store.play([Rule(LoseReply(), "commit", nth=1), Rule(DropEvent(), "event")])
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
+    assert described(cluster)["retention.ms"].value == "9"
+
+
+def test_the_next_controller_goes_on_with_the_numbers() -> None:
+    """Above every one that stands there."""
+    cluster = cluster_of_three()
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
+    cluster.controllers.pop().close()
+    cluster.put(f"{keys.CONFIG_CHANGES}/config_change_0000000041", {"version": 2, "entity_path": "topics/t"})
+    cluster.another(2)
+    cluster.run()
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "6")))
+    assert sorted(changes(cluster)) == [0, 41, 42]
+
+
+# --- notifications go
+
+
+def test_notifications_go_after_a_quarter_of_an_hour_but_for_the_newest() -> None:
+    """When something is told of the next time, whoever wrote them; those that somebody else removed are no trouble."""
+    cluster = cluster_of_three()
+    for value in "1234":
+        cluster.done(alter(cluster, TOPIC, change("retention.ms", value)))
+    cluster.wait(PURGE_AFTER_MS - 60_000, 60_000)
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
+    assert sorted(changes(cluster)) == [0, 1, 2, 3, 4]
+    cluster.wait(60_000, 60_000)
+    cluster.store.play([Rule(DropEvent(), "event")])
+    cluster.delete(f"{keys.CONFIG_CHANGES}/config_change_0000000001")
+    cluster.run()
+    cluster.store.play([])
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "6")))
+    cluster.run()
+    assert sorted(changes(cluster)) == [4, 5]
+    assert cluster.findings() == {}
+    cluster.wait(2 * PURGE_AFTER_MS, 60_000)
+    cluster.done(alter(cluster, TOPIC, change("retention.ms", "7")))
+    cluster.run()
+    assert sorted(changes(cluster)) == [6]

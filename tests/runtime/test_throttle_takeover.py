@@ -1,0 +1,208 @@
+"""Marks of throttles that a takeover finds: by whom they were written, and what can be read of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller import Settings, StorageError, ThrottledRate
+from controller.codec import keys
+from controller.runtime.journal import Journal, MemorySink
+from tests.runtime.guarded import GuardedCluster
+from tests.runtime.throttled import (
+    LEADER_LIST,
+    LEADER_RATE,
+    RATE,
+    T,
+    alter_rates,
+    both,
+    broker_config,
+    cluster_with,
+    complete,
+    ended,
+    marked,
+    nothing_left,
+    reassign,
+    set_by_hand,
+    topic_config,
+    until,
+)
+from tests.runtime.world import Cluster
+
+
+@pytest.mark.checklist(43)
+def test_while_a_move_runs_a_takeover_touches_no_throttle() -> None:
+    """It is told of in the first line of the term, and goes when the move has ended."""
+    cluster = cluster_with()
+    assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
+    before = cluster.keys("/config")
+    sink = MemorySink()
+    cluster.succeed(journal=Journal(sink))
+    assert cluster.keys("/config") == before
+    assert marked(cluster) == (["t"], [1, 2, 3, 4, 5, 6])
+    assert '"throttles":{"topics":["t"],"brokers":["1","2","3","4","5","6"]}' in sink.lines[0]
+    ended(cluster)
+
+
+def test_where_nothing_runs_a_takeover_takes_back_what_is_marked() -> None:
+    cluster = cluster_with()
+    assert alter_rates(cluster, {1: 5_000}) == {1: None}
+    cluster.succeed()
+    nothing_left(cluster)
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_the_other_names_of_the_keys_are_honoured_and_cleaned(is_running: bool) -> None:
+    """Of somebody who knows no `previous`: all throttles of who is listed go, of both families, and no other."""
+    cluster = cluster_with({"t": [[1, 2, 3]], "u": [[1]]})
+    cluster.put(keys.OLD_REPLICAS_REMOVAL, {"version": 1, "topics": ["t", "gone"]})
+    cluster.put(keys.OLD_RATES_REMOVAL, {"version": 1, "brokers": [1]})
+    lists = {LEADER_LIST: "0:1", "retention.ms": "5"}
+    for topic in ("t", "u"):
+        cluster.put(keys.topic_config(topic), {"version": 1, "config": lists})
+    reassignment = {name.replace("replication", "reassignment"): value for name, value in both(7).items()}
+    for broker in (1, 2):
+        cluster.put(keys.broker_config(str(broker)), {"version": 1, "config": both(6) | reassignment})
+    if is_running:
+        cluster.done(cluster.move([4, 5, 6]))
+    cluster.succeed()
+    if is_running:
+        assert topic_config(cluster) == lists
+        complete(cluster)
+        cluster.wait(2_000)
+    assert topic_config(cluster) == {"retention.ms": "5"}
+    assert broker_config(cluster, 1) == {}
+    assert (topic_config(cluster, "u"), broker_config(cluster, 2)) == (lists, both(6) | reassignment)
+    assert not [key for key in cluster.keys("/admin") if "thrott" in key]
+
+
+def test_the_first_mark_of_ours_takes_in_what_the_other_name_says() -> None:
+    """What an operator sets from then on is his."""
+    cluster = cluster_with()
+    cluster.done(cluster.move([4, 5, 6]))
+    cluster.put(keys.OLD_RATES_REMOVAL, {"version": 1, "brokers": [1, 2]})
+    set_by_hand(cluster, keys.broker_config("1"), **both(6))
+    set_by_hand(cluster, keys.broker_config("2"), **both(6))
+    cluster.succeed()
+    assert reassign(cluster, {}) == {}
+    assert alter_rates(cluster, {2: 9_000, 3: 9_000}) == {2: None, 3: None}
+    assert marked(cluster) == (None, [2, 3])
+    assert not cluster.has(keys.OLD_RATES_REMOVAL)
+    assert broker_config(cluster, 1) == {}
+    set_by_hand(cluster, keys.broker_config("1"), **both(8))
+    complete(cluster)
+    cluster.wait(2_000)
+    assert [broker_config(cluster, b) for b in (1, 2, 3)] == [both(8), {}, {}]
+
+
+@pytest.mark.parametrize("key", [keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL, keys.OLD_RATES_REMOVAL])
+def test_a_mark_that_cannot_be_read_is_reported_takes_nothing_back_and_goes_when_nothing_moves(key: str) -> None:
+    """The other one is obeyed."""
+    cluster = cluster_with()
+    assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
+    cluster.put(key, b'{"brokers":')
+    cluster.succeed()
+    assert "not JSON" in cluster.findings()[key]
+    assert broker_config(cluster, 4) == both(RATE)
+    complete(cluster)
+    cluster.wait(2_000)
+    assert marked(cluster) == (None, None)
+    assert not cluster.has(key)
+    assert (broker_config(cluster, 4) == {}) is (key != keys.RATES_REMOVAL)
+    assert (topic_config(cluster) == {}) is (key != keys.REPLICAS_REMOVAL)
+
+
+def test_a_mark_that_cannot_be_read_is_written_over_by_the_next() -> None:
+    cluster = cluster_with()
+    cluster.done(cluster.move([4, 5, 6]))
+    cluster.put(keys.RATES_REMOVAL, b"7")
+    cluster.succeed()
+    assert alter_rates(cluster, {1: 5_000}) == {1: None}
+    assert marked(cluster)[1] == [1]
+    assert keys.RATES_REMOVAL not in cluster.findings()
+
+
+def test_unknown_fields_of_a_mark_survive() -> None:
+    cluster = cluster_with()
+    cluster.done(cluster.move([4, 5, 6]))
+    said = {
+        "version": 2,
+        "brokers": [1],
+        "previous": {"1": {LEADER_RATE: {"set": ["5"], "was": "3", "by": "x"}}},
+        "why": 1,
+    }
+    cluster.put(keys.RATES_REMOVAL, said)
+    cluster.succeed()
+    assert alter_rates(cluster, {1: 5_000}) == {1: None}
+    mark = cluster.get(keys.RATES_REMOVAL)
+    assert (mark["version"], mark["why"], mark["previous"]["1"][LEADER_RATE]["by"]) == (2, 1, "x")
+
+
+def test_a_mark_that_somebody_else_wrote_or_removed_meanwhile_is_written_over() -> None:
+    """What is known of it is what we wrote; the throttles go all the same."""
+    cluster = cluster_with()
+    assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
+    cluster.delete(keys.REPLICAS_REMOVAL)
+    cluster.put(keys.RATES_REMOVAL, {"version": 1, "brokers": [9]})
+    ended(cluster)
+
+
+def half_removed() -> Cluster:
+    """A removal, one Decision at a time, of which the rates of broker 1 are gone."""
+    settings = Settings(commit_decisions_max=1)
+    cluster = cluster_with({"t": [[1, 2, 3]], "u": [[1]]}, options={"commit_ops_max": 10}, settings=settings)
+    assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
+    cluster.isr([1, 2, 3, 4, 5, 6])
+    until(cluster, lambda: broker_config(cluster, 1) == {})
+    assert broker_config(cluster, 6) == both(RATE)
+    return cluster
+
+
+def test_requests_for_throttles_wait_until_a_removal_is_over() -> None:
+    """What they set is not taken back by it."""
+    cluster = half_removed()
+    wanted = {broker: ThrottledRate(5_000, 5_000) for broker in (1, 2)}
+    results = cluster.controller.admin.alter_interbroker_throttled_rates(wanted)
+    cluster.wait(1_000)
+    assert cluster.error(results.all()) is None
+    assert [broker_config(cluster, b) for b in range(1, 7)] == [both(5_000)] * 2 + [{}] * 4
+    assert marked(cluster) == (None, [1, 2])
+
+
+def test_a_move_that_begins_in_the_middle_of_a_removal_keeps_what_is_left_until_it_has_ended() -> None:
+    """One without a throttle, which need not wait."""
+    cluster = half_removed()
+    assert cluster.error(cluster.move([2], "u")) is None
+    left = [b for b in range(1, 7) if broker_config(cluster, b) != {}]
+    assert left
+    assert set(left) <= set(marked(cluster)[1] or [])
+    ended(cluster, "u")
+
+
+def test_a_mark_that_may_not_be_read_refuses_requests_and_stays() -> None:
+    """Nobody knows at which version it could be written."""
+    cluster = GuardedCluster(1, 2, 3, 4)
+    cluster.create()
+    cluster.put(keys.RATES_REMOVAL, {"version": 1, "brokers": [1]})
+    set_by_hand(cluster, keys.broker_config("1"), **both(6))
+    cluster.guarded.forbidden.add(keys.RATES_REMOVAL)
+    cluster.succeed()
+    assert isinstance(alter_rates(cluster, {1: 5_000})[1], StorageError)
+    assert isinstance(reassign(cluster, {T: [1, 4]})[T], StorageError)
+    assert reassign(cluster, {T: [1, 2]}, None) == {T: None}
+    assert broker_config(cluster, 1) == both(6)
+    assert cluster.has(keys.RATES_REMOVAL)
+
+
+def test_a_topic_that_a_takeover_cannot_read_stays_marked_until_it_can() -> None:
+    """Its settings are there, and nobody knows of them."""
+    cluster = cluster_with({"t": [[1, 2, 3]], "u": [[1]]})
+    assert reassign(cluster, {T: [4, 5, 6]}) == {T: None}
+    cluster.controllers.pop().close()
+    good = cluster.get(keys.topic("t"))
+    cluster.put(keys.topic("t"), b"{")
+    cluster.another(2)
+    cluster.run()
+    assert marked(cluster)[0] == ["t"]
+    cluster.put(keys.topic("t"), good)
+    cluster.wait(6_000)
+    ended(cluster)

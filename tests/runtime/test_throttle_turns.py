@@ -1,0 +1,153 @@
+"""Removals of throttles beside what else goes on: none is lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controller import (
+    AlterConfigOp,
+    ConfigResource,
+    ConfigResourceType,
+    ReassignPartitionsOptions,
+    Settings,
+    ThrottledReplicas,
+    TopicPartition,
+)
+from controller.codec import keys
+from controller.model.errors import ApiError, StorageError
+from tests.runtime.test_conflicts import Meddling, meddled
+from tests.runtime.throttled import (
+    FOLLOWER_LIST,
+    LEADER_LIST,
+    LEADER_RATE,
+    T,
+    alter_rates,
+    both,
+    broker_config,
+    cluster_with,
+    marked,
+    nothing_left,
+    set_by_hand,
+    topic_config,
+    until,
+)
+from tests.runtime.world import Cluster
+
+U = TopicPartition("u", 0)
+
+
+def removing() -> tuple[Cluster, Meddling]:
+    """A removal that waits for the settings of topic t, which somebody else keeps writing."""
+    cluster, store = meddled(keys.topic_config("t"), 0, settings=Settings(commit_decisions_max=1))
+    lists = cluster.controller.admin.alter_interbroker_throttled_replicas({T: ThrottledReplicas([1], [2])})
+    assert cluster.error(lists.values[T]) is None
+    assert set(alter_rates(cluster, dict.fromkeys(range(1, 7), 5_000)).values()) == {None}
+    assert cluster.error(cluster.move([4, 5, 6], "u")) is None
+    store.times = 3
+    return cluster, store
+
+
+def test_a_move_that_begins_and_ends_while_throttles_are_removed_loses_none_of_the_removal() -> None:
+    """What it held up is given back once it has ended."""
+    cluster, store = removing()
+    cluster.move(None, "u")
+    while store.times:
+        cluster.controller.poll_once()
+    again = cluster.move([4, 5, 6], "u")
+    while not again.done():
+        cluster.controller.poll_once()
+    assert cluster.error(cluster.move(None, "u")) is None
+    assert topic_config(cluster) == {LEADER_LIST: "0:1", FOLLOWER_LIST: "0:2"}
+    assert marked(cluster)[0] == ["t"]
+    cluster.wait(2_000)
+    nothing_left(cluster)
+
+
+def test_a_topic_that_is_deleted_while_a_request_is_carried_out_ends_nobody_elses_move() -> None:
+    """Its move is passed over with it; what was marked of it goes."""
+    cluster, store = meddled(keys.topic_config("t"), 3, options={"commit_ops_max": 10})
+    options = ReassignPartitionsOptions(throttle=5_000)
+    asked = cluster.controller.admin.reassign_partitions({T: [4, 5, 6], U: [4, 5, 6]}, options)
+    deleted = cluster.controller.admin.delete_topics(["u"]).all()
+    cluster.wait(3_000)
+    assert store.times == 0
+    assert deleted.result(0) == {"u": None}
+    assert {tp: future.exception(0) for tp, future in asked.values.items()} == {T: None, U: None}
+    assert not cluster.has(keys.topic("u"))
+    assert marked(cluster)[0] == ["t"]
+    assert cluster.state()["targetReplicas"] == [4, 5, 6]
+    assert cluster.error(cluster.move(None)) is None
+    cluster.wait(1_000)
+    nothing_left(cluster)
+
+
+def test_settings_that_somebody_breaks_while_a_request_is_carried_out_are_not_written_over() -> None:
+    """The request is given up, and nothing moves; what it marked goes once they can be read."""
+    cluster = cluster_with(options={"commit_ops_max": 10}, settings=Settings(commit_decisions_max=1))
+    asked = cluster.controller.admin.reassign_partitions({T: [4, 5, 6]}, ReassignPartitionsOptions(throttle=5_000))
+    until(cluster, lambda: marked(cluster)[0] == ["t"])
+    assert topic_config(cluster) == {}
+    cluster.put(keys.topic_config("t"), b'{"version":')
+    cluster.wait(1_000)
+    error = asked.values[T].exception(0)
+    assert isinstance(error, StorageError)
+    assert "the settings of topics t cannot be read" in error.message
+    assert cluster.keys()[keys.topic_config("t")] == b'{"version":'
+    assert "targetReplicas" not in cluster.state()
+    assert marked(cluster)[0] == ["t"]
+    cluster.put(keys.topic_config("t"), {"version": 1, "config": {}})
+    cluster.wait(1_000)
+    nothing_left(cluster)
+
+
+def begun(rates_of_1: str | None = None) -> tuple[Cluster, dict[TopicPartition, Any]]:
+    """A throttled move, step by step, up to the rate of broker 1."""
+    cluster = cluster_with(options={"commit_ops_max": 10}, settings=Settings(commit_decisions_max=1))
+    if rates_of_1 is not None:
+        set_by_hand(cluster, keys.broker_config("1"), leader_replication_throttled_rate=rates_of_1)
+    options = ReassignPartitionsOptions(throttle=5_000)
+    asked = cluster.controller.admin.reassign_partitions({T: [4, 5, 6]}, options)
+    until(cluster, lambda: broker_config(cluster, 1) == both(5_000))
+    assert not asked.values[T].done()
+    return cluster, dict(asked.values)
+
+
+def set_rate(cluster: Cluster, value: str) -> Any:
+    """An operator sets a rate of broker 1 by the API."""
+    broker = ConfigResource(ConfigResourceType.BROKER, "1")
+    return cluster.controller.admin.incremental_alter_configs({broker: [AlterConfigOp(LEADER_RATE, value)]}).all()
+
+
+@pytest.mark.parametrize("before", [None, "777"])
+def test_what_an_operator_sets_over_a_throttle_before_its_moves_begin_is_kept_and_the_request_goes_on(
+    before: str | None,
+) -> None:
+    cluster, asked = begun(before)
+    altered = set_rate(cluster, "123456")
+    cluster.wait(1_000)
+    assert altered.exception(0) is None
+    assert asked[T].result(0) is None
+    assert cluster.state()["targetReplicas"] == [4, 5, 6]
+    assert broker_config(cluster, 1)[LEADER_RATE] == "123456"
+    assert cluster.error(cluster.move(None)) is None
+    cluster.wait(1_000)
+    assert broker_config(cluster, 1) == {LEADER_RATE: "123456"}
+    assert broker_config(cluster, 4) == {}
+    assert marked(cluster) == (None, None)
+
+
+def test_where_what_stood_before_a_throttle_is_put_back_before_its_moves_begin_the_answer_names_it() -> None:
+    """Nothing moves, and no other throttle stays."""
+    cluster, asked = begun("777")
+    assert set_rate(cluster, "777") is not None
+    cluster.wait(1_000)
+    error = asked[T].exception(0)
+    assert isinstance(error, ApiError)
+    assert error.code == -1
+    assert f"{LEADER_RATE} of brokers 1 is '777', not the throttle" in error.message
+    assert "targetReplicas" not in cluster.state()
+    assert broker_config(cluster, 1) == {LEADER_RATE: "777"}
+    assert broker_config(cluster, 4) == topic_config(cluster) == {}
+    assert marked(cluster) == (None, None)

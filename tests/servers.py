@@ -1,0 +1,39 @@
+"""Real servers in tests: the option --no-servers, the marker that it leaves out, and the one more try of what waits.
+
+Rules
+* A test that needs a real server carries `@pytest.mark.server` (and `slow`). Where none can be had it fails, and says
+  what is missing; only --no-servers, or KEDGE_NO_SERVERS in the environment, leaves it out, and the run says how many.
+* A test with either marker that fails is run once more: it waits for processes on a machine that others use as well.
+  Nothing is hidden by that: both runs stand in the output, the counts name it as `rerun`, and a defect fails twice.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+VARIABLE = "KEDGE_NO_SERVERS"
+WAITING = ("server", "slow")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--no-servers", action="store_true", help="leave out the tests that need a real server")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if any(item.get_closest_marker(name) for name in WAITING):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+    if not config.getoption("no_servers") and not os.environ.get(VARIABLE):
+        return
+    out = [item for item in items if item.get_closest_marker("server") is not None]
+    if out:
+        items[:] = [item for item in items if item.get_closest_marker("server") is None]
+        config.hook.pytest_deselected(items=out)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.section(f"failed, and run once more: {report.nodeid}", sep="_")
+        report.toterminal(terminalreporter._tw)  # noqa: SLF001 - as pytest itself prints what failed

@@ -1,0 +1,134 @@
+"""Reductions that something may befall at every commit: what is asked for, and what must stand in the end.
+
+The rigs of `world` stand on memory, or on what they are given: crashes on real stores go through the same scenarios.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from controller.codec import keys
+from controller.model.reductions import READ_ONLY
+from controller.model.requests import DeletePartitions
+from controller.model.values import Settings, TopicPartition
+from controller.rig import Rig
+from tests.simulation.clusters import AFTER, BEFORE, leading, running, settle
+from tests.simulation.enumeration import SESSION_MS, Scenario, until_so
+
+KEY: Final = keys.delete_partitions("orders")
+LAST: Final = TopicPartition("orders", 2)
+RETENTION_MS: Final = 3_000
+SHORT_RETENTION_MS: Final = 800  # longer than a takeover
+
+
+def orders(settings: Settings, records: int = 50, retention_ms: int = RETENTION_MS, **options: Any) -> Rig:
+    """`orders` with three partitions, each on 1, 2, 3, kept for three seconds."""
+    given = {"brokers": {i: "abc"[i % 3] for i in range(1, 7)}, "session_timeout_ms": 1_000, "lag_max_ms": 500}
+    rig = Rig(**{**given, **options}, settings=settings)
+    made(rig, records, retention_ms)
+    return rig
+
+
+def made(rig: Rig, records: int = 50, retention_ms: int = RETENTION_MS) -> None:
+    configs = {"retention.ms": str(retention_ms)}
+    rig.create_topic("orders", replicas=[list(BEFORE)] * 3, records=records, configs=configs)
+
+
+def world(settings: Settings, **options: Any) -> Rig:
+    """`options`: of the rig."""
+    soon = attrs.evolve(settings, delete_topic_partition_interval_delay_ms=100)
+    given = {"records": 0, "retention_ms": SHORT_RETENTION_MS, "session_timeout_ms": SESSION_MS}
+    rig = orders(soon, **{**given, **options})
+    rig.fill([TopicPartition("orders", p) for p in range(3)], 20)
+    return rig
+
+
+def status(rig: Rig, tp: TopicPartition = LAST) -> int | None:
+    """The status as it is committed, None where the partition is gone."""
+    found = rig.committed.partitions.get(tp)
+    return None if found is None else found.status_code
+
+
+def count(rig: Rig) -> int:
+    return len(rig.committed.topics["orders"].assignments)
+
+
+# --- what is asked for
+
+
+def delayed(rig: Rig) -> None:
+    _ask(rig, 1, immediate=False)
+    rig.until(lambda: status(rig) != READ_ONLY and status(rig) != 0, what="its time is over")
+
+
+def immediate(rig: Rig) -> None:
+    _ask(rig, 1, immediate=True)
+
+
+def immediate_with_one_broker_down(rig: Rig) -> None:
+    rig.kill_broker(3)
+    _ask(rig, 1, immediate=True)
+    rig.run(300)
+    rig.restart_broker(3)
+
+
+def immediate_during_a_move(rig: Rig) -> None:
+    """Read-only, on the move, then offline by its time."""
+    _ask(rig, 2, immediate=False)
+    rig.until(lambda: status(rig) != 0, what="it is read-only")
+    rig.pause_broker(6)
+    node = leading(rig)
+    running(node).admin.alter_partition_reassignments({LAST: AFTER})
+    rig.run(100)
+    rig.until(lambda: status(rig) != READ_ONLY, what="its time is over")
+    rig.resume_broker(6)
+
+
+def deletion_during_a_reduction(rig: Rig) -> None:
+    rig.kill_broker(3)
+    _ask(rig, 1, immediate=True)
+    rig.run(100)
+
+    def ask() -> object:
+        return running(leading(rig)).admin.delete_topics(["orders"])
+
+    until_so(rig, lambda: "orders" not in rig.committed.topics or "orders" in rig.committed.deleting, ask)
+    rig.restart_broker(3)
+
+
+def _ask(rig: Rig, total: int, *, immediate: bool) -> None:
+    """Ask until it is written down: whoever is asked may die before the answer."""
+
+    def is_so() -> bool:
+        return "orders" in rig.committed.reducing or count(rig) == total
+
+    def ask() -> object:
+        return running(leading(rig)).admin.delete_partitions({"orders": DeletePartitions(total, immediate)})
+
+    until_so(rig, is_so, ask)
+
+
+SCENARIOS: tuple[Scenario, ...] = (
+    delayed,
+    immediate,
+    immediate_with_one_broker_down,
+    immediate_during_a_move,
+    deletion_during_a_reduction,
+)
+
+
+# --- what must stand
+
+
+def ends(rig: Rig) -> None:
+    """Ids 0..n-1, all of them online; no key, no intent (`check_end`)."""
+    rig.heal()
+    rig.until(lambda: KEY not in rig.server.table.rows, what="the reduction has ended")
+    rig.until(lambda: not rig.committed.deleting, what="the deletion has ended")
+    settle(rig)
+    if "orders" in rig.committed.topics:
+        assert count(rig) in (1, 2)
+        assert {tp.partition for tp in rig.network.purged} >= set(range(count(rig), 3))
+    assert not any(p.status_code for p in rig.committed.partitions.values())

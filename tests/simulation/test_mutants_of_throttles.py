@@ -1,0 +1,168 @@
+"""Controllers whose throttles are broken on purpose: each must be caught, or the tests of throttles prove nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+
+from controller.codec import keys
+from controller.model.throttle_settings import RATES
+from controller.model.throttles import ReassignPartitionsOptions, ThrottledReplicas
+from controller.model.values import Settings
+from controller.rig import InvariantBroken, NotInTime, Rig
+from controller.rig.throttle_marks import is_marked, set_by_hand
+from controller.rules.throttling import keeping, marks, prepared, removal, steps
+from controller.runtime.loader import Loader
+from tests.simulation.clusters import AFTER, ORDERS, leading, orders, running, settle
+from tests.simulation.enumeration import crash_at, until_so
+from tests.simulation.throttle_scenarios import ask_for_a_rate
+
+Patch = pytest.MonkeyPatch
+LEADER_RATE = RATES["replication"][0]
+OPTIONS = ReassignPartitionsOptions(throttle=5_000_000)
+
+
+def removes_what_it_did_not_set(patch: Patch) -> None:
+    """As the proposal has it: whatever stands there goes."""
+    patch.setattr(marks, "given_back", lambda *_: None)
+
+
+def forgets_what_was(patch: Patch) -> None:
+    """A throttle over an operator's value does not keep it."""
+    patch.setattr(marks, "joined", lambda *of: attrs.evolve(keeping.joined(*of), was=None))
+
+
+def forgets_who_cannot_be_read(patch: Patch) -> None:
+    """A request that replaces throttles drops the marks of those whose settings cannot be read."""
+    patch.setattr(steps, "final_mark", lambda view, *of: _with_all_read(marks.final_mark, view, *of))
+
+
+def _with_all_read(final_mark: Callable[..., Any], view: Any, *of: Any) -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(marks, "is_unread", lambda *_: False)
+        return final_mark(view, *of)
+
+
+def removes_before_the_end(patch: Patch) -> None:
+    """A takeover removes what is marked, whatever runs."""
+    patch.setattr(removal, "_is_held_up", lambda _: False)
+
+
+def marks_after_the_settings(patch: Patch) -> None:
+    """The mark is written once the throttle is set."""
+    right = steps._steps  # noqa: SLF001
+
+    def later(view: Any, plan: Any) -> Any:
+        orders_of = {"mark": 3, "set": 0}
+        found = [attrs.evolve(s, order=s.order // 4 * 4 + orders_of.get(s.do, s.order % 4)) for s in right(view, plan)]
+        return iter(sorted(found, key=lambda step: step.order))
+
+    patch.setattr(steps, "_steps", later)
+    patch.setattr(prepared, "_is_marked", lambda *_: True)
+
+
+def finds_no_marks(patch: Patch) -> None:
+    """A takeover does not look for them."""
+    patch.setattr(Loader, "_load_throttles", lambda _: None)
+
+
+def _reassign(rig: Rig) -> None:
+    until_so(
+        rig,
+        lambda: AFTER in (rig.partition(ORDERS).target_replicas, rig.partition(ORDERS).replicas),
+        lambda: running(leading(rig)).admin.reassign_partitions({ORDERS: AFTER}, OPTIONS),
+    )
+
+
+def _ended(rig: Rig, **deadline: int) -> None:
+    rig.until_replicas({ORDERS: AFTER})
+    rig.until(lambda: not is_marked(rig), what="no throttle is marked", **deadline)
+    settle(rig)
+
+
+def _over_an_operators_rate(rig: Rig) -> None:
+    set_by_hand(rig, "brokers", "1", {LEADER_RATE: "7700000"})
+    rig.run(100)
+    _reassign(rig)
+    _ended(rig)
+
+
+def _an_operator_meanwhile(rig: Rig) -> None:
+    rig.pause_broker(6)
+    _reassign(rig)
+    set_by_hand(rig, "brokers", "1", {LEADER_RATE: "7700000"})
+    rig.resume_broker(6)
+    _ended(rig)
+
+
+def _an_operator_by_the_api_in_the_same_commit(rig: Rig) -> None:
+    ask_for_a_rate(rig, "7700000")
+    _reassign(rig)
+    _ended(rig)
+
+
+def _a_topic_that_cannot_be_read(rig: Rig) -> None:
+    """Of which another request says nothing."""
+    other = rig.create_topic("other", replicas=[[1, 2]])[0]
+    rig.pause_broker(6)
+    _reassign(rig)
+    rig.break_key(keys.topic("orders"))
+    rig.kill_controller(leading(rig).node_id)
+    asked = {other: ThrottledReplicas([1], [2])}
+    answer = running(leading(rig)).admin.alter_interbroker_throttled_replicas(asked).all()
+    rig.wait(answer)
+    rig.heal()
+    _ended(rig)
+
+
+def _failover(rig: Rig) -> None:
+    rig.pause_broker(6)
+    _reassign(rig)
+    rig.kill_controller(leading(rig).node_id)
+    rig.until(lambda: rig.active is not None, what="the other is active")
+    rig.run(500)
+    rig.heal()
+    _ended(rig, deadline_ms=20_000)
+
+
+def _every_crash_of_small_steps(rig: Rig) -> None:
+    del rig
+    for nth in range(1, 12):
+        one = orders(records=50, settings=Settings(commit_decisions_max=1), store={"commit_ops_max": 10})
+        crash_at(one, leading(one), nth, "applied, reply lost")
+        running(leading(one)).admin.reassign_partitions({ORDERS: AFTER}, OPTIONS)
+        one.run(3_000)
+        one.heal()
+        one.until(lambda one=one: not is_marked(one), what="no throttle is marked")  # type: ignore[misc]
+        settle(one)
+
+
+MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Rig], None], str], ...] = (
+    (removes_what_it_did_not_set, _an_operator_meanwhile, "invariant 6"),
+    (removes_what_it_did_not_set, _over_an_operators_rate, "invariant 6"),
+    (forgets_what_was, _over_an_operators_rate, "invariant 6"),
+    (forgets_what_was, _an_operator_by_the_api_in_the_same_commit, "invariant 6"),
+    (forgets_who_cannot_be_read, _a_topic_that_cannot_be_read, "invariant 6"),
+    (removes_before_the_end, _failover, "invariant 6"),
+    (marks_after_the_settings, _every_crash_of_small_steps, "invariant 6"),
+    (finds_no_marks, _failover, "marked|invariant"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant,scenario,says", MUTANTS)
+def test_a_broken_controller_is_caught(
+    monkeypatch: Patch, mutant: Callable[[Patch], None], scenario: Callable[[Rig], None], says: str
+) -> None:
+    rig = orders(copy_rate_bytes_s=1_000_000)
+    mutant(monkeypatch)
+    with pytest.raises((InvariantBroken, NotInTime), match=says):
+        scenario(rig)
+
+
+def test_the_same_scenarios_pass_with_the_controller_as_it_is() -> None:
+    for scenario in dict.fromkeys(scenario for _, scenario, _ in MUTANTS):
+        scenario(orders(copy_rate_bytes_s=1_000_000))

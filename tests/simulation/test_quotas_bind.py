@@ -1,0 +1,211 @@
+"""Whom replication quotas bind, and whom not: replicas that a move adds, those that a list names, nobody in sync."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.model.values import TopicPartition
+from controller.rig import NotInTime, Rig
+from stores.base import ABSENT, Put
+from stores.memory import MemoryStore
+from tests.simulation.clusters import AFTER, BEFORE, ORDERS, log_of, orders, settle
+from tests.simulation.limited import (
+    FOLLOWER,
+    LEADER,
+    MORE_THAN_COPIED,
+    OLD_FOLLOWER,
+    OLD_LEADER,
+    RATE,
+    big,
+    is_held_to,
+    limit,
+    moving,
+    name_replicas,
+    set_all,
+    written,
+)
+
+# --- who is bound, and who is not
+
+
+@pytest.mark.checklist(169)
+def test_in_sync_replicas_of_a_moving_partition_keep_up_whatever_the_limit_is() -> None:
+    rig = big()
+    for setting in (LEADER, FOLLOWER):
+        limit(rig, setting, 5_000)
+    moving(rig, 2, 4)  # 2 stays, and is in sync
+    written(rig, records_per_s=300)
+    assert rig.partition(ORDERS).isr == BEFORE
+    assert {log_of(rig, b).end_offset for b in BEFORE} == {rig.producers.sent}
+    assert rig.producers.acknowledged(ORDERS) == rig.producers.sent
+
+
+def test_a_target_that_got_in_sync_is_not_bound_any_more_though_it_moves_on() -> None:
+    rig = orders(records=50)
+    rig.pause_broker(5)
+    limit(rig, LEADER, 20_000, 1)
+    limit(rig, FOLLOWER, 20_000, 4)
+    moving(rig, 4, 5)
+    rig.until(lambda: 4 in rig.partition(ORDERS).isr, what="4 is in sync")
+    written(rig, records_per_s=200)
+    assert rig.partition(ORDERS).move is not None
+    assert 4 in rig.partition(ORDERS).isr
+    assert log_of(rig, 4).end_offset == log_of(rig, 1).end_offset
+
+
+@pytest.mark.checklist(170)
+def test_an_ordinary_replica_that_fell_out_of_the_isr_during_a_move_catches_up_freely() -> None:
+    rig = big()
+    limit(rig, LEADER, RATE)
+    limit(rig, FOLLOWER, RATE)
+    moving(rig, 1, 4)
+    rig.kill_broker(3)
+    rig.until(lambda: 3 not in rig.partition(ORDERS).isr, what="3 fell out")
+    rig.produce(ORDERS, 2_000)
+    rig.restart_broker(3)
+    rig.until(lambda: 3 in rig.partition(ORDERS).isr, deadline_ms=1_000, what="3 is in sync again")
+    assert rig.partition(ORDERS).move is not None
+
+
+def _acknowledged(rate: int | None) -> int:
+    rig = big()
+    if rate is not None:
+        for setting in (LEADER, FOLLOWER, OLD_LEADER, OLD_FOLLOWER):
+            limit(rig, setting, rate)
+    name_replicas(rig, "orders", "*", "*")
+    rig.reassign({ORDERS: AFTER})
+    before = rig.producers.acknowledged()
+    rig.write([ORDERS], records_per_s=500)
+    rig.run(3_000)
+    return rig.producers.acknowledged() - before
+
+
+@pytest.mark.checklist(171)
+def test_clients_write_as_much_as_without_a_limit() -> None:
+    assert _acknowledged(1_000) == pytest.approx(_acknowledged(None), abs=10)
+    assert _acknowledged(1_000) == pytest.approx(1_500, rel=0.02)
+
+
+@pytest.mark.checklist(175)
+def test_a_cancel_lifts_the_limit_from_a_replica_that_stays() -> None:
+    rig = big()
+    rig.kill_broker(3)
+    rig.until(lambda: 3 not in rig.partition(ORDERS).isr, what="3 fell out")
+    rig.produce(ORDERS, 2_000)
+    limit(rig, FOLLOWER, 10_000, 3, 4)
+    rig.reassign({ORDERS: [3, 4]})
+    rig.restart_broker(3)
+    with pytest.raises(NotInTime):
+        rig.until(lambda: 3 in rig.partition(ORDERS).isr, deadline_ms=5_000)
+    rig.reassign({ORDERS: None})
+    rig.until(lambda: 3 in rig.partition(ORDERS).isr, deadline_ms=500, what="3 is in sync again")
+    settle(rig)
+
+
+@pytest.mark.checklist(175)
+def test_the_end_of_a_move_lifts_the_limit() -> None:
+    rig = orders(records=100)
+    limit(rig, LEADER, RATE)
+    limit(rig, FOLLOWER, RATE)
+    rig.reassign({ORDERS: AFTER})
+    rig.until_replicas({ORDERS: AFTER})
+    rig.kill_broker(6)
+    rig.until(lambda: 6 not in rig.partition(ORDERS).isr, what="6 fell out")
+    rig.produce(ORDERS, 2_000)
+    rig.restart_broker(6)
+    rig.until(lambda: 6 in rig.partition(ORDERS).isr, deadline_ms=1_000, what="6 is in sync again")
+
+
+# --- the family of KIP-73
+
+
+def _falls_behind(rig: Rig, broker: int, *tps: TopicPartition) -> None:
+    rig.kill_broker(broker)
+    rig.until(lambda: all(broker not in rig.partition(tp).isr for tp in tps), what=f"{broker} fell out")
+    for tp in tps:
+        rig.produce(tp, MORE_THAN_COPIED)
+    rig.restart_broker(broker)
+    rig.until(lambda: all(rig.brokers[broker].leader_epoch(tp) >= 0 for tp in tps), what=f"{broker} follows")
+
+
+@pytest.mark.checklist(172)
+@pytest.mark.parametrize("named", ["*", "0:1", "7:1, 0:1"])
+def test_replicas_that_a_leader_list_names_are_held_to_the_old_limit_though_nothing_moves(named: str) -> None:
+    rig = orders()
+    name_replicas(rig, "orders", leaders=named)
+    limit(rig, OLD_LEADER, RATE, 1)
+    _falls_behind(rig, 3, ORDERS)
+    flow = rig.watch_flow(1, "leader", "replication")
+    rig.run(15_000)
+    is_held_to(flow, RATE)
+    assert rig.copying.flows.bytes(1, "leader", "reassignment") == 0
+
+
+@pytest.mark.checklist(172)
+def test_replicas_that_a_follower_list_names_are_held_to_the_old_limit_of_their_broker() -> None:
+    rig = orders()
+    name_replicas(rig, "orders", followers="0:3")
+    limit(rig, OLD_FOLLOWER, RATE, 3)
+    _falls_behind(rig, 3, ORDERS)
+    flow = rig.watch_flow(3, "follower", "replication")
+    rig.run(15_000)
+    is_held_to(flow, RATE)
+
+
+@pytest.mark.checklist(172, 174)
+def test_a_replica_that_no_list_names_is_not_held_to_the_old_limit() -> None:
+    rig = orders()
+    (other,) = rig.create_topic("other", replicas=[[1, 3]], records=10)
+    limit(rig, OLD_LEADER, 10_000)
+    limit(rig, OLD_FOLLOWER, 10_000)
+    name_replicas(rig, "orders", leaders="0:2,1:1", followers="0:2,1:3")  # other brokers, another partition
+    name_replicas(rig, "other", leaders="0:1")
+    _falls_behind(rig, 3, ORDERS, other)
+    rig.until(lambda: 3 in rig.partition(ORDERS).isr, deadline_ms=1_000, what="3 is in sync")
+    assert 3 not in rig.partition(other).isr
+
+
+@pytest.mark.checklist(172)
+def test_in_sync_replicas_that_a_list_names_are_not_held_to_the_old_limit() -> None:
+    rig = orders()
+    name_replicas(rig, "orders", "*", "*")
+    limit(rig, OLD_LEADER, 1_000)
+    limit(rig, OLD_FOLLOWER, 1_000)
+    rig.write([ORDERS], records_per_s=500)
+    rig.run(5_000)
+    assert rig.partition(ORDERS).isr == BEFORE
+    assert rig.producers.waiting <= 20
+
+
+@pytest.mark.checklist(177)
+def test_what_others_write_to_the_store_throttles() -> None:
+    rig = orders()
+    other = MemoryStore(rig.server)
+    rates = b'{"version":1,"config":{"leader.replication.throttled.rate":"50000"}}'
+    lists = b'{"version":1,"config":{"leader.replication.throttled.replicas":"0:1"}}'
+    other.commit([Put("/config/brokers/<default>", rates, ABSENT)], timeout_s=1)
+    version = other.get("/config/topics/orders", sync=False, timeout_s=1)
+    expected = ABSENT if version is None else version.version
+    other.commit([Put("/config/topics/orders", lists, expected)], timeout_s=1)
+    rig.until(lambda: len(rig.network.settings) >= 2, what="the host was told")
+    _falls_behind(rig, 3, ORDERS)
+    flow = rig.watch_flow(1, "leader", "replication")
+    rig.run(15_000)
+    is_held_to(flow, RATE)
+    other.close()
+
+
+@pytest.mark.checklist(173)
+def test_what_both_families_hold_is_bound_by_both_and_counts_in_both() -> None:
+    rig = big()
+    (clicks,) = rig.create_topic("clicks", replicas=[[1, 2]], records=MORE_THAN_COPIED)
+    name_replicas(rig, "orders", leaders="0:1")
+    set_all(rig, 1, **{LEADER: RATE, OLD_LEADER: 10_000})
+    rig.reassign({ORDERS: [1, 4], clicks: [1, 5]})
+    rig.until(lambda: rig.brokers[4].log(ORDERS), what="copying has begun")
+    both, old = rig.watch_flow(1, "leader"), rig.watch_flow(1, "leader", "replication")
+    listed = rig.watch_flow(4, "follower")
+    rig.run(20_000)
+    is_held_to(both, RATE)
+    is_held_to(old, 10_000)
+    is_held_to(listed, 10_000)

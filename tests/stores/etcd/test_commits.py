@@ -1,0 +1,189 @@
+"""What etcd's transactions need besides what the suite shows of every backend."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from stores import (
+    ABSENT,
+    PRESENT,
+    Check,
+    Conflict,
+    Delete,
+    Invalid,
+    MetadataStore,
+    Op,
+    Put,
+    SessionExpired,
+    StoreError,
+    TooLarge,
+    Version,
+    open_store,
+)
+from stores.base import op_bytes
+from stores.servers.etcd import LocalEtcd
+from tests.stores.etcd.served import server
+
+pytestmark = [pytest.mark.server, pytest.mark.slow]
+
+CALL_S = 10.0
+
+
+def put(store: MetadataStore, key: str, *, ephemeral: bool = False) -> None:
+    store.commit([Put(key, b"", ABSENT, ephemeral)], timeout_s=CALL_S)
+
+
+def test_most_creations_fit_into_one_commit(store: MetadataStore) -> None:
+    """As many deep keys as are declared, each with ancestors of its own that could be ephemeral."""
+    most = store.capabilities.commit_ops_max
+    ops = [Put(f"/brokers/topics/t/partitions/{number}/state", b"", ABSENT) for number in range(most)]
+    assert len(store.commit(ops, timeout_s=CALL_S).versions) == most
+
+
+def test_the_largest_commit_with_the_longest_keys_is_taken(store: MetadataStore) -> None:
+    """What is declared is below what etcd takes also where each key goes out three times."""
+    limits = store.capabilities
+    keys = [f"/{number:03}/{'k' * 1000}" for number in range(limits.commit_ops_max)]
+    empty = sum(op_bytes(Put(key, b"", ABSENT)) for key in keys)
+    each = (limits.commit_bytes_max - empty) // len(keys)
+    store.commit([Put(key, b"v" * each, ABSENT) for key in keys], timeout_s=CALL_S)
+    with pytest.raises(TooLarge):
+        store.commit([Put(key, b"v" * (each + 100), PRESENT) for key in keys], timeout_s=CALL_S)
+
+
+def test_more_ephemeral_keys_than_etcd_can_compare_are_too_large(store: MetadataStore) -> None:
+    """Each counts up to three times; nothing is sent."""
+    ops = [Put(f"/e/{number}", b"", ABSENT, ephemeral=True) for number in range(60)]
+    store.commit(ops, timeout_s=CALL_S)
+    over = [Put(f"/f/{number}", b"", ABSENT, ephemeral=True) for number in range(70)]
+    with pytest.raises(TooLarge):
+        store.commit(over, timeout_s=CALL_S)
+    assert store.children("/", timeout_s=CALL_S) == ["e"]
+
+
+def test_a_server_with_smaller_limits_says_too_large() -> None:
+    """And nothing was applied."""
+    with LocalEtcd(durable=False, flags=["--max-request-bytes=100000", "--max-txn-ops=10"]) as small:
+        store = open_store(small.url("/a"))
+        for ops in ([Put("/a", b"v" * 200_000, ABSENT)], [Put(f"/{n}", b"", ABSENT) for n in range(20)]):
+            with pytest.raises(TooLarge) as raised:
+                store.commit(ops, timeout_s=CALL_S)
+            assert raised.value.applied == "no"
+        assert store.children("/", timeout_s=CALL_S) == []
+        store.close()
+
+
+def test_a_version_that_no_revision_reaches_is_a_conflict(store: MetadataStore) -> None:
+    put(store, "/a")
+    for ops in ([Check("/a", Version(2**63))], [Put("/a", b"", Version(2**80))], [Delete("/a", Version(2**63 - 1))]):
+        with pytest.raises(Conflict):
+            store.commit(ops, timeout_s=CALL_S)
+
+
+def test_nothing_is_put_below_an_ephemeral_key_that_is_younger_than_all_one_knows(
+    store: MetadataStore, other: MetadataStore
+) -> None:
+    """A client that has created keys before learns of new ephemeral keys from the refusal itself, and goes on."""
+    put(store, "/a/first")
+    for number in range(3):
+        put(other, f"/e{number}", ephemeral=True)
+        with pytest.raises(Invalid, match="ephemeral"):
+            put(store, f"/e{number}/deep/below")
+        put(store, f"/a/{number}")
+    assert store.children("/", timeout_s=CALL_S) == ["a", "e0", "e1", "e2"]
+
+
+def test_below_an_ephemeral_key_that_is_gone_keys_may_be_put(store: MetadataStore, other: MetadataStore) -> None:
+    """Whether it was deleted by its session, by another, or went with the session."""
+    for number, deleting in enumerate((store, other)):
+        put(store, f"/e{number}", ephemeral=True)
+        deleting.commit([Delete(f"/e{number}", PRESENT)], timeout_s=CALL_S)
+        put(other, f"/e{number}/below")
+    third = store.another_session()
+    put(third, "/third", ephemeral=True)
+    third.close()
+    put(other, "/third/below")
+    assert store.get("/third/below", timeout_s=CALL_S) is not None
+
+
+def test_an_ephemeral_key_is_replaced_by_a_folder_in_one_commit(store: MetadataStore, other: MetadataStore) -> None:
+    put(other, "/e", ephemeral=True)
+    store.commit([Delete("/e", PRESENT), Put("/e/below", b"", ABSENT)], timeout_s=CALL_S)
+    assert store.children("/e", timeout_s=CALL_S) == ["below"]
+
+
+def test_of_a_child_and_an_ephemeral_parent_that_race_only_one_is_made(
+    store: MetadataStore, other: MetadataStore
+) -> None:
+    """In each of 100 rounds, whoever comes second is refused."""
+    for number in range(100):
+        made: list[str] = []
+        barrier = threading.Barrier(2)
+
+        def create(client: MetadataStore, key: str, *, ephemeral: bool) -> None:
+            barrier.wait()  # noqa: B023 - joined within the round
+            try:
+                put(client, key, ephemeral=ephemeral)
+            except Invalid:
+                return
+            made.append(key)  # noqa: B023 - as above
+
+        threads = [
+            threading.Thread(target=create, args=(store, f"/r{number}"), kwargs={"ephemeral": True}),
+            threading.Thread(target=create, args=(other, f"/r{number}/below"), kwargs={"ephemeral": False}),
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(made) == 1, made
+
+
+def test_an_ordinary_put_leaves_another_sessions_key_its(store: MetadataStore, other: MetadataStore) -> None:
+    """Etcd alone would detach the lease, and the key would stay for ever."""
+    put(other, "/e", ephemeral=True)
+    store.commit([Put("/e", b"2", PRESENT)], timeout_s=CALL_S)
+    entry = store.get("/e", timeout_s=CALL_S)
+    assert entry is not None
+    assert (entry.value, entry.owner) == (b"2", other.session.session_id)
+    other.close()
+    assert store.get("/e", sync=True, timeout_s=CALL_S) is None
+
+
+def test_an_expectation_that_fails_is_told_before_what_is_invalid(store: MetadataStore, other: MetadataStore) -> None:
+    put(other, "/e", ephemeral=True)
+    ops: list[Op] = [Put("/e/below", b"", ABSENT), Check("/none", PRESENT)]
+    with pytest.raises(Conflict) as raised:
+        store.commit(ops, timeout_s=CALL_S)
+    assert raised.value.index == 1
+
+
+def test_an_ephemeral_put_of_a_session_that_ended_is_said_to_be_that(store: MetadataStore) -> None:
+    """Until the client has learned of it: then it is the new session's."""
+    old = store.session.session_id
+    server().ask("lease/revoke", {"ID": old})
+    with pytest.raises(SessionExpired) as raised:
+        put(store, "/e", ephemeral=True)
+    assert raised.value.applied == "no"
+    store.commit([Put("/plain", b"", ABSENT)], timeout_s=CALL_S)
+    made = threading.Event()
+    while not made.is_set():
+        try:
+            put(store, "/e", ephemeral=True)
+            made.set()
+        except SessionExpired:
+            made.wait(0.01)
+    entry = store.get("/e", timeout_s=CALL_S)
+    assert entry is not None
+    assert entry.owner == store.session.session_id != old
+
+
+def test_markers_are_no_keys(store: MetadataStore) -> None:
+    """What notes that a key is ephemeral stands in etcd below the root, and in no answer."""
+    put(store, "/e", ephemeral=True)
+    assert [entry.key for entry in store.snapshot("/", timeout_s=CALL_S).entries] == ["/e"]
+    assert store.children("/", timeout_s=CALL_S) == ["e"]
+    with pytest.raises(StoreError, match="not a key"):
+        store.get_columns(["/!ephemeral/e"], timeout_s=CALL_S)

@@ -1,0 +1,308 @@
+"""Servers that stop, die, come back, and connections that break, under a client that goes on."""
+
+from __future__ import annotations
+
+import http.server
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+
+import pytest
+
+from stores import (
+    ABSENT,
+    Changed,
+    Depth,
+    MetadataStore,
+    OutcomeUnknown,
+    Put,
+    Resync,
+    SessionChanged,
+    SessionState,
+    StoreError,
+    StoreEvent,
+    Subscription,
+    Unavailable,
+    open_store,
+)
+from stores.recipes import Attempt, Fence, Outcome, elect, resolve
+from stores.servers import LocalEtcd, Proxy, free_ports
+from tests.stores.etcd.served import server
+from tests.stores.waits import raised_by
+
+pytestmark = [pytest.mark.server, pytest.mark.slow]
+
+CALL_S = 10.0
+WAIT_S = 30.0
+
+
+@pytest.fixture
+def local() -> Iterator[LocalEtcd]:
+    """A server of this test alone, which it may stop."""
+    with LocalEtcd(durable=False) as server_of_its_own:
+        yield server_of_its_own
+
+
+def until(stream: Subscription, wanted: Callable[[StoreEvent], bool]) -> list[StoreEvent]:
+    deadline_s = time.monotonic() + WAIT_S
+    events: list[StoreEvent] = []
+    while (left_s := deadline_s - time.monotonic()) > 0:
+        event = stream.poll(left_s)
+        if event is not None:
+            events.append(event)
+            if wanted(event):
+                return events
+    raise AssertionError(f"not within {WAIT_S} s; came: {events[-20:]}")
+
+
+def until_state(stream: Subscription, state: SessionState) -> None:
+    until(stream, lambda event: isinstance(event, SessionChanged) and event.state is state)
+
+
+def watched(store: MetadataStore, prefix: str) -> Subscription:
+    stream = store.subscribe(prefix, Depth.VALUES)
+    assert stream.poll(WAIT_S) == Resync(prefix, "initial")
+    return stream
+
+
+def settled(store: MetadataStore, attempt: Attempt) -> Outcome:
+    """What `resolve` says, once it can."""
+    deadline_s = time.monotonic() + WAIT_S
+    while True:
+        try:
+            return resolve(store.another_session, attempt, CALL_S).outcome
+        except (Unavailable, OutcomeUnknown):
+            assert time.monotonic() < deadline_s
+
+
+def test_a_server_that_stops_under_a_commit_leaves_its_outcome_unknown_until_resolve_tells(local: LocalEtcd) -> None:
+    """Several times, as the stop hits the commit before or after it was applied: what resolve says is what stands."""
+    store = open_store(local.url("/a", session_timeout=20))
+    term = elect(store, b"me", "n", CALL_S)
+    assert term is not None
+    fence = Fence(term)
+    for step in range(5):
+        attempt = fence.attempt([Put(f"/x/{step}", b"", ABSENT)], f"n{step}")
+        local.pause()
+        error = raised_by(lambda ops=attempt.ops: store.commit(ops, timeout_s=0.5))  # type: ignore[misc]
+        local.resume()
+        assert isinstance(error, OutcomeUnknown)
+        assert error.applied == "unknown"
+        outcome = settled(store, attempt)
+        stands = store.get(f"/x/{step}", sync=True, timeout_s=CALL_S) is not None
+        assert outcome is (Outcome.APPLIED if stands else Outcome.NOT_APPLIED)
+        if outcome is Outcome.NOT_APPLIED:
+            with suppress(StoreError):  # it may still arrive by itself
+                store.commit(attempt.ops, timeout_s=CALL_S)
+        resolution = resolve(store.another_session, attempt, CALL_S)
+        assert resolution.outcome is Outcome.APPLIED
+        fence.resolved(attempt, resolution)
+    store.close()
+
+
+def test_kill_9_amid_commits_loses_nothing_that_was_acknowledged(local: LocalEtcd) -> None:
+    """One thread commits all the time; after the restart each acknowledged write is there, and each one that is not
+    there was unknown or never sent."""
+    store = open_store(local.url("/a"))
+    acknowledged: list[int] = []
+    open_ended: list[int] = []
+    stop = threading.Event()
+
+    def work() -> None:
+        for number in range(1_000_000):
+            if stop.is_set():
+                return
+            try:
+                store.commit([Put(f"/k/{number:07}", b"", ABSENT)], timeout_s=1.0)
+            except (OutcomeUnknown, Unavailable) as error:
+                open_ended.append(number if error.applied == "unknown" else -1)
+            else:
+                acknowledged.append(number)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    reader = open_store(local.url("/a"))
+    stream = watched(reader, "/k")
+    for _ in range(3):
+        before = len(acknowledged)
+        until(stream, lambda event: isinstance(event, Changed))
+        local.restart()
+        deadline_s = time.monotonic() + WAIT_S
+        while len(acknowledged) < before + 50:
+            assert time.monotonic() < deadline_s
+            stream.poll(0.01)
+    stop.set()
+    thread.join()
+    there = {int(name) for name in store.children("/k", timeout_s=CALL_S)}
+    assert set(acknowledged) <= there <= set(acknowledged) | set(open_ended)
+    store.close()
+    reader.close()
+
+
+def test_streams_go_on_after_a_restart_without_a_resync(local: LocalEtcd) -> None:
+    """The watch goes on at the revision where it was, so nothing is missed and nothing has to be looked at again."""
+    store, other = open_store(local.url("/a")), open_store(local.url("/a"))
+    stream = watched(store, "/w")
+    local.restart()
+    until_state(stream, SessionState.RESUMED)
+    other.commit([Put("/w/a", b"", ABSENT)], timeout_s=CALL_S)
+    events = until(stream, lambda event: event == Changed("/w/a"))
+    assert not [event for event in events if isinstance(event, Resync)]
+    store.close()
+    other.close()
+
+
+def test_a_history_that_went_while_the_client_was_away_is_a_resync(
+    proxy: Proxy, root: str, other: MetadataStore, opening: Callable[[str], MetadataStore]
+) -> None:
+    """The revision where the watch would go on is compacted: Resync("compacted"), then hints as before."""
+    store = opening(f"etcd://{proxy.address}{root}")
+    stream = watched(store, "/w")
+    proxy.cut()
+    until_state(stream, SessionState.SUSPENDED)
+    for step in range(5):
+        other.commit([Put(f"/w/{step}", b"", ABSENT)], timeout_s=CALL_S)
+    server().ask("kv/compaction", {"revision": other.snapshot("/w", timeout_s=CALL_S).cursor, "physical": True})
+    proxy.mend()
+    events = until(stream, lambda event: event == Resync("/w", "compacted"))
+    assert not [event for event in events if isinstance(event, Changed)]
+    other.commit([Put("/w/after", b"", ABSENT)], timeout_s=CALL_S)
+    until(stream, lambda event: event == Changed("/w/after"))
+
+
+def test_data_that_were_put_back_to_an_older_state_are_a_resync(opening: Callable[[str], MetadataStore]) -> None:
+    """A server that never had the revision of the watch: it would be silent until it gets there. What is written after
+    that is told, by its name or by one more Resync."""
+    with LocalEtcd(durable=False) as first, closing(Proxy(first.address)) as proxy:
+        store = opening(f"etcd://{proxy.address}/a?session_timeout=60")
+        for step in range(20):
+            store.commit([Put(f"/w/{step}", b"", ABSENT)], timeout_s=CALL_S)
+        stream = watched(store, "/w")
+        port = int(first.address.rpartition(":")[2])
+        first.stop()
+        peer, metrics = free_ports(2)
+        with LocalEtcd(durable=False, ports=(port, peer, metrics)) as second:
+            until(stream, lambda event: isinstance(event, Resync))
+            other = opening(second.url("/a"))
+            other.commit([Put("/w/new", b"", ABSENT)], timeout_s=CALL_S)
+            until(stream, lambda event: event == Changed("/w/new") or isinstance(event, Resync))
+            assert store.children("/w", timeout_s=CALL_S) == ["new"]
+
+
+def test_a_silent_connection_is_noticed_before_the_session_can_have_ended(
+    proxy: Proxy, root: str, opening: Callable[[str], MetadataStore]
+) -> None:
+    """Answers are swallowed, the connection stays open: Suspended early enough that the session is there when they come
+    again, and calls are not sent meanwhile."""
+    store = opening(f"etcd://{proxy.address}{root}?session_timeout=6")
+    session = store.session.session_id
+    stream = watched(store, "/w")
+    proxy.swallow()
+    until_state(stream, SessionState.SUSPENDED)
+    with pytest.raises(Unavailable):
+        store.commit([Put("/w/a", b"", ABSENT)], timeout_s=0.3)
+    proxy.speak()
+    events = until(stream, lambda event: isinstance(event, SessionChanged))
+    assert events[-1] == SessionChanged(SessionState.RESUMED, session)
+
+
+def test_of_several_endpoints_any_one_that_answers_is_enough(
+    root: str, other: MetadataStore, opening: Callable[[str], MetadataStore]
+) -> None:
+    """At the opening, and when the one in use goes: the same session goes on over another."""
+    with closing(Proxy(server().address)) as one, closing(Proxy(server().address)) as two:
+        store = opening(f"etcd://127.0.0.1:1,{one.address},{two.address}{root}")
+        session = store.session
+        stream = watched(store, "/w")
+        for down, up in ((one, two), (two, one)):
+            up.mend()
+            down.cut()
+            key = f"/w/{down.address.rpartition(':')[2]}"
+            other.commit([Put(key, b"", ABSENT)], timeout_s=CALL_S)
+            until(stream, lambda event, key=key: event == Changed(key))  # type: ignore[misc]
+            assert store.get(key, timeout_s=CALL_S) is not None
+        assert store.session == session
+
+
+def test_a_wait_for_a_connection_ends_with_it_or_at_the_deadline(
+    proxy: Proxy, root: str, opening: Callable[[str], MetadataStore]
+) -> None:
+    """A commit of a suspended client goes out when the connection is back, as long as its time lasts."""
+    store = opening(f"etcd://{proxy.address}{root}")
+    stream = watched(store, "/w")
+    proxy.cut()
+    until_state(stream, SessionState.SUSPENDED)
+    with pytest.raises(Unavailable) as raised:
+        store.commit([Put("/w/a", b"", ABSENT)], timeout_s=0.2)
+    assert raised.value.applied == "no"
+    mending = threading.Timer(0.2, proxy.mend)
+    mending.start()
+    store.commit([Put("/w/b", b"", ABSENT)], timeout_s=CALL_S)
+    mending.join()
+    assert store.children("/w", timeout_s=CALL_S) == ["b"]
+
+
+class _Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.send_error(404)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@contextmanager
+def _web() -> Iterator[int]:
+    web = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Page)
+    thread = threading.Thread(target=web.serve_forever)
+    thread.start()
+    try:
+        yield web.server_port
+    finally:
+        web.shutdown()
+        thread.join()
+        web.server_close()
+
+
+@contextmanager
+def _silent() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+@contextmanager
+def _nobody() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    yield port
+
+
+@pytest.mark.parametrize("speaks", [_web, _silent, _nobody], ids=["http", "silence", "nobody"])
+def test_a_port_that_is_no_etcd_is_a_clear_error_in_time(speaks: Callable[[], AbstractContextManager[int]]) -> None:
+    """Unavailable, which names the place, though nobody ever answers; and no thread is left."""
+    before = set(threading.enumerate())
+    with speaks() as port:
+        error = raised_by(lambda: open_store(f"etcd://127.0.0.1:{port}/a?connect_timeout=1"))
+        assert isinstance(error, Unavailable)
+        assert f"no etcd answers at etcd://127.0.0.1:{port}/a" in str(error)
+    deadline_s = time.monotonic() + WAIT_S
+    while not {t for t in threading.enumerate() if t.name.startswith("kedge")} <= before:
+        assert time.monotonic() < deadline_s
+
+
+def test_nothing_is_left_of_a_client_that_is_closed_while_it_is_cut_off(
+    proxy: Proxy, root: str, other: MetadataStore, opening: Callable[[str], MetadataStore]
+) -> None:
+    """Closing does not wait for the server; the ephemeral keys go when the session time is over."""
+    before = set(threading.enumerate())
+    store = opening(f"etcd://{proxy.address}{root}?session_timeout=2")
+    store.commit([Put("/e", b"", ABSENT, ephemeral=True)], timeout_s=CALL_S)
+    stream = other.subscribe("/e", Depth.SELF)
+    proxy.cut()
+    store.close()
+    deadline_s = time.monotonic() + WAIT_S  # threads of gRPC end a moment after their channel
+    while not set(threading.enumerate()) <= before:
+        assert time.monotonic() < deadline_s
+    until(stream, lambda event: event == Changed("/e"))
+    assert other.get("/e", sync=True, timeout_s=CALL_S) is None

@@ -1,0 +1,138 @@
+"""What real Kafka brokers left in ZooKeeper in the middle of their moves, taken over there and finished."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kazoo.client import KazooClient
+from kazoo.protocol.states import WatchedEvent
+
+from controller import Controller, HostResponse, TopicPartition
+from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from stores import open_store
+from stores.tree import TreeEntry, read_tree
+from tests.stores.zookeeper.test_layout import make
+from tests.stores.zookeeper.test_trouble import eventually
+
+pytestmark = [pytest.mark.server, pytest.mark.slow]
+WAIT_S = 60.0
+
+
+class Brokers:
+    """Brokers that copy at once: what is to be moved is in sync as soon as its leader is told."""
+
+    def __init__(self) -> None:
+        self.controller: Controller | None = None
+        self.deleted: set[tuple[str, int, int]] = set()
+
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        assert self.controller is not None
+        for partition in request.partitions:
+            wanted = [*partition.isr, *(b for b in partition.target_replicas or () if b not in partition.isr)]
+            if partition.leader == request.broker_id and len(wanted) > len(partition.isr):
+                self.controller.alter_isr(
+                    TopicPartition(partition.topic, partition.partition),
+                    partition.leader,
+                    partition.leader_epoch,
+                    partition.partition_epoch,
+                    wanted,
+                    request.broker_epoch,
+                )
+        return HostResponse()
+
+    def update_metadata(self, _: UpdateMetadataRequest) -> HostResponse:
+        return HostResponse()
+
+    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
+        self.deleted |= {(p.topic, p.partition, request.broker_id) for p in request.partitions if p.delete}
+        return HostResponse()
+
+
+class Onlooker:
+    """An independent client that reads the topics again at every change, and keeps what is no JSON."""
+
+    def __init__(self, raw: KazooClient, root: str) -> None:
+        self.seen = 0
+        self.broken: list[tuple[str, object]] = []
+        self._raw = raw
+        self._root = root
+        for topic in raw.get_children(f"{root}/brokers/topics"):
+            self._look(f"{root}/brokers/topics/{topic}")
+            for number in raw.get_children(f"{root}/brokers/topics/{topic}/partitions"):
+                self._look(f"{root}/brokers/topics/{topic}/partitions/{number}/state")
+        self.first = self.seen
+
+    def _look(self, path: str) -> None:
+        data, _ = self._raw.get(path, watch=self._again)
+        self.seen += 1
+        try:
+            assert isinstance(json.loads(data), dict)
+        except (TypeError, ValueError, AssertionError):
+            self.broken.append((path, data))
+
+    def _again(self, event: WatchedEvent) -> None:
+        if event.type == "CHANGED":
+            threading.Thread(target=self._look, args=(event.path,)).start()
+
+
+def plant(raw: KazooClient, root: str, tree: tuple[TreeEntry, ...]) -> None:
+    """The tree as it stood, to the number of writes: its brokers live as long as `raw`, its controller is gone."""
+    raw.ensure_path(root)
+    for entry in tree:
+        if entry.ephemeral and entry.key != "/controller":
+            raw.create(root + entry.key, entry.value, ephemeral=True)
+        elif not entry.ephemeral:
+            make(raw, root + entry.key, entry.value)
+            for _ in range(entry.generation):
+                raw.set(root + entry.key, entry.value)
+
+
+@pytest.fixture
+def onlooker(raw: KazooClient, chroot: str, shared_data: Path) -> Onlooker:
+    plant(raw, chroot, read_tree(shared_data / "kafka_3_9_tree_moving.json"))
+    return Onlooker(raw, chroot)
+
+
+@pytest.fixture
+def controller(url: str, onlooker: Onlooker) -> Iterator[Controller]:
+    assert onlooker.broken == []
+    brokers = Brokers()
+    with Controller(open_store(url), node_id=1, host=brokers) as made:
+        brokers.controller = made
+        made.start()
+        yield made
+
+
+@pytest.mark.usefixtures("controller")
+def test_kafkas_moves_are_finished_in_zookeeper(raw: KazooClient, chroot: str, onlooker: Onlooker) -> None:
+    """Every partition ends on the replicas that Kafka was asked for, in Kafka's layout, and whoever looks at any time
+    finds JSON."""
+    targets = {0: [1, 3], 1: [2, 1], 2: [3, 2], 3: [2, 3], 4: [1, 2], 5: [2, 3]}
+
+    def topic() -> dict[str, object]:
+        document: dict[str, object] = json.loads(raw.get(f"{chroot}/brokers/topics/orders")[0])
+        return document
+
+    deadline_s = time.monotonic() + WAIT_S
+    while topic()["partitions"] != {str(p): replicas for p, replicas in targets.items()}:
+        assert time.monotonic() < deadline_s, topic()
+        time.sleep(0.02)
+    for partition, replicas in targets.items():
+        data, stat = raw.get(f"{chroot}/brokers/topics/orders/partitions/{partition}/state")
+        state = json.loads(data)
+        assert set(state["isr"]) == set(replicas), (partition, state)
+        assert state["leader"] in replicas
+        assert state.get("targetReplicas") is None
+        assert (stat.version > 1) is (partition < 4)  # the others were not moved
+        assert raw.get(f"{chroot}/brokers/topics/orders/partitions/{partition}")[0] is None
+    assert topic()["topic_id"] == "HOeYd-G3RBO81LizAh-M9g"
+    assert json.loads(raw.get(f"{chroot}/controller")[0])["brokerid"] == 1
+    assert raw.exists(f"{chroot}/brokers/ids/2").ephemeralOwner
+    assert int(raw.get(f"{chroot}/controller_epoch")[0]) > 1
+    eventually("the onlooker sees five keys change", lambda: onlooker.seen >= onlooker.first + 5)
+    assert onlooker.broken == []

@@ -1,0 +1,98 @@
+"""Thousands of nodes are watched by a few requests, and none of them is less watched for that."""
+
+from __future__ import annotations
+
+import queue
+import time
+from typing import Final
+
+import pytest
+from kazoo.client import KazooClient
+from kazoo.protocol.states import WatchedEvent
+
+from stores import ABSENT, PRESENT, Changed, Delete, Depth, MetadataStore, Put, Resync, Subscription
+from stores.zookeeper.link import Link
+from stores.zookeeper.url import parse_url
+from stores.zookeeper.watching import SetWatches, parted
+
+pytestmark = [pytest.mark.server, pytest.mark.slow]
+CALL_S: Final = 10.0
+WAIT_S: Final = 30.0
+MANY: Final = [f"/w/{number:04}" for number in range(1500)]
+
+
+def hinted(stream: Subscription, keys: set[str]) -> bool:
+    """Whether every one of `keys` is hinted in time."""
+    left = set(keys)
+    while left and (event := stream.poll(WAIT_S)) is not None:
+        left -= {event.key} if isinstance(event, Changed) else set()
+    return not left
+
+
+def watched(store: MetadataStore) -> Subscription:
+    """A stream of what stands below /w, whose watches stand."""
+    stream = store.subscribe("/w", Depth.VALUES)
+    while stream.poll(WAIT_S) != Resync("/w", "initial"):
+        pass
+    return stream
+
+
+def test_each_of_many_nodes_is_watched_again_and_again(store: MetadataStore) -> None:
+    """Every write of every node is told of, the second as the first, and so is its end and its return."""
+    store.commit([Put(key, b"", ABSENT) for key in MANY], timeout_s=CALL_S)
+    stream = watched(store)
+    for value in (b"1", b"2"):
+        store.commit([Put(key, value, PRESENT) for key in MANY], timeout_s=CALL_S)
+        assert hinted(stream, set(MANY))
+    store.commit([Delete(MANY[7], PRESENT)], timeout_s=CALL_S)
+    assert hinted(stream, {MANY[7]})
+    store.commit([Put(MANY[7], b"again", ABSENT)], timeout_s=CALL_S)
+    assert hinted(stream, {MANY[7]})
+
+
+def test_many_nodes_that_appear_at_once_are_hinted_and_watched(store: MetadataStore) -> None:
+    """They come while the stream is there already."""
+    stream = watched(store)
+    store.commit([Put(key, b"", ABSENT) for key in MANY], timeout_s=CALL_S)
+    assert hinted(stream, set(MANY))
+    store.commit([Put(MANY[3], b"1", PRESENT)], timeout_s=CALL_S)
+    assert hinted(stream, {MANY[3]})
+
+
+def test_what_happened_before_the_request_arrived_fires(url: str, raw: KazooClient) -> None:
+    """A node that was written or deleted since the transaction that is named has its event at once, the others when
+    it comes."""
+    link = Link(parse_url(url))
+    events: queue.SimpleQueue[tuple[str, str]] = queue.SimpleQueue()
+    try:
+        for name in ("old", "written", "gone"):
+            raw.create(f"/{name}", makepath=True)
+        _, stat = raw.get("/gone")
+        raw.set("/written", b"1")
+        raw.delete("/gone")
+
+        def note(event: WatchedEvent) -> None:
+            events.put((event.path, event.type))
+
+        watchers = {f"/{name}": note for name in ("old", "written", "gone")}
+        request = SetWatches(link.client, stat.czxid, watchers)
+        link.wait(link.send(request), time.monotonic() + CALL_S)
+        first = {events.get(timeout=WAIT_S), events.get(timeout=WAIT_S)}
+        assert first == {("/written", "CHANGED"), ("/gone", "DELETED")}
+        raw.set("/old", b"1")
+        assert events.get(timeout=WAIT_S) == ("/old", "CHANGED")
+        assert repr(request) == "setWatches on 3 nodes"
+    finally:
+        link.close()
+        for name in ("old", "written"):
+            raw.delete(f"/{name}")
+
+
+def test_watches_go_out_in_parts_that_a_request_takes() -> None:
+    """No part is far over the bound, none is empty, and nothing is left out."""
+    watchers = {f"/{'x' * 1000}{number}": print for number in range(1000)}
+    parts = list(parted(watchers))
+    assert len(parts) == 3
+    assert all(0 < len(SetWatches(KazooClient(), 0, part).serialize()) < 402_000 for part in parts)
+    assert {path for part in parts for path in part} == set(watchers)
+    assert list(parted({})) == []
