@@ -183,7 +183,12 @@ ROOMS: Final = (
     Room(
         "controller.rig", (*_AROUND, "controller.check"), "the test kit drives the whole controller by its public names"
     ),
-    Room("controller.wire", _AROUND, "a gateway over the admin and host APIs"),
+    Room(
+        "controller.wire",
+        _AROUND,
+        "a gateway over the admin and host APIs",
+        third_party=("attrs", "tenacity", "kafka"),
+    ),
     Room(
         "controller.cli",
         (*_AROUND, "controller.check", "controller.migration", "controller.rig", "controller.wire", "pipeline"),

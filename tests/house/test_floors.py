@@ -35,7 +35,13 @@ def test_only_the_command_line_needs_more_than_the_two_dependencies() -> None:
     more = {room.name for room in ROOMS if set(room.third_party) - {"attrs", "tenacity"}}
     more -= {f"stores.servers.{name}" for name in ("engine", "containers", "fixtures")}
     more = {name for name in more if not within(name, "pipeline")}  # an extra of its own
-    assert more == {"controller.cli", "controller.metrics.prometheus", "stores.zookeeper", "stores.etcd"}
+    assert more == {
+        "controller.cli",
+        "controller.metrics.prometheus",
+        "controller.wire",
+        "stores.zookeeper",
+        "stores.etcd",
+    }
 
 
 def test_model_imports_alone_in_a_fresh_interpreter() -> None:

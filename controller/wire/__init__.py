@@ -1,0 +1,21 @@
+"""A gateway that stock Kafka clients drive: Kafka's protocol over the admin and host APIs of a controller.
+
+What goes in: frames of Kafka's protocol over TCP. What comes out: the answers of the controller that stands behind it,
+as Kafka words them. The codec is kafka-python's (`kafka.protocol`); messages that it lacks are declared to it in
+`messages`.
+
+    limits, errors    what a gateway takes, and how it refuses
+    protocol          a frame to a request, an answer to a frame; the only place that knows the codec
+    calls             what a handler is given
+    apis/             one handler per API, and the table of them
+    connection        one client: frames in, frames out, in order
+    listeners         the addresses: one that everybody may begin at, and one per broker id
+    gateway           what a host starts and stops
+"""
+
+from __future__ import annotations
+
+from controller.wire.gateway import Gateway
+from controller.wire.limits import Limits
+
+__all__ = ["Gateway", "Limits"]

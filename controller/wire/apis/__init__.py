@@ -1,0 +1,20 @@
+"""One handler per API, and the table of them.
+
+A handler is `async def name(call: Call, request) -> Answer`: a mapping of the response's fields by their names. What is
+wrong with what was asked is an error code in the answer. An ApiError that is raised closes the connection: the whole
+cannot be answered here and now, and clients ask again.
+
+A new API: its handler in a file beside this one, and a row in the `TABLE` of that file, which is named here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from controller.wire.apis import cluster, versions
+from controller.wire.calls import Api
+
+APIS: Final[dict[int, Api]] = {api.messages.api_key: api for api in (*cluster.TABLE,)}
+"""By API key."""
+
+APIS.update((api.messages.api_key, api) for api in versions.table(APIS))

@@ -1,0 +1,147 @@
+"""What a client asks first: who is there, and what leads what. Also who coordinates groups: nobody."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
+from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
+
+from controller.model.errors import ErrorCode
+from controller.model.values import NO_LEADER
+from controller.wire.apis.answering import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from controller.wire.calls import Api, Call
+from controller.wire.protocol import Answer, Messages, Request
+from controller.wire.reading import ClusterRow, PartitionRow, TopicRow, cluster
+
+UNKNOWN_TOPIC: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+UNKNOWN_TOPIC_ID: Final = 100
+COORDINATOR_NOT_AVAILABLE: Final = 15
+
+
+async def metadata(call: Call, request: Request) -> Answer:
+    """Brokers with racks, and topics: all, none, or those named. Nothing is created by asking."""
+    asked = request.topics
+    everything = asked is None or (call.version == 0 and not asked)
+    names = None if everything else [topic.name for topic in asked if topic.name is not None]
+    ids = () if everything else tuple(topic.topic_id for topic in asked if topic.name is None and topic.topic_id)
+    row = await asyncio.wrap_future(call.controller.query(cluster(names, ids)))
+    rights = request.include_topic_authorized_operations
+    topics = [_topic(topic, rights=rights) for topic in row.topics]
+    found = {topic.name for topic in row.topics}
+    topics += [{"error_code": UNKNOWN_TOPIC, "name": name} for name in dict.fromkeys(names or ()) if name not in found]
+    known = {topic.topic_id for topic in row.topics}
+    topics += [{"error_code": UNKNOWN_TOPIC_ID, "name": None, "topic_id": i} for i in ids if i not in known]
+    return {
+        "brokers": await _brokers(call, row, "node_id"),
+        "cluster_id": call.cluster_id,
+        "controller_id": row.controller_id,
+        "topics": topics,
+        "authorized_operations": CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else None,
+    }
+
+
+def _topic(topic: TopicRow, *, rights: bool) -> dict[str, Any]:
+    return {
+        "error_code": 0,
+        "name": topic.name,
+        "topic_id": topic.topic_id,
+        "is_internal": topic.is_internal,
+        "partitions": [_partition(partition) for partition in topic.partitions],
+        "authorized_operations": TOPIC_OPERATIONS if rights else None,
+    }
+
+
+def _partition(p: PartitionRow) -> dict[str, Any]:
+    return {
+        "error_code": ErrorCode.LEADER_NOT_AVAILABLE if p.leader == NO_LEADER else 0,
+        "partition_index": p.partition,
+        "leader_id": p.leader,
+        "leader_epoch": p.leader_epoch,
+        "replica_nodes": p.replicas,
+        "isr_nodes": p.isr,
+        "offline_replicas": p.offline,
+    }
+
+
+async def _brokers(call: Call, row: ClusterRow, name_of_id: str) -> list[dict[str, Any]]:
+    reached = await call.addresses.of(row.broker_ids)
+    return [
+        {
+            name_of_id: broker.broker_id,
+            "host": reached[broker.broker_id].host,
+            "port": reached[broker.broker_id].port,
+            "rack": broker.rack,
+        }
+        for broker in row.brokers
+    ]
+
+
+async def describe_cluster(call: Call, request: Request) -> Answer:
+    row = await asyncio.wrap_future(call.controller.query(cluster(())))
+    return {
+        "endpoint_type": 1,
+        "cluster_id": call.cluster_id or "",
+        "controller_id": row.controller_id,
+        "brokers": await _brokers(call, row, "broker_id"),
+        "authorized_operations": CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else None,
+    }
+
+
+async def describe_topic_partitions(call: Call, request: Request) -> Answer:
+    """The named topics (none named: all) by name, from the cursor on, at most as many partitions as asked for."""
+    names = sorted({topic.name for topic in request.topics}) or None
+    row = await asyncio.wrap_future(call.controller.query(cluster(names)))
+    found = {topic.name: topic for topic in row.topics}
+    room = max(request.response_partition_limit, 1)
+    start = (request.cursor.topic_name, request.cursor.partition_index) if request.cursor is not None else ("", 0)
+    topics: list[dict[str, Any]] = []
+    for name in names or sorted(found):
+        if name < start[0]:
+            continue
+        if name not in found:
+            topics.append({"error_code": UNKNOWN_TOPIC, "name": name, "partitions": []})
+            continue
+        rest = [p for p in found[name].partitions if name != start[0] or p.partition >= start[1]]
+        if room == 0 and rest:
+            return {"topics": topics, "next_cursor": _cursor(name, rest[0])}
+        topics.append(_page(found[name], rest[:room]))
+        if len(rest) > room:
+            return {"topics": topics, "next_cursor": _cursor(name, rest[room])}
+        room -= len(rest)
+    return {"topics": topics, "next_cursor": None}
+
+
+def _page(topic: TopicRow, partitions: list[PartitionRow]) -> dict[str, Any]:
+    """Eligible leader replicas are an invention of KRaft's: here there are none, which is an empty list."""
+    fields = _topic(topic, rights=True)
+    del fields["authorized_operations"]  # the codec takes the number itself here
+    no_elr: dict[str, Any] = {"eligible_leader_replicas": [], "last_known_elr": []}
+    return fields | {
+        "topic_authorized_operations": sum(1 << code for code in TOPIC_OPERATIONS),
+        "partitions": [_partition(p) | no_elr for p in partitions],
+    }
+
+
+def _cursor(name: str, p: PartitionRow) -> dict[str, Any]:
+    return {"topic_name": name, "partition_index": p.partition}
+
+
+async def find_coordinator(call: Call, request: Request) -> Answer:
+    """Groups are not coordinated here; consumers assign their partitions themselves."""
+    message = "groups and transactions are not coordinated here"
+    nobody = {"node_id": -1, "host": "", "port": -1, "error_code": COORDINATOR_NOT_AVAILABLE, "error_message": message}
+    if call.version < 4:
+        return nobody
+    return {"coordinators": [{"key": key, **nobody} for key in request.coordinator_keys]}
+
+
+TABLE: Final = (
+    Api(Messages(MetadataRequest, MetadataResponse, range(14)), metadata),
+    Api(Messages(DescribeClusterRequest, DescribeClusterResponse, range(2)), describe_cluster),
+    Api(Messages(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, range(1)), describe_topic_partitions),
+    Api(Messages(FindCoordinatorRequest, FindCoordinatorResponse, range(5)), find_coordinator),
+)

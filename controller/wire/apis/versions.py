@@ -1,0 +1,31 @@
+"""ApiVersions: which APIs are offered, in which versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+from controller.wire.calls import Api, Call
+from controller.wire.protocol import Answer, Messages, Request
+
+UNSUPPORTED_VERSION = 35
+
+
+def table(apis: Mapping[int, Api]) -> Iterator[Api]:
+    """The row of ApiVersions itself, over the table that it tells of, itself included."""
+
+    async def api_versions(_: Call, __: Request) -> Answer:
+        return {"error_code": 0, **_offered(apis)}
+
+    yield Api(Messages(ApiVersionsRequest, ApiVersionsResponse, range(5)), api_versions)
+
+
+def unsupported(apis: Mapping[int, Api]) -> Answer:
+    """To an ApiVersions that is newer than ours: in the form of version 0, so that the client can ask again."""
+    return {"error_code": UNSUPPORTED_VERSION, **_offered(apis)}
+
+
+def _offered(apis: Mapping[int, Api]) -> Answer:
+    rows = sorted((key, api.messages.versions) for key, api in apis.items())
+    return {"api_keys": [{"api_key": key, "min_version": v.start, "max_version": v[-1]} for key, v in rows]}

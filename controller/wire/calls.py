@@ -1,0 +1,54 @@
+"""What a handler is given beside the request."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import attrs
+
+from controller.admin import Admin
+from controller.host import Controller
+from controller.wire.protocol import Answer, Messages, Request
+
+
+@attrs.frozen
+class Address:
+    """Where a client reaches a broker id."""
+
+    host: str
+    port: int
+
+
+class Addresses(Protocol):
+    """Where brokers are reached by clients."""
+
+    async def of(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
+        """An address for each id; opened where there was none."""
+
+
+@attrs.frozen
+class Call:
+    """One request on its way. `broker_id`: whose address the client called, None for the one that everybody may begin
+    at. `principal`: who it is, None where nobody has to say so; `admin` does what that one may do."""
+
+    controller: Controller
+    admin: Admin
+    addresses: Addresses
+    cluster_id: str | None
+    messages: Messages
+    version: int
+    client_id: str | None
+    principal: str | None
+    broker_id: int | None
+
+
+Handler = Callable[[Call, Request], Awaitable[Answer]]
+
+
+@attrs.frozen
+class Api:
+    """A row of the table: an API, and what answers it."""
+
+    messages: Messages
+    handler: Handler

@@ -1,0 +1,182 @@
+"""The gateway: what a host starts beside its controller, so that Kafka's clients can drive that."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Self
+
+from controller.host import Controller, WrongMode
+from controller.model.errors import ApiError
+from controller.wire import connection
+from controller.wire.apis import APIS
+from controller.wire.apis.versions import unsupported
+from controller.wire.calls import Address, Api, Call
+from controller.wire.errors import Refused, UnknownApi
+from controller.wire.limits import Limits
+from controller.wire.listeners import Listeners
+from controller.wire.protocol import API_VERSIONS, Header, read_header, read_request, write_answer
+
+LOOPBACK = "127.0.0.1"
+log = logging.getLogger(__name__)
+
+
+class Gateway:
+    """Serves Kafka's protocol for a controller that runs in threads (`Controller.start()`).
+
+    `host`, `port`: the address that clients begin at (port 0: any free one); each broker id gets an address of its own
+    beside it, `port` + 1 + its id where that is free. `cluster_id`: as Metadata tells it. `limits`: what clients may
+    ask of us. `elsewhere`: brokers that clients reach at their own address. `apis`: what is answered, by API key.
+
+    In a thread of its own with `start()` and `close()`; on a loop of the host's with `await open()` and
+    `await shut()`.
+    """
+
+    def __init__(
+        self,
+        controller: Controller,
+        host: str = LOOPBACK,
+        port: int = 0,
+        *,
+        cluster_id: str | None = None,
+        limits: Limits | None = None,
+        elsewhere: Mapping[int, Address] | None = None,
+        apis: Mapping[int, Api] = APIS,
+    ) -> None:
+        self._controller = controller
+        self._cluster_id = cluster_id
+        self._limits = limits or Limits()
+        self._apis = apis
+        self._listeners = Listeners(host, port, self._client, elsewhere or {})
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._in_flight = asyncio.Semaphore(self._limits.requests_in_flight)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._address: Address | None = None
+        self.counts: Counter[str] = Counter()
+        """How many connections were opened, how many requests served (`requests`, and by API), and what was refused, by
+        kind (`controller.wire.errors`)."""
+
+    # --- in a thread
+
+    def start(self) -> Address:
+        """Listens, in a thread. The address that clients begin at. OSError where it is taken, WrongMode when it was
+        started before."""
+        if self._thread is not None:
+            raise WrongMode("this gateway was started before")
+        opened: Future[Address] = Future()
+        self._thread = threading.Thread(
+            target=asyncio.run, args=(self._live(opened),), name="kedge-gateway", daemon=True
+        )
+        self._thread.start()
+        return opened.result()
+
+    def close(self) -> None:
+        """Nobody is listened to any more, and who is connected is hung up on."""
+        loop, thread = self._loop, self._thread
+        if loop is not None and thread is not None and thread.is_alive():
+            loop.call_soon_threadsafe(self._ended.set)
+            thread.join()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def _live(self, opened: Future[Address]) -> None:
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+        try:
+            opened.set_result(await self.open())
+        except BaseException as error:  # noqa: BLE001 - it goes to whoever started the thread
+            opened.set_exception(error)
+            return
+        await self._ended.wait()
+        await self.shut()
+
+    # --- on a loop
+
+    @property
+    def address(self) -> Address:
+        """The address that clients begin at. WrongMode before there is one."""
+        if self._address is None:
+            raise WrongMode("this gateway does not listen yet")
+        return self._address
+
+    async def open(self) -> Address:
+        """Listens, on the running loop."""
+        self._address = await self._listeners.open()
+        return self._address
+
+    async def shut(self) -> None:
+        """Hangs up on everybody, and listens no more."""
+        await self._listeners.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    # --- one client
+
+    async def _client(self, broker_id: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self.counts["connections"] += 1
+
+        async def serve(frame: bytes) -> bytes | None:
+            async with self._in_flight:
+                return await self._serve(broker_id, frame)
+
+        try:
+            if len(self._tasks) > self._limits.connections:
+                self.counts["too_many"] += 1
+                return
+            await connection.run(reader, writer, self._limits, serve)
+        except Refused as refused:
+            self.counts[refused.kind] += 1
+        except ConnectionError:
+            self.counts["lost"] += 1
+        except ApiError as error:
+            self.counts["unanswered"] += 1
+            log.info("a request was not answered: %r", error)
+        except Exception:
+            self.counts["failed"] += 1
+            log.exception("a request could not be served")
+        except asyncio.CancelledError:
+            pass  # shut() is hanging up
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+    async def _serve(self, broker_id: int | None, frame: bytes) -> bytes | None:
+        header = read_header(frame)
+        api = self._apis.get(header.api_key)
+        if api is None:
+            raise UnknownApi(f"API {header.api_key} is not offered")
+        if header.version not in api.messages.versions:
+            if header.api_key == API_VERSIONS:
+                return write_answer(api.messages, 0, header.correlation_id, unsupported(self._apis))
+            raise UnknownApi(f"{api.messages.name} has no version {header.version}")
+        request = read_request(api.messages, header, frame)
+        self.counts["requests"] += 1
+        self.counts[api.messages.name] += 1
+        answer = await api.handler(self._call(api, header, broker_id), request)
+        return write_answer(api.messages, header.version, header.correlation_id, answer)
+
+    def _call(self, api: Api, header: Header, broker_id: int | None) -> Call:
+        return Call(
+            controller=self._controller,
+            admin=self._controller.admin_for(None),
+            addresses=self._listeners,
+            cluster_id=self._cluster_id,
+            messages=api.messages,
+            version=header.version,
+            client_id=header.client_id,
+            principal=None,
+            broker_id=broker_id,
+        )

@@ -1,0 +1,25 @@
+"""What a gateway takes from its clients before it closes their connections."""
+
+from __future__ import annotations
+
+import attrs
+
+
+def _at_least_one(_: object, attribute: attrs.Attribute[int], value: object) -> None:
+    if type(value) is not int or value < 1:
+        raise ValueError(f"{attribute.name} must be an int of at least 1, not {value!r:.80}")
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """`request_bytes`: of one frame, as Kafka's socket.request.max.bytes. `elements`: of all lists of one request
+    together. `connections`: open ones, all addresses together. `requests_in_flight`: being worked on, all connections
+    together; more of them wait, unread. `idle_s`: a connection without a frame for so long is closed, and so is one
+    that does not end the frame that it began, or does not take its answer. ValueError for what is no positive int.
+    """
+
+    request_bytes: int = attrs.field(default=100 * 1024 * 1024, validator=_at_least_one)
+    elements: int = attrs.field(default=2_000_000, validator=_at_least_one)
+    connections: int = attrs.field(default=1000, validator=_at_least_one)
+    requests_in_flight: int = attrs.field(default=500, validator=_at_least_one)
+    idle_s: int = attrs.field(default=600, validator=_at_least_one)

@@ -1,0 +1,97 @@
+"""Kafka's protocol: a frame to a request, an answer to a frame. The only place that knows how the codec is made.
+
+The codec is kafka-python's: classes made from Kafka's own schemas. A request is an object with the fields of its schema
+in snake case; an answer is made of plain values, dicts for structs and lists for arrays, with the same names. What an
+answer leaves out has the schema's default.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+from kafka.protocol.api_header import RequestHeader
+
+from controller.wire.errors import Garbage
+
+SIZE: Final = struct.Struct(">i")
+API_VERSIONS: Final = 18
+
+Request = Any
+"""An instance of a request class of the codec."""
+
+Answer = Mapping[str, Any]
+"""The fields of a response by name."""
+
+
+@attrs.frozen
+class Header:
+    """What stands before every request. `version` may be one that the API does not have."""
+
+    api_key: int
+    version: int
+    correlation_id: int
+    client_id: str | None
+
+
+@attrs.frozen
+class Messages:
+    """An API of the codec: the classes of its request and its response, and which versions are offered."""
+
+    request: Any
+    response: Any
+    versions: range
+
+    @property
+    def api_key(self) -> int:
+        return int(self.request.API_KEY)
+
+    @property
+    def name(self) -> str:
+        """`Metadata`, as Kafka calls the API."""
+        return str(self.request.name).removesuffix("Request")
+
+
+def read_header(frame: bytes) -> Header:
+    """The header alone, which can be read whatever follows. Garbage where the frame has none."""
+    try:
+        read = RequestHeader.decode(io.BytesIO(frame), flexible=False)
+        return Header(read.request_api_key, read.request_api_version, read.correlation_id, read.client_id)
+    except Exception as error:
+        raise Garbage(f"no header of a request: {error!r:.200}") from error
+
+
+def read_request(messages: Messages, header: Header, frame: bytes) -> Request:
+    """The whole request. Garbage where the frame is none. Bytes behind it are let be: librdkafka sends some."""
+    try:
+        return messages.request.decode(frame, version=header.version, header=True)
+    except Exception as error:
+        raise Garbage(f"no {messages.name} request, version {header.version}: {error!r:.200}") from error
+
+
+def write_answer(messages: Messages, version: int, correlation_id: int, answer: Answer) -> bytes:
+    """The frame, with its size before it. ValueError for a field that the schema does not have: a mistake of ours."""
+    response = build(messages.response, version, answer)
+    response.with_header(correlation_id)
+    return bytes(response.encode(header=True, framed=True))
+
+
+def build(kind: Any, version: int, fields: Mapping[str, Any]) -> Any:
+    """An object of the codec, from plain values. Fields that a version does not have are left out of it."""
+    known = kind._struct.fields  # noqa: SLF001 - the codec says nowhere else what a struct is made of
+    values = {}
+    for name, value in fields.items():
+        field = known.get(name)
+        if field is None:
+            raise ValueError(f"{kind.__name__} has no field {name!r}")
+        values[name] = value if value is None else _built(field, version, value)
+    return kind(version=version, **values)
+
+
+def _built(field: Any, version: int, value: Any) -> Any:
+    if field.is_struct_array():
+        return [build(field.data_class, version, each) for each in value]
+    return build(field.data_class, version, value) if field.is_struct() else value

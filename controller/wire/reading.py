@@ -1,0 +1,120 @@
+"""What answers need of the state, taken from it on the controller's loop as plain values.
+
+Replicas of a partition that moves are told as Kafka's tools compute with them: T, then what only R has (`full`);
+what is being added is T without the replicas of before, so that tools show the replication factor that was.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterable
+from uuid import UUID
+
+import attrs
+
+from controller.model.reductions import OFFLINE
+from controller.model.values import NO_LEADER, Partition, Replicas
+from controller.model.view import ClusterView
+
+INTERNAL = ("__consumer_offsets", "__transaction_state")
+
+
+@attrs.frozen
+class BrokerRow:
+    """A live broker."""
+
+    broker_id: int
+    rack: str | None
+
+
+@attrs.frozen(weakref_slot=False)
+class PartitionRow:
+    """What clients are told of a partition; `leader` -1: it has none."""
+
+    partition: int
+    leader: int
+    leader_epoch: int
+    replicas: Replicas
+    isr: Replicas
+    offline: Replicas
+    status_code: int
+
+
+@attrs.frozen
+class TopicRow:
+    """A topic, with those of its partitions that clients are told of."""
+
+    name: str
+    topic_id: UUID | None
+    partitions: tuple[PartitionRow, ...]
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL
+
+
+@attrs.frozen
+class ClusterRow:
+    """The cluster, and the topics that were asked for."""
+
+    brokers: tuple[BrokerRow, ...]
+    controller_id: int
+    topics: tuple[TopicRow, ...]
+
+    @property
+    def broker_ids(self) -> tuple[int, ...]:
+        return tuple(broker.broker_id for broker in self.brokers)
+
+
+def cluster(names: Iterable[str] | None, ids: Iterable[UUID] = ()) -> Callable[[ClusterView], ClusterRow]:
+    """The question for `Controller.query`: the brokers, and the topics with these names or ids that there are (None:
+    every one), by name."""
+
+    def ask(view: ClusterView) -> ClusterRow:
+        chosen = sorted(view.topic_names()) if names is None else list(dict.fromkeys(names))
+        wanted = {as_text(topic_id) for topic_id in ids}
+        if wanted:
+            chosen += [n for n in view.topic_names() if (t := view.topic(n)) is not None and t.topic_id in wanted]
+        topics = tuple(row for name in dict.fromkeys(chosen) if (row := _topic(view, name)) is not None)
+        brokers = tuple(BrokerRow(b, view.brokers[b].rack) for b in sorted(view.brokers))
+        return ClusterRow(brokers, _controller_id(view), topics)
+
+    return ask
+
+
+def full(partition: Partition) -> Replicas:
+    """T, then what only R has; R where nothing moves."""
+    target = partition.target_replicas
+    return partition.replicas if target is None else target + tuple(b for b in partition.replicas if b not in target)
+
+
+def _controller_id(view: ClusterView) -> int:
+    """Clients go there with what is for the controller, and wait for ever at -1; with us every address will do."""
+    return view.controller_id if view.controller_id in view.brokers else min(view.brokers, default=-1)
+
+
+def _topic(view: ClusterView, name: str) -> TopicRow | None:
+    topic = view.topic(name)
+    if topic is None or view.is_deleting(name):
+        return None
+    rows = tuple(_partition(view, p) for p in view.partitions_of(name) if p.status_code != OFFLINE)
+    return TopicRow(name, as_uuid(topic.topic_id), rows)
+
+
+def _partition(view: ClusterView, p: Partition) -> PartitionRow:
+    replicas = full(p)
+    offline = tuple(b for b in replicas if b not in view.brokers)
+    return PartitionRow(p.partition, max(p.leader, NO_LEADER), p.leader_epoch, replicas, p.isr, offline, p.status_code)
+
+
+def as_uuid(topic_id: str) -> UUID | None:
+    """A topic's id as Kafka writes it in text (base64url of 16 bytes without padding); None for what is none."""
+    try:
+        return UUID(bytes=base64.urlsafe_b64decode(f"{topic_id}=="))
+    except ValueError:
+        return None
+
+
+def as_text(topic_id: UUID) -> str:
+    """The other way round."""
+    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")

@@ -1,0 +1,95 @@
+"""A cluster that a gateway serves: a controller in threads over the memory store, its host agrees to everything."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import Any, Self
+
+from controller import BrokerRegistration, Controller
+from controller.wire import Gateway
+from controller.wire.protocol import SIZE, build
+from stores import MemoryStore
+from tests.runtime.world import Brokers
+
+DEADLINE_S = 30.0
+RACKS: Mapping[int, str] = {1: "a", 2: "b", 3: "c"}
+
+
+class Served:
+    """`with Served() as served:` three brokers in racks a, b and c behind a gateway at `served.address`. Options are
+    the gateway's."""
+
+    def __init__(self, racks: Mapping[int, str] = RACKS, **options: Any) -> None:
+        self._racks = racks
+        self._options = options
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        store = MemoryStore()
+        self._stack.callback(store.close)
+        self.controller = self._stack.enter_context(Controller(store, 1, Brokers()))
+        self.controller.start()
+        for broker, rack in self._racks.items():
+            self.controller.register_broker(BrokerRegistration(broker, rack=rack))
+        until(lambda: self.controller.describe().live_brokers == tuple(self._racks))
+        self.gateway = Gateway(self.controller, **{"cluster_id": "kedge-under-test", **self._options})
+        self.address = self._stack.enter_context(self.gateway).address
+        self.bootstrap = f"{self.address.host}:{self.address.port}"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+
+class RawClient:
+    """A client that sends what it is given, byte for byte."""
+
+    def __init__(self, address: Any) -> None:
+        self._socket = socket.create_connection((address.host, address.port), timeout=DEADLINE_S)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def send(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def hang_up(self) -> None:
+        """No more will be sent; answers are still read."""
+        self._socket.shutdown(socket.SHUT_WR)
+
+    def receive(self) -> bytes | None:
+        """The next frame without its size; None when the server hung up."""
+        head = self._read(SIZE.size)
+        return None if head is None else self._read(SIZE.unpack(head)[0])
+
+    def _read(self, size: int) -> bytes | None:
+        read = b""
+        while len(read) < size:
+            more = self._socket.recv(size - len(read))
+            if not more:
+                return None
+            read += more
+        return read
+
+    def ask(self, request_class: Any, response_class: Any, version: int, **fields: Any) -> Any:
+        """The answer to one request."""
+        request = build(request_class, version, fields)
+        request.with_header(7, "raw")
+        self.send(bytes(request.encode(header=True, framed=True)))
+        answer = self.receive()
+        assert answer is not None, "the gateway hung up"
+        return response_class.decode(answer, version=version, header=True)
+
+
+def until(holds: Callable[[], object]) -> None:
+    """Wait for it, until a deadline that fails the test."""
+    end = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < end, "it never came to be"
+        time.sleep(0.005)

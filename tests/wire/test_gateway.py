@@ -1,0 +1,163 @@
+"""A gateway as its clients see it, before they ask for anything to be done."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import pytest
+from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
+from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
+
+from controller import NewTopic, WrongMode
+from controller.wire import Gateway, Limits
+from tests.wire.served import RACKS, RawClient, Served, until
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with Served() as opened:
+        for name, count in {"orders": 3, "bills": 1}.items():
+            opened.controller.admin.create_topics({name: NewTopic(count, 3)}).all().result(30)
+        yield opened
+
+
+@pytest.fixture
+def client(served: Served) -> Iterator[RawClient]:
+    with RawClient(served.address) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_every_version_of_api_versions_tells_of_every_api(client: RawClient, version: int) -> None:
+    answer = client.ask(ApiVersionsRequest, ApiVersionsResponse, version)
+    offered = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
+    assert answer.error_code == 0
+    assert offered[18] == (0, 4)
+    assert offered[3] == (0, 13)
+
+
+def test_a_newer_api_versions_is_answered_in_the_form_of_version_0(client: RawClient) -> None:
+    client.send(struct.pack(">ihhih", 10, 18, 5, 77, -1))
+    answer = client.receive()
+    assert answer is not None
+    assert struct.unpack(">ih", answer[:6]) == (77, 35)
+    decoded = ApiVersionsResponse.decode(answer, version=0, header=True)
+    assert any(row.api_key == 18 and row.max_version == 4 for row in decoded.api_keys)
+    assert client.ask(ApiVersionsRequest, ApiVersionsResponse, 4).error_code == 0  # on the same connection
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_metadata_tells_brokers_with_racks_and_topics_in_every_version(client: RawClient, version: int) -> None:
+    topics = [{"name": "orders", "topic_id": None}, {"name": "none", "topic_id": None}]
+    answer = client.ask(MetadataRequest, MetadataResponse, version, topics=topics)
+    if version >= 1:
+        assert {b.node_id: b.rack for b in answer.brokers} == RACKS
+        assert answer.controller_id in RACKS
+    if version >= 2:
+        assert answer.cluster_id == "kedge-under-test"
+    found = {topic.name: topic for topic in answer.topics}
+    assert found["none"].error_code == 3
+    assert [p.partition_index for p in found["orders"].partitions] == [0, 1, 2]
+    for partition in found["orders"].partitions:
+        assert sorted(partition.replica_nodes) == [1, 2, 3]
+        assert partition.leader_id == partition.replica_nodes[0]
+
+
+def test_metadata_of_all_topics_of_none_and_by_id(client: RawClient) -> None:
+    everything = client.ask(MetadataRequest, MetadataResponse, 12, topics=None)
+    assert [topic.name for topic in everything.topics] == ["bills", "orders"]
+    assert client.ask(MetadataRequest, MetadataResponse, 12, topics=[]).topics == []
+    assert len(client.ask(MetadataRequest, MetadataResponse, 0, topics=[]).topics) == 2
+    asked = [{"name": None, "topic_id": topic.topic_id} for topic in everything.topics]
+    assert {t.name for t in client.ask(MetadataRequest, MetadataResponse, 12, topics=asked).topics} == {
+        "bills",
+        "orders",
+    }
+    stranger = {"name": None, "topic_id": "00000000-0000-0000-0000-000000000001"}
+    assert client.ask(MetadataRequest, MetadataResponse, 12, topics=[stranger]).topics[0].error_code == 100
+
+
+def test_each_broker_id_has_an_address_of_its_own_that_serves_everything(served: Served, client: RawClient) -> None:
+    brokers = client.ask(DescribeClusterRequest, DescribeClusterResponse, 1).brokers
+    assert len({broker.port for broker in brokers} | {served.address.port}) == 4
+    for broker in brokers:
+        with RawClient(broker) as there:
+            assert {b.port for b in there.ask(MetadataRequest, MetadataResponse, 12, topics=[]).brokers} == {
+                b.port for b in brokers
+            }
+
+
+def test_partitions_of_topics_come_in_pages(client: RawClient) -> None:
+    kinds = (DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, 0)
+    names = [{"name": "orders"}, {"name": "bills"}, {"name": "none"}]
+    seen, cursor = [], None
+    while True:
+        answer = client.ask(*kinds, topics=names, response_partition_limit=2, cursor=cursor)
+        seen += [(topic.name, p.partition_index) for topic in answer.topics for p in topic.partitions]
+        if answer.next_cursor is None:
+            break
+        cursor = {"topic_name": answer.next_cursor.topic_name, "partition_index": answer.next_cursor.partition_index}
+    assert seen == [("bills", 0), ("orders", 0), ("orders", 1), ("orders", 2)]
+    whole = client.ask(*kinds, topics=names, response_partition_limit=2000)
+    assert {topic.name: topic.error_code for topic in whole.topics} == {"orders": 0, "bills": 0, "none": 3}
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_there_is_no_coordinator_of_groups(client: RawClient, version: int) -> None:
+    asked = {"coordinator_keys": ["g"]} if version >= 4 else {"key": "g"}
+    answer = client.ask(FindCoordinatorRequest, FindCoordinatorResponse, version, **asked)
+    assert (answer.coordinators[0] if version >= 4 else answer).error_code == 15
+
+
+@pytest.mark.parametrize(
+    "frame, kind",
+    [
+        (b"\xff\xff\xff\xff", "garbage"),
+        (struct.pack(">i", 2**31 - 1), "too_large"),
+        (struct.pack(">i", 3) + b"abc", "garbage"),
+        (struct.pack(">ihhih", 10, 9999, 0, 1, -1), "unknown_api"),
+        (struct.pack(">ihhih", 10, 3, 99, 1, -1), "unknown_api"),
+        (struct.pack(">ihhihi", 14, 3, 1, 1, -1, 2**31 - 1), "garbage"),
+        (struct.pack(">ih", 1000, 18), "garbage"),
+    ],
+)
+def test_garbage_closes_that_one_connection_and_is_counted(
+    served: Served, client: RawClient, frame: bytes, kind: str
+) -> None:
+    before = served.gateway.counts[kind]
+    with RawClient(served.address) as other:
+        other.send(frame)
+        other.hang_up()
+        assert other.receive() is None
+    until(lambda: served.gateway.counts[kind] == before + 1)
+    assert client.ask(ApiVersionsRequest, ApiVersionsResponse, 4).error_code == 0
+
+
+def test_a_gateway_is_started_once_and_its_address_is_free_again_when_it_is_closed() -> None:
+    with Served() as served:
+        address = served.address
+        with pytest.raises(WrongMode):
+            served.gateway.start()
+        with pytest.raises(OSError, match="in use"):
+            Gateway(served.controller, port=address.port).start()
+    with Served(port=address.port) as again:
+        assert again.address == address
+
+
+def test_connections_beyond_the_limit_are_hung_up_on() -> None:
+    with Served(limits=Limits(connections=2)) as served:
+        with RawClient(served.address) as one, RawClient(served.address) as two:
+            for client in (one, two):
+                assert client.ask(ApiVersionsRequest, ApiVersionsResponse, 4).error_code == 0
+            with RawClient(served.address) as three:
+                assert three.receive() is None
+        assert served.gateway.counts["too_many"] == 1
+
+
+def test_limits_are_positive() -> None:
+    with pytest.raises(ValueError, match="request_bytes must be an int of at least 1"):
+        Limits(request_bytes=0)
