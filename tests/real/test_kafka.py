@@ -123,6 +123,8 @@ def test_a_tree_of_kafkas_is_worked_on_and_kafkas_own_readers_accept_every_versi
         cluster.ask("incremental_alter_configs", {orders: [AlterConfigOp("retention.ms", "5000")]})
         cluster.ask("incremental_alter_configs", {first: [AlterConfigOp(RATE, "1000")]})
         cluster.until(lambda: cluster.settled(targets), "the moves are complete")
+        # The states of a topic go before its key does; a reader would see the one without the others.
+        cluster.until(lambda: not raw.exists(f"{ROOT}/brokers/topics/clicks"), "the topic is gone")
         reader("read")
         cluster.until_converged()
         said_by_kafka(cluster, reader)
