@@ -1,0 +1,104 @@
+"""Messages that kafka-python's `kafka.protocol` lacks, declared to the same codec.
+
+Importing this package makes them known to the codec's own registry of responses, so that `kafka.protocol.parser` reads
+the answers to them, too. A gateway takes from here:
+
+* `requests()`: API key to request class;
+* `RESPONSES`: API key to response class; besides those of `requests()` it has Metadata's, with status of partitions;
+* `VERSIONS`: API key to (lowest, highest) version that is offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from controller.wire.messages.brokers import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    BrokerHeartbeatRequest,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationRequest,
+    BrokerRegistrationResponse,
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+)
+from controller.wire.messages.metadata import MetadataResponse
+from controller.wire.messages.orders import (
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
+from controller.wire.messages.private import (
+    AlterInterbrokerThrottledRatesRequest,
+    AlterInterbrokerThrottledRatesResponse,
+    AlterInterbrokerThrottledReplicasRequest,
+    AlterInterbrokerThrottledReplicasResponse,
+    DeletePartitionsRequest,
+    DeletePartitionsResponse,
+    ReassignPartitionsRequest,
+    ReassignPartitionsResponse,
+)
+
+_PAIRS: Final = (
+    (LeaderAndIsrRequest, LeaderAndIsrResponse),
+    (StopReplicaRequest, StopReplicaResponse),
+    (UpdateMetadataRequest, UpdateMetadataResponse),
+    (ControlledShutdownRequest, ControlledShutdownResponse),
+    (AlterPartitionRequest, AlterPartitionResponse),
+    (BrokerRegistrationRequest, BrokerRegistrationResponse),
+    (BrokerHeartbeatRequest, BrokerHeartbeatResponse),
+    (ReassignPartitionsRequest, ReassignPartitionsResponse),
+    (AlterInterbrokerThrottledRatesRequest, AlterInterbrokerThrottledRatesResponse),
+    (AlterInterbrokerThrottledReplicasRequest, AlterInterbrokerThrottledReplicasResponse),
+    (DeletePartitionsRequest, DeletePartitionsResponse),
+)
+
+# The header of version 0 has no client id, and readers of headers know of no such thing.
+_LOWEST: Final = {ControlledShutdownRequest.API_KEY: 1}
+
+
+def requests() -> dict[int, Any]:
+    """API key to request class, of every API that is declared here as a whole; a new dict with each call."""
+    return {request.API_KEY: request for request, _ in _PAIRS}
+
+
+RESPONSES: Final[Mapping[int, Any]] = MappingProxyType(
+    {response.API_KEY: response for _, response in _PAIRS} | {MetadataResponse.API_KEY: MetadataResponse}
+)
+VERSIONS: Final[Mapping[int, tuple[int, int]]] = MappingProxyType(
+    {request.API_KEY: (_LOWEST.get(request.API_KEY, 0), request.max_version) for request, _ in _PAIRS}
+)
+
+__all__ = [
+    "RESPONSES",
+    "VERSIONS",
+    "AlterInterbrokerThrottledRatesRequest",
+    "AlterInterbrokerThrottledRatesResponse",
+    "AlterInterbrokerThrottledReplicasRequest",
+    "AlterInterbrokerThrottledReplicasResponse",
+    "AlterPartitionRequest",
+    "AlterPartitionResponse",
+    "BrokerHeartbeatRequest",
+    "BrokerHeartbeatResponse",
+    "BrokerRegistrationRequest",
+    "BrokerRegistrationResponse",
+    "ControlledShutdownRequest",
+    "ControlledShutdownResponse",
+    "DeletePartitionsRequest",
+    "DeletePartitionsResponse",
+    "LeaderAndIsrRequest",
+    "LeaderAndIsrResponse",
+    "MetadataResponse",
+    "ReassignPartitionsRequest",
+    "ReassignPartitionsResponse",
+    "StopReplicaRequest",
+    "StopReplicaResponse",
+    "UpdateMetadataRequest",
+    "UpdateMetadataResponse",
+    "requests",
+]
