@@ -24,6 +24,12 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:_LINE_CHARACTERS_MAX] or type(error).__name__
 
 
+def of_system(error: OSError) -> str:
+    """What the system says, in words without its number, and of which file, where it names one."""
+    said = error.strerror or one_line(error)
+    return f"{error.filename}: {said}" if error.filename else said
+
+
 def without_place(error: BaseException) -> str:
     """`one_line` without the store's own name, for a line that names the url already: stores say it with the ports that
     a url may leave out."""

@@ -7,11 +7,12 @@ its command is asked for: what one command needs costs the start of no other.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from io import TextIOWrapper
-from typing import Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 import click
 
@@ -34,8 +35,46 @@ COMMANDS: Final[Mapping[str, Late]] = {
 }
 
 
+_HELP: Final[Any] = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""What click 8.2 and later raise for a group that is called alone: no error, but its help."""
+
+
+class _BadUsage(click.ClickException):
+    """Arguments that cannot be used, as one line: with usage and hints around it, what is wrong is easily missed."""
+
+    exit_code = 2
+
+    def __init__(self, error: click.UsageError) -> None:
+        path = "kedge" if error.ctx is None else error.ctx.command_path
+        said = " ".join(error.format_message().split()).rstrip(".")
+        super().__init__(f"{said}; {path} --help says more")
+
+    def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - it goes where all complaints go
+        from controller.cli.printing import say  # noqa: PLC0415 - not every command needs it
+
+        say(self.message)
+
+
+@contextmanager
+def _one_line() -> Iterator[None]:
+    try:
+        yield
+    except _HELP:
+        raise
+    except click.UsageError as error:
+        raise _BadUsage(error) from None
+
+
 class _Commands(click.Group):
     """The rows of COMMANDS, each loaded when it is asked for."""
+
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        with _one_line():
+            return super().make_context(*args, **more)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _one_line():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click asks
         return sorted(COMMANDS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pipeline.collect.gathered import INT_MAX, BadRow, Gathered, a_list, amount, an_object, document, each, whole
+from pipeline.collect.gathered import INT_MAX, BadRow, Gathered, amount, an_object, document, each, of_kind, whole
 
 _MIB: Final = 1024 * 1024
 _KIB: Final = 1024
@@ -31,10 +31,15 @@ def from_capacities(data: bytes, source: str, into: Gathered) -> None:
         named.add(broker_id)
         into.broker(broker_id, **found)
 
-    each(into.rejects, source, a_list(document(data, source, "brokerCapacities", list), source), entry)
+    rows = document(data, source, "brokerCapacities", list)
+    each(into.rejects, source, of_kind(rows, source, "a broker with its capacity", _is_entry), entry)
     holding = {b for row in into.partitions for b in row[2]}
     for broker_id in sorted((into.brokers.keys() | holding) - named) if default else ():
         into.broker(broker_id, **default)
+
+
+def _is_entry(_: str, row: Any) -> bool:
+    return isinstance(row, dict) and "brokerId" in row
 
 
 def _capacity(row: dict[str, Any]) -> dict[str, Any]:

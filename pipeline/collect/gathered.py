@@ -30,6 +30,15 @@ INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1
 _FIELDS: Final = BROKER.names[1:]
 _T = TypeVar("_T")
+_JSON: Final[Mapping[type, str]] = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    int: "a number",
+    float: "a number",
+    bool: "true or false",
+    type(None): "null",
+}
 
 
 @attrs.define
@@ -89,6 +98,20 @@ def each(rejects: Rejects, source: str, rows: Mapping[str, Any] | list[Any], tak
             rejects.add(source, number, {name: row} if isinstance(rows, Mapping) else row, str(error))
 
 
+def of_kind(rows: Mapping[str, Any] | list[Any], source: str, what: str, looks: Callable[[str, Any], bool]) -> Any:
+    """`rows`, where one of them at least looks like `what` (its name, or number, and itself), or there is none.
+    BadInput where not one does: a file of another kind is not taken for one of bad rows."""
+    named = rows.items() if isinstance(rows, Mapping) else ((str(i), row) for i, row in enumerate(rows, 1))
+    if rows and not any(looks(name, row) for name, row in named):
+        raise BadInput(f"{source}: none of its {len(rows)} rows looks like {what}: a file of another kind")
+    return rows
+
+
+def is_id(name: str) -> bool:
+    """Whether a name of a JSON object is one of a broker or a partition, as far as one sees."""
+    return name.isascii() and name.isdecimal()
+
+
 def document(data: bytes, source: str, key: str | None = None, kind: type[_T] | None = None) -> Any:
     """The JSON object in `data`, or what it has under `key`, which is of `kind`. BadInput for anything else."""
     try:
@@ -96,12 +119,14 @@ def document(data: bytes, source: str, key: str | None = None, kind: type[_T] | 
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{source}: not a whole JSON file: {' '.join(str(error).split())[:200]}") from None
     if not isinstance(found, dict):
-        raise BadInput(f"{source}: expected a JSON object, got a {type(found).__name__}")
+        raise BadInput(f"{source}: expected a JSON object, got {_JSON[type(found)]}")
     if key is None:
         return found
+    if kind is not None and key not in found:
+        raise BadInput(f"{source}: expected a JSON object with {_JSON[kind]} under {key!r}, which is not there")
     value = found.get(key)
     if kind is not None and not isinstance(value, kind):
-        raise BadInput(f"{source}: expected {kind.__name__} under {key!r}, got {type(value).__name__}")
+        raise BadInput(f"{source}: expected {_JSON[kind]} under {key!r}, got {_JSON[type(value)]}")
     return value
 
 

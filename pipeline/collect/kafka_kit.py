@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from pipeline.collect.gathered import INT_MAX, Gathered, amount, an_object, document, each, whole
+from pipeline.collect.gathered import INT_MAX, Gathered, amount, an_object, document, each, is_id, of_kind, whole
 from pipeline.collect.layouts import topic_of
 
 
@@ -25,7 +25,11 @@ def from_partition_meta(data: bytes, source: str, into: Gathered) -> None:
         size = int(amount(an_object(row, "partition").get("Size"), "Size"))
         into.logs.append((None, None, of, whole(number, "partition", INT_MAX), size, None, False))
 
-    each(into.rejects, source, document(data, source), topic)
+    each(into.rejects, source, of_kind(document(data, source), source, "a topic with partitions", _is_topic), topic)
+
+
+def _is_topic(_: str, row: Any) -> bool:
+    return isinstance(row, dict) and (not row or any(map(is_id, row)))
 
 
 def from_broker_metrics(data: bytes, source: str, into: Gathered, *, now: datetime) -> None:
@@ -35,4 +39,9 @@ def from_broker_metrics(data: bytes, source: str, into: Gathered, *, now: dateti
         free = int(amount(an_object(row, "broker").get("StorageFree"), "StorageFree"))
         into.broker_samples.append((now, whole(name, "broker id", INT_MAX), None, None, None, free, None, None, None))
 
-    each(into.rejects, source, document(data, source), broker)
+    rows = of_kind(document(data, source), source, "a broker with its StorageFree", _is_broker)
+    each(into.rejects, source, rows, broker)
+
+
+def _is_broker(name: str, row: Any) -> bool:
+    return is_id(name) and isinstance(row, dict) and "StorageFree" in row

@@ -3,6 +3,7 @@
 * A map says where replicas are, nothing of who is in sync: all are taken for it, the first for the leader.
 * A list of brokers is `{"1001": "rack", "1002": null}`, or per id an object with columns of the table broker. Brokers
   that are listed are alive, unless `state` says otherwise.
+* A list of several clusters is `{"clusters": {"east": {"1001": "rack"}}}`, of which one is named.
 """
 
 from __future__ import annotations
@@ -10,9 +11,23 @@ from __future__ import annotations
 from typing import Any, Final
 
 from controller.codec.names import is_topic
-from pipeline.collect.gathered import INT_MAX, Gathered, a_list, amount, an_object, bad_row, document, each, whole
+from pipeline.collect.gathered import (
+    INT_MAX,
+    Gathered,
+    a_list,
+    amount,
+    an_object,
+    bad_row,
+    document,
+    each,
+    is_id,
+    of_kind,
+    whole,
+)
+from pipeline.errors import BadInput
 from pipeline.tables.declared import ALIVE, BROKER, STATES
 
+CLUSTERS: Final = "clusters"
 _AMOUNTS: Final = ("disk_capacity_bytes", "nw_in_capacity_bps", "nw_out_capacity_bps")
 
 
@@ -29,11 +44,17 @@ def from_map(data: bytes, source: str, into: Gathered) -> None:
             bad_row("replicas", "at least one broker", replicas)
         into.partitions.append((topic, number, replicas, replicas, replicas[0], 0, None, 0, None, None))
 
-    each(into.rejects, source, document(data, source, "partitions", list), take)
+    rows = document(data, source, "partitions", list)
+    each(into.rejects, source, of_kind(rows, source, "an entry with topic, partition and replicas", _is_entry), take)
 
 
-def from_broker_list(data: bytes, source: str, into: Gathered) -> None:
-    """Take in brokers by id. They are all there are that live, where nothing else says who does."""
+def _is_entry(_: str, row: Any) -> bool:
+    return isinstance(row, dict) and "topic" in row
+
+
+def from_broker_list(data: bytes, source: str, into: Gathered, *, cluster: str | None = None) -> None:
+    """Take in brokers by id, of a list of several clusters those of `cluster`. Where a row of it can be used, the
+    listed are all there are that live, unless something else says who does; a list without one says nothing."""
 
     def take(name: str, row: Any) -> None:
         said: dict[str, Any] = {"rack": row} if row is None or isinstance(row, str) else dict(an_object(row, "broker"))
@@ -51,9 +72,29 @@ def from_broker_list(data: bytes, source: str, into: Gathered) -> None:
                 said[field] = int(found) if field == _AMOUNTS[0] else found
         said["rack"] = said.get("rack") or None
         into.broker(whole(name, "broker id", INT_MAX), **{k: v for k, v in said.items() if k != "broker_id"})
+        into.knows_alive = True
 
-    each(into.rejects, source, document(data, source), take)
-    into.knows_alive = True
+    rows = _of_cluster(document(data, source), source, cluster)
+    each(into.rejects, source, of_kind(rows, source, "a broker's id with its rack", _is_broker), take)
+
+
+def _is_broker(name: str, row: Any) -> bool:
+    if isinstance(row, dict):
+        return is_id(name) and (not row or bool(row.keys() & set(BROKER.names)))
+    return is_id(name) and (row is None or isinstance(row, str))
+
+
+def _of_cluster(found: dict[str, Any], source: str, cluster: str | None) -> Any:
+    """The brokers of `cluster`, where the list is one of several clusters."""
+    clusters = found.get(CLUSTERS)
+    if not isinstance(clusters, dict):
+        return found
+    if cluster not in clusters:
+        held = ", ".join(sorted(clusters))[:300]
+        raise BadInput(f"{source}: lists the clusters {held}: name one; got {cluster!r:.120}")
+    if not isinstance(clusters[cluster], dict):
+        raise BadInput(f"{source}: expected an object with the brokers of {cluster!r} under its name")
+    return clusters[cluster]
 
 
 def topic_of(raw: object) -> str:

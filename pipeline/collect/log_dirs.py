@@ -15,6 +15,7 @@ from pipeline.collect.gathered import (
     bad_row,
     document,
     each,
+    of_kind,
     whole,
 )
 from pipeline.collect.layouts import topic_of
@@ -49,7 +50,12 @@ def from_log_dirs(data: bytes, source: str, into: Gathered) -> None:
             bad_row("isFuture", "true or false", future)
         into.logs.append((broker_id, path if isinstance(path, str) else None, topic, number, size, lag, future))
 
-    each(into.rejects, source, document(text, source, "brokers", list), broker)
+    rows = document(text, source, "brokers", list)
+    each(into.rejects, source, of_kind(rows, source, "a broker with its log dirs", _is_broker), broker)
+
+
+def _is_broker(_: str, row: Any) -> bool:
+    return isinstance(row, dict) and "broker" in row
 
 
 def _name(raw: object) -> tuple[str, int]:

@@ -30,6 +30,8 @@ PART: Final = "part"
 
 def check_name(name: str, what: str) -> str:
     """`name` where it can be the name of a folder below a root; BadInput else."""
+    if not name:
+        raise BadInput(f"{what}: is empty, expected a name")
     if _NAME.fullmatch(name) is None:
         raise BadInput(f"{what}: expected letters, digits, '.', '_', '-', a letter or digit first; got {name!r:.120}")
     return name

@@ -92,6 +92,26 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path
     assert "no file can be written here" in done.stderr
 
 
+@pytest.mark.parametrize("verb", ["audit", "progress"])
+@pytest.mark.parametrize(
+    "where,said", [("file", "expected a folder, "), ("file/below", "is a file"), ("/proc/x", "nothing can be")]
+)
+def test_a_folder_that_cannot_be_written_is_one_line_and_nothing_is_written(
+    verb: str, where: str, said: str, tmp_path: Path
+) -> None:
+    """Not even the page that was asked for beside it."""
+    journal, page = tmp_path / "journal", tmp_path / "page.html"
+    write(journal, written())
+    (tmp_path / "file").touch()
+    options = ("--report", page) if verb == "audit" else ()
+    done = run(verb, journal, "--out", tmp_path / where, *options)
+    assert (done.exit_code, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert said in line
+    assert "Errno" not in line
+    assert not page.exists()
+
+
 def test_progress_shows_what_runs_and_exit_code_1_says_that_a_move_is_stuck(tmp_path: Path) -> None:
     rows = [row for row in written() if row["seq"] <= next(r for r in written() if r["event"] == "TargetSet")["seq"]]
     write(tmp_path, rows)

@@ -226,7 +226,23 @@ def test_a_snapshot_that_breaks_rules_is_exit_code_1(made: Path) -> None:
         (("drain", "{tables}", "--brokers", "9"), "no such brokers: [9]"),
         (("drain", "{tables}"), "no broker is named and none is in state draining"),
         (("drain", "{tables}", "--brokers", "1001", "--snapshot", "2"), "no table broker of this snapshot"),
-        (("drain", "{tables}", "--brokers", "1001", "--name", "../x"), "part: expected letters"),
+        (("drain", "{tables}", "--brokers", "1001", "--name", "../x"), "--name: expected letters"),
+        (("drain", "{tables}", "--brokers", "1001", "--name", ""), "--name: is empty, expected a name"),
+        (("waves", "{tables}", "--name", ""), "--name: is empty, expected a name"),
+        (("export", "{tables}", "{tables}/out", "--name", ""), "--name: is empty, expected a name"),
+        (("check", "{tables}", "--cluster", ""), "--cluster: is empty, expected a name"),
+        (("check", "{tables}", "--snapshot", ""), "--snapshot: is empty, expected a name"),
+        (("collect", "{tables}", "--cluster", "", "--snapshot", "1", "--map", __file__), "--cluster: is empty"),
+        (("drain", "{tables}", "--brokers", "1001", "--out", "{tables}"), "--out {tables}: is a folder"),
+        (("drain", "{tables}", "--brokers", "1001", "--out", "{tables}/no/p.json"), "{tables}/no is not there"),
+        (("drain", "{tables}", "--brokers", "1001", "--out", "{file}/p.json"), "{file} is a file"),
+        (("drain", "{tables}", "--brokers", "1001", "--out", "/proc/p.json"), "--out /proc/p.json: no file can"),
+        (("drain", "{tables}", "--brokers", "1001", "--report", "{tables}"), "--report {tables}: is a folder"),
+        (("drain", "{tables}", "--brokers", "1001", "--report", "{file}/p.html"), "{file} is a file"),
+        (("drain", "{tables}", "--brokers", "1001", "--all-clusters", "--out", "{file}"), "--out {file}: expected a f"),
+        (("drain", "{tables}", "--brokers", "1001", "--all-clusters", "--out", "{file}/x"), "--out {file}/x: expected"),
+        (("drain", "{tables}", "--brokers", "1001", "--all-clusters", "--report", "/proc/x"), "--report /proc/x: no"),
+        (("drain", "{tables}", "--brokers", "1001", "--all-clusters", "--out", "{taken}"), "east.json: is a folder"),
         (("drain", "{tables}", "--brokers", "1001", "--disk-share", "2"), "disk share"),
         (("drain", "{tables}/none", "--brokers", "1"), "there is no such folder"),
         (("waves", "{tables}", "--name", "none"), "no table plan"),
@@ -237,10 +253,13 @@ def test_a_snapshot_that_breaks_rules_is_exit_code_1(made: Path) -> None:
     ],
 )
 def test_what_cannot_be_used_is_one_line_and_exit_code_2(made: Path, arguments: tuple[str, ...], message: str) -> None:
+    there = {"tables": made, "file": made.parent / "file", "taken": made.parent / "taken"}
+    there["file"].touch()
+    (there["taken"] / "east.json").mkdir(parents=True)
     before = files(made)
-    result = run(*(argument.format(tables=made) for argument in arguments))
+    result = run(*(argument.format(**there) for argument in arguments))
     assert (result.exit_code, result.stdout) == (2, "")
-    assert message in result.stderr
+    assert message.format(**there) in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert files(made) == before
 

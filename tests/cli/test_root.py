@@ -46,7 +46,35 @@ def test_each_row_of_the_table_is_a_command_of_that_name(name: str) -> None:
     assert name in CliRunner().invoke(kedge, ["--help"]).stdout
 
 
-def test_a_command_that_is_not_there_is_refused() -> None:
-    done = CliRunner().invoke(kedge, ["plane"])
-    assert done.exit_code == 2
-    assert "No such command 'plane'" in done.stderr
+@pytest.mark.parametrize(
+    "arguments,said",
+    [
+        ((), "Usage: kedge"),
+        (("plan",), "Usage: kedge plan"),
+    ],
+)
+def test_a_group_alone_shows_its_help(arguments: tuple[str, ...], said: str) -> None:
+    done = CliRunner().invoke(kedge, list(arguments))
+    assert said in done.output
+    assert len(done.output.splitlines()) > 5
+
+
+@pytest.mark.parametrize(
+    "arguments,said",
+    [
+        (("plane",), "No such command 'plane'"),
+        (("--verbos",), "No such option '--verbos'"),
+        (("plan", "dran"), "No such command 'dran'"),
+        (("plan", "drain"), "Missing argument 'TABLES'; kedge plan drain --help says more"),
+        (("plan", "drain", "t", "--brokrs", "1"), "No such option '--brokrs'"),
+        (("plan", "drain", "t", "--brokers", "x"), "Invalid value for '--brokers'"),
+        (("audit", "j", "--engine", "flink"), "'flink' is not one of 'local', 'spark'"),
+        (("store", "dump", "a", "b", "c"), "unexpected extra argument"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_one_line_and_exit_code_2(arguments: tuple[str, ...], said: str) -> None:
+    done = CliRunner().invoke(kedge, list(arguments))
+    (line,) = done.stderr.splitlines()
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert line.startswith("kedge: ")
+    assert said in line

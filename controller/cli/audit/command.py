@@ -20,9 +20,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from controller.cli.audit.engines import Engine, files_of, options, spark, writable
-from controller.cli.printing import clean, fail, one_line, print_unfolded, say
+from controller.cli.audit.engines import Engine, files_of, options, spark
+from controller.cli.printing import clean, fail, of_system, one_line, print_unfolded, say
 from controller.cli.store.progress import bar
+from controller.cli.writable import need_file, need_folder
 from pipeline.audit import KINDS, Audit, Violation
 from pipeline.audit import audit as audit_here
 from pipeline.journal.files import NoJournal
@@ -57,14 +58,17 @@ def audit(
     """
     chosen = Engine(engine, master, remote)
     files = files_of(paths, chosen)
-    writable(report)
+    need_file(report)
+    need_folder(out)
     try:
         found, moves = _run(files, chosen, wants_moves=report is not None, quiet=quiet)
     except NoJournal as error:
         fail(str(error))
     try:
         _write(found, moves, report, out)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        fail(of_system(error))
+    except ValueError as error:
         fail(one_line(error))
     except ImportError as error:
         fail(f"tables need the extra kedge[pipeline]: {one_line(error)}")

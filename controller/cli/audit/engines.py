@@ -67,9 +67,3 @@ def spark(engine: Engine) -> Iterator[Any]:
             yield opened
     except NoSpark as error:
         fail(one_line(error))
-
-
-def writable(path: Path | None) -> None:
-    """A file that cannot be written is refused before the work, not after it."""
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        fail(f"{path}: no file can be written here")

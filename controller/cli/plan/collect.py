@@ -29,7 +29,7 @@ from pipeline.errors import BadInput
 from pipeline.stages.load import load
 from pipeline.stages.validate import validate
 from pipeline.tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, TABLES
-from pipeline.tables.files import Place
+from pipeline.tables.files import Place, check_name
 
 _FILES: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
 
@@ -46,6 +46,7 @@ def _files(name: str, text: str, *, many: bool = False) -> Callable[[Any], Any]:
 @_files("--tree", "Partitions and brokers of a tree in a file (kedge store dump, or recorded).")
 @_files("--map", "Partitions of a map, as kafka-reassign-partitions and kafka-kit write it.")
 @_files("--broker-list", "Brokers by id with their racks, as JSON.")
+@click.option("--broker-list-cluster", metavar="NAME", help="Of a list of several clusters; default: --cluster.")
 @_files("--log-dirs", "Sizes: the output of kafka-log-dirs --describe.", many=True)
 @_files("--partition-meta", "Sizes: kafka-kit's partition metrics.")
 @_files("--broker-metrics", "Free disks: kafka-kit's broker metrics.")
@@ -55,15 +56,26 @@ def _files(name: str, text: str, *, many: bool = False) -> Callable[[Any], Any]:
 @click.option("--dry-run", is_flag=True, help="Say what would come of it, and write nothing.")
 @click.option("--plain", is_flag=True, help="No progress bar; so it is, too, where stderr is no terminal.")
 def collect(
-    tables: str, *, cluster: str, snapshot: str, as_json: bool, dry_run: bool, plain: bool, **sources: Any
+    tables: str,
+    *,
+    cluster: str,
+    snapshot: str,
+    broker_list_cluster: str | None,
+    as_json: bool,
+    dry_run: bool,
+    plain: bool,
+    **sources: Any,
 ) -> None:
     """Take a snapshot of a cluster into TABLES: one of --store, --tree and --map, and what is known beside it."""
     if sum(sources[name] is not None for name in ("store", "tree", "map")) != 1:
         raise click.UsageError("give one of --store, --tree and --map")
+    if broker_list_cluster is not None and sources["broker_list"] is None:
+        raise click.UsageError("--broker-list-cluster names a cluster of a --broker-list, which is not given")
     with failing(), bar("collecting", shown=not plain):
-        place = Place(Path(tables), cluster, snapshot)
+        place = Place(Path(tables), check_name(cluster, "--cluster"), check_name(snapshot, "--snapshot"))
         gathered = Gathered()
-        consistent = _read(gathered, sources)
+        listed = cluster if broker_list_cluster is None else broker_list_cluster
+        consistent = _read(gathered, sources, listed)
         found = validate(gathered.tables())
         found |= load(found)
         if not dry_run:
@@ -84,7 +96,7 @@ def collect(
     sys.exit(1 if reasons else 0)
 
 
-def _read(into: Gathered, sources: dict[str, Any]) -> bool | None:
+def _read(into: Gathered, sources: dict[str, Any], listed: str) -> bool | None:
     """Take in every source, those that name brokers first; whether a store showed one instant."""
     consistent = None
     now = datetime.now(UTC)
@@ -93,7 +105,7 @@ def _read(into: Gathered, sources: dict[str, Any]) -> bool | None:
     readers: tuple[tuple[str, Callable[[bytes, str], None]], ...] = (
         ("tree", lambda data, file: _read_tree(data, file, into)),
         ("map", lambda data, file: from_map(data, file, into)),
-        ("broker_list", lambda data, file: from_broker_list(data, file, into)),
+        ("broker_list", lambda data, file: from_broker_list(data, file, into, cluster=listed)),
         ("log_dirs", lambda data, file: from_log_dirs(data, file, into)),
         ("partition_meta", lambda data, file: from_partition_meta(data, file, into)),
         ("broker_metrics", lambda data, file: from_broker_metrics(data, file, into, now=now)),

@@ -34,7 +34,7 @@ from pipeline.tables.files import Place, Wanted, check_name
 def export(common: Common, *, folder: str, name: str) -> None:
     """Write a plan into FOLDER: plan.json, waves, throttles, a rollback per wave, a report as a page, a manifest."""
     with failing():
-        check_name(name, "part")
+        check_name(name, "--name")
         wanted = [Wanted(table, name) for table in (PLAN, PLAN_MOVE, PLAN_REASON)]
         wanted += [Wanted(table, name, optional=True) for table in (REDUCTION, WAVE, WAVE_MOVE, WAVE_THROTTLE)]
         stage = Stage(f"export of {name}", wanted, lambda tables, _: tables, _there)

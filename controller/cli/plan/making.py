@@ -17,6 +17,7 @@ from controller.cli.plan.options import Amount, Brokers, Common, NewBrokers, eng
 from controller.cli.plan.running import Said, Stage, Tables, finish, told_of
 from controller.cli.plan.saying import amount, counted, reason_rows
 from controller.cli.store.progress import Told
+from controller.cli.writable import file_problem, folder_problem
 from pipeline.errors import BadInput
 from pipeline.stages.arrays import Limits
 from pipeline.stages.export import plan_json
@@ -167,7 +168,7 @@ def _make(
     with failing():
         request = asked()
         named = KINDS[type(request)] if name is None else name
-        check_name(named, "part")  # a bad name is found before the work
+        check_name(named, "--name")  # a bad name is found before the work
         plans, pages = Files("--out", out, "json", common), Files("--report", report, "html", common)
         settings: dict[str, Any] = {"limits": Limits(disk_share, network_share), "ignore_racks": ignore_racks}
 
@@ -196,12 +197,20 @@ class Files:
     """Where something goes beside the tables: a file, or a folder with one per cluster."""
 
     def __init__(self, option: str, path: str | None, suffix: str, common: Common) -> None:
-        """BadInput where something of the other kind stands there."""
+        """BadInput where it cannot be written: found here, before any table is."""
         self._path = None if path is None else Path(path)
         self._suffix = suffix
         self._several = common.all_clusters
-        if self._path is not None and self._path.exists() and self._path.is_dir() is not self._several:
-            raise BadInput(f"{option} {path}: expected a {'folder' if self._several else 'file'}")
+        problem = None if self._path is None else self._problem(self._path)
+        if problem is not None:
+            raise BadInput(f"{option} {problem}")
+
+    def _problem(self, path: Path) -> str | None:
+        if not self._several:
+            return file_problem(path)
+        replaced = sorted(path.glob(f"*.{self._suffix}"))
+        problems = (problem for file in replaced if (problem := file_problem(file)) is not None)
+        return folder_problem(path) or next(problems, None)
 
     def write(self, place: Place, content: Callable[[], bytes]) -> None:
         """`content` is asked for only where something goes."""

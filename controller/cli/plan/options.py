@@ -13,7 +13,7 @@ import attrs
 import click
 
 from controller.cli.audit.engines import Engine
-from controller.cli.printing import fail, one_line
+from controller.cli.printing import fail, of_system, one_line
 from pipeline.errors import PipelineError
 
 ENGINES: Final = ("local",)
@@ -162,6 +162,6 @@ def failing() -> Iterator[None]:
     except PipelineError as error:
         fail(one_line(error))
     except OSError as error:
-        fail(f"{error.filename}: {error.strerror}" if error.filename else one_line(error))
+        fail(of_system(error))
     finally:
         gc.enable()

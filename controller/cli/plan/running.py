@@ -23,7 +23,7 @@ from controller.cli.store.progress import Told, bar
 from pipeline.errors import NotFound, NothingAsked, PipelineError
 from pipeline.tables.arrow import Arrow
 from pipeline.tables.declared import PARTITION
-from pipeline.tables.files import PART, Place, Wanted, find_place, find_places, read_all
+from pipeline.tables.files import PART, Place, Wanted, check_name, find_place, find_places, read_all
 from pipeline.tables.schema import Table
 
 if TYPE_CHECKING:
@@ -80,6 +80,9 @@ class SomeFailed(PipelineError):
 
 def places(common: Common, table: Table = PARTITION, part: str = PART) -> list[Place]:
     """Where the snapshots are that the command names."""
+    for name, option in ((common.cluster, "--cluster"), (common.snapshot, "--snapshot")):
+        if name is not None:
+            check_name(name, option)
     if not common.all_clusters:
         return [find_place(common.tables, PARTITION, common.cluster, common.snapshot)]
     found = [place for place in find_places(common.tables, PARTITION, common.snapshot) if place.has(table, part)]

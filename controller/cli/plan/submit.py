@@ -21,7 +21,7 @@ import attrs
 import click
 
 from controller.cli.plan.saying import amount, say_json
-from controller.cli.printing import clean, fail, one_line, without_place
+from controller.cli.printing import clean, fail, of_system, one_line, without_place
 from controller.cli.printing import say as complain
 from controller.cli.store.opening import opened
 from controller.cli.store.progress import ToldTitle, titled_bar
@@ -185,8 +185,7 @@ def _ending(teller: _Teller, url: str) -> Iterator[None]:
     except PipelineError as error:
         fail(one_line(error))
     except OSError as error:
-        problem = f"{error.filename}: {error.strerror}" if error.filename else one_line(error)
-        _end(teller, "stopped", problem, 1 if teller.has_sent else 2)
+        _end(teller, "stopped", of_system(error), 1 if teller.has_sent else 2)
     except KeyboardInterrupt:
         running = f"wave {teller.running} runs on in the cluster" if teller.running else "no wave runs"
         _end(teller, "interrupted", f"interrupted; {running}; the same command goes on, --rollback undoes", 1)

@@ -44,7 +44,7 @@ def waves(common: Common, *, name: str, **settings: Any) -> None:
     """Cut a plan into waves that no broker's limits are broken by, with rates and times."""
     with failing():
         chosen = WaveSettings(**settings)
-        check_name(name, "part")
+        check_name(name, "--name")
 
         def here(tables: Tables, _: Told) -> Tables:
             return cut(tables, name, chosen)

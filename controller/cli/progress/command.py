@@ -18,8 +18,9 @@ from rich.table import Table
 from rich.text import Text
 
 from controller.cli.audit.engines import Engine, files_of, options, spark
-from controller.cli.printing import clean, fail, one_line, print_unfolded, say
+from controller.cli.printing import clean, fail, of_system, one_line, print_unfolded, say
 from controller.cli.store.progress import bar
+from controller.cli.writable import need_folder
 from pipeline.journal.files import NoJournal
 from pipeline.progress import BadSamples, Move, Progress, Samples, read_samples
 from pipeline.progress import progress as progress_here
@@ -67,6 +68,7 @@ def progress(
     """
     chosen = Engine(engine, master, remote)
     files = files_of(paths, chosen)
+    need_folder(out)
     try:
         given = Samples() if samples is None else read_samples(samples)
         asked = {"as_of_ms": as_of, "stuck_ms": round(stuck_after * 1000)}
@@ -75,7 +77,9 @@ def progress(
             from pipeline.journal.parquet import write_progress  # noqa: PLC0415 - as for the audit
 
             write_progress(found, out)
-    except (NoJournal, BadSamples, OSError) as error:
+    except OSError as error:
+        fail(of_system(error))
+    except (NoJournal, BadSamples) as error:
         fail(one_line(error))
     except ImportError as error:
         fail(f"tables and Spark need the extra kedge[pipeline]: {one_line(error)}")

@@ -1,0 +1,112 @@
+"""`kedge plan collect`: files of another kind, lists of several clusters, lists that say nothing of who is alive."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller.cli.root import kedge
+from pipeline.tables.declared import BROKER
+from pipeline.tables.files import Place
+
+ENTRIES = [{"topic": "t", "partition": p, "replicas": [1 + p % 3, 1 + (p + 1) % 3]} for p in range(3)]
+MAP = {"version": 1, "partitions": ENTRIES}
+LOGS = {"version": 1, "brokers": [{"broker": 1, "logDirs": [{"logDir": "/d", "error": None, "partitions": []}]}]}
+FILES: dict[str, Any] = {
+    "--map": MAP,
+    "--broker-list": {"1": "a", "2": "b"},
+    "--log-dirs": LOGS,
+    "--partition-meta": {"t": {"0": {"Size": 1.0}}},
+    "--broker-metrics": {"1": {"StorageFree": 1.0}},
+    "--capacities": {"brokerCapacities": [{"brokerId": "1", "capacity": {"DISK": "1", "NW_IN": "1", "NW_OUT": "1"}}]},
+}
+
+
+def collect(tmp_path: Path, *more: object, cluster: str = "east", **files: Any) -> Result:
+    """`files`: contents by the name of their option, `broker_list` for --broker-list."""
+    given: list[object] = ["--cluster", cluster, "--snapshot", "1"]
+    for name, value in files.items():
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(value))
+        given += [f"--{name.replace('_', '-')}", path]
+    arguments = ["plan", "collect", tmp_path / "tables", *given, *more]
+    return CliRunner().invoke(kedge, [str(argument) for argument in arguments])
+
+
+def brokers(tmp_path: Path, cluster: str = "east") -> dict[int, tuple[str | None, str]]:
+    rows = Place(tmp_path / "tables", cluster, "1").read(BROKER).to_pylist()
+    return {row["broker_id"]: (row["rack"], row["state"]) for row in rows}
+
+
+def refused(tmp_path: Path, done: Result) -> str:
+    """The one line of exit code 2; nothing was written."""
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert not (tmp_path / "tables").exists()
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_a_list_without_one_good_row_makes_nobody_dead(tmp_path: Path) -> None:
+    done = collect(tmp_path, map=MAP, broker_list={"1": {"state": "sick"}, "2": {"rack": 7}})
+    assert done.exit_code == 1
+    assert brokers(tmp_path) == dict.fromkeys((1, 2, 3), (None, "alive"))
+
+
+def test_who_is_not_on_a_list_with_a_good_row_is_dead(tmp_path: Path) -> None:
+    done = collect(tmp_path, map=MAP, broker_list={"1": "a", "2": {"rack": 7}})
+    assert done.exit_code == 1
+    assert brokers(tmp_path) == {1: ("a", "alive"), 2: (None, "dead"), 3: (None, "dead")}
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_published_clusters_are_collected_by_the_name_of_one(tmp_path: Path, shared_data: Path, named: bool) -> None:
+    """By that of the snapshot's cluster, or by an option where it is called otherwise there."""
+    published = shared_data / "wikimedia_clusters.json"
+    entries = [{"topic": "t", "partition": 0, "replicas": [1010, 1013, 1018]}]
+    option = ("--broker-list-cluster", "jumbo-eqiad") if named else ()
+    cluster = "mine" if named else "jumbo-eqiad"
+    done = collect(tmp_path, "--broker-list", published, *option, cluster=cluster, map={"partitions": entries})
+    assert done.exit_code == 0
+    racks = json.loads(published.read_bytes())["clusters"]["jumbo-eqiad"]
+    assert {str(b): rack for b, (rack, _) in brokers(tmp_path, cluster).items()} == racks
+
+
+def test_a_cluster_that_a_list_lacks_is_refused_with_those_that_it_has(tmp_path: Path, shared_data: Path) -> None:
+    line = refused(tmp_path, collect(tmp_path, "--broker-list", shared_data / "wikimedia_clusters.json", map=MAP))
+    assert "lists the clusters jumbo-eqiad, logging-codfw" in line
+    assert "'east'" in line
+
+
+def test_a_list_cluster_without_a_list_is_refused(tmp_path: Path) -> None:
+    assert "not given" in refused(tmp_path, collect(tmp_path, "--broker-list-cluster", "x", map=MAP))
+
+
+@pytest.mark.parametrize("option", FILES)
+@pytest.mark.parametrize("kind", [*FILES, "text", "numbers"])
+def test_a_file_of_another_kind_is_refused_and_nothing_is_written(tmp_path: Path, option: str, kind: str) -> None:
+    if kind == option:
+        return
+    other = tmp_path / "other"
+    made = {"text": "hello", "numbers": {"1": 1, "2": 2}}.get(kind) or FILES[kind]
+    other.write_text(json.dumps(made))
+    more: dict[str, Any] = {} if option == "--map" else {"map": MAP}
+    assert str(other) in refused(tmp_path, collect(tmp_path, option, other, **more))
+
+
+@pytest.mark.parametrize(
+    "content,words",
+    [
+        ('{"a": 1}', "expected a JSON object with a list under 'partitions', which is not there"),
+        ('{"partitions": null}', "expected a list under 'partitions', got null"),
+        ('{"partitions": {}}', "expected a list under 'partitions', got an object"),
+        ("[]", "expected a JSON object, got a list"),
+        ("7", "expected a JSON object, got a number"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_in_the_words_of_json(tmp_path: Path, content: str, words: str) -> None:
+    (tmp_path / "file").write_text(content)
+    assert words in refused(tmp_path, collect(tmp_path, "--map", tmp_path / "file"))
