@@ -35,6 +35,7 @@ def test_only_the_command_line_needs_more_than_the_two_dependencies() -> None:
     more = {room.name for room in ROOMS if set(room.third_party) - {"attrs", "tenacity"}}
     more -= {f"stores.servers.{name}" for name in ("engine", "containers", "fixtures")}
     more = {name for name in more if not within(name, "pipeline")}  # an extra of its own
+    more -= {"controller.cli.kafka"}  # the command line, and the extra `wire`
     assert more == {"controller.cli", "controller.metrics.prometheus", "stores.zookeeper", "stores.etcd"}
 
 
