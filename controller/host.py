@@ -339,6 +339,11 @@ class Controller:
         """What a broker knows of a log: offsets and bytes. Kept in memory only; progress and lag are made of it."""
         self._services.progress.report([reports] if isinstance(reports, LogReport) else reports)
 
+    def reported_log(self, tp: TopicPartition, broker_id: int) -> LogReport | None:
+        """What was reported to this controller last of a replica's log, None where nothing was. From any thread,
+        without waiting for the loop."""
+        return self._services.progress.of(tp.topic, tp.partition, broker_id)
+
     def admin_for(self, principal: str | None) -> Admin:
         """The admin API as `principal` (None: the host itself, which may do everything)."""
         return Admin(

@@ -71,27 +71,43 @@ class Definition:
     broker_name: str | None = None
 
 
-def _whole(low: int, high: int) -> Check:
-    def check(value: str) -> str | None:
-        number = whole_number(value)
-        return None if number is not None and low <= number <= high else f"a whole number within {low}..{high}"
+@attrs.frozen
+class Whole:
+    """A check: a whole number within bounds."""
 
-    return check
+    low: int
+    high: int
+
+    def __call__(self, value: str) -> str | None:
+        number = whole_number(value)
+        is_within = number is not None and self.low <= number <= self.high
+        return None if is_within else f"a whole number within {self.low}..{self.high}"
+
+
+@attrs.frozen
+class OneOf:
+    """A check: one of some words."""
+
+    choices: tuple[str, ...]
+
+    def __call__(self, value: str) -> str | None:
+        return None if value in self.choices else "one of " + ", ".join(self.choices)
+
+
+@attrs.frozen
+class AnyOf:
+    """A check: some of some words, with commas between."""
+
+    choices: tuple[str, ...]
+
+    def __call__(self, value: str) -> str | None:
+        if all(part.strip(" ") in self.choices for part in value.split(LIST_SEPARATOR)):
+            return None
+        return "some of " + ", ".join(self.choices)
 
 
 def _ratio(value: str) -> str | None:
     return None if _DECIMAL.fullmatch(value) and 0 <= float(value) <= 1 else "a number within 0..1"
-
-
-def _one_of(*choices: str) -> Check:
-    return lambda value: None if value in choices else "one of " + ", ".join(choices)
-
-
-def _any_of(*choices: str) -> Check:
-    def check(value: str) -> str | None:
-        return None if all(part.strip(" ") in choices for part in value.split(",")) else "some of " + ", ".join(choices)
-
-    return check
 
 
 def _flag(value: str) -> str | None:
@@ -111,17 +127,17 @@ def _throttled(value: str) -> str | None:
 _BOOL: Final = (ConfigKind.BOOLEAN, _flag)
 _SHARE: Final = (ConfigKind.DOUBLE, _ratio)
 _REPLICAS: Final = (ConfigKind.LIST, _throttled)
-_POLICY: Final = (ConfigKind.LIST, _any_of("delete", "compact"))
-_CODECS: Final = (ConfigKind.STRING, _one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"))
-_STAMPS: Final = (ConfigKind.STRING, _one_of("CreateTime", "LogAppendTime"))
+_POLICY: Final = (ConfigKind.LIST, AnyOf(("delete", "compact")))
+_CODECS: Final = (ConfigKind.STRING, OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")))
+_STAMPS: Final = (ConfigKind.STRING, OneOf(("CreateTime", "LogAppendTime")))
 
 
 def _long(low: int) -> tuple[ConfigKind, Check]:
-    return ConfigKind.LONG, _whole(low, LONG_MAX)
+    return ConfigKind.LONG, Whole(low, LONG_MAX)
 
 
 def _int(low: int, high: int = _INT_MAX) -> tuple[ConfigKind, Check]:
-    return ConfigKind.INT, _whole(low, high)
+    return ConfigKind.INT, Whole(low, high)
 
 
 # A topic's setting, its kind, its default, what it falls back to, what it says.
@@ -180,6 +196,8 @@ _BROKER_ROWS: Final = (
      "Bytes per second that a broker sends to targets of reassignments (KIP-542)."),
     (rate_setting("leader", "replication"), _BROKERS, _long(1), _UNLIMITED,
      "Bytes per second that a broker sends to the throttled replicas (KIP-73)."),
+    ("replica.alter.log.dirs.io.max.bytes.per.second", _BROKERS, _long(1), _UNLIMITED,
+     "Bytes per second that a broker copies between directories of its own (KIP-113)."),
 )  # fmt: skip
 
 TOPIC_CONFIGS: Final[Mapping[str, Definition]] = {

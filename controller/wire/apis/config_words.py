@@ -1,0 +1,109 @@
+"""What is wrong with a setting, in Kafka's words: tools print them as they come.
+
+The rules decide and say it in words of their own; here the same is said anew, from what was asked. What Kafka has no
+words for stays as the rule said it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from controller.model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
+from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, AnyOf, ConfigKind, Definition, OneOf, Whole
+from controller.model.errors import ErrorCode
+from controller.model.requests import BROKER_ID_MAX
+from controller.model.throttle_settings import LIST_SEPARATOR, LISTS, LONG_MAX, whole_number
+from controller.wire.apis.answering import Outcome
+
+_INT_MAX: Final = 2**31 - 1
+_ENDS: Final = {ConfigKind.INT: _INT_MAX, ConfigKind.LONG: LONG_MAX}
+_PAIRS: Final = (
+    "must be the literal '*' or a list of replicas in the following format: "
+    "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
+)
+
+
+def as_kafka(said: Outcome, resource: ConfigResource, ops: Sequence[AlterConfigOp] = ()) -> Outcome:
+    """An outcome of a request about settings, its message as Kafka words it."""
+    words: str | None = None
+    if said.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        words = f"The topic '{resource.name}' does not exist."
+    elif said.error_code == ErrorCode.INVALID_CONFIG:
+        words = next((words for op in ops if (words := _refused(resource, op))), None)
+    elif said.error_code == ErrorCode.INVALID_REQUEST and resource.type is ConfigResourceType.BROKER:
+        words = _no_broker(resource.name)
+    return said if words is None else Outcome(None, said.error_code, words)
+
+
+def unknown_topic_config(name: str) -> str:
+    """Of a name that no setting of topics has."""
+    return f"Unknown topic config name: {name}"
+
+
+def invalid_value(definition: Definition, value: str) -> str | None:
+    """Why a setting may not get a value; None where it may."""
+    if definition.check(value) is None:
+        return None
+    shown, why = _wrong(definition, value)
+    return f"Invalid value {shown} for configuration {definition.name}: {why}"
+
+
+def _refused(resource: ConfigResource, op: AlterConfigOp) -> str | None:
+    """What is wrong with one change, if that can be seen by itself."""
+    is_topic = resource.type is ConfigResourceType.TOPIC
+    definition = (TOPIC_CONFIGS if is_topic else BROKER_CONFIGS).get(op.name)
+    if definition is None:
+        return unknown_topic_config(op.name) if is_topic else None
+    if op.value is None or op.op is OpType.DELETE:
+        return None
+    if op.op is not OpType.SET and definition.kind is not ConfigKind.LIST:
+        if is_topic:
+            return f"Can't {op.op.name} to key {op.name} because its type is not LIST."
+        return f"Config value {op.op.value} is not allowed for config key: {op.name}"
+    return invalid_value(definition, op.value)
+
+
+def _wrong(definition: Definition, value: str) -> tuple[str, str]:
+    """The value, or the element of it, that is wrong, and why."""
+    kind, check = definition.kind, definition.check
+    if kind is ConfigKind.BOOLEAN:
+        return value, "Expected value to be either true or false"
+    if isinstance(check, Whole):
+        return value, _out_of_bounds(kind, whole_number(value), check)
+    if kind is ConfigKind.DOUBLE:
+        return value, _no_share(value)
+    if isinstance(check, OneOf):
+        return value, _one_of(check.choices)
+    if isinstance(check, AnyOf):
+        elements = [part.strip(" ") for part in value.split(LIST_SEPARATOR)]
+        return next(e for e in elements if e not in check.choices), _one_of(check.choices)
+    assert definition.name in LISTS, definition.name
+    return value, f"{definition.name} {_PAIRS}"
+
+
+def _out_of_bounds(kind: ConfigKind, number: int | None, bounds: Whole) -> str:
+    if number is None or not -_ENDS[kind] - 1 <= number <= _ENDS[kind]:
+        return f"Not a number of type {kind.name}"
+    return _beyond(bounds.low) if number < bounds.low else f"Value must be no more than {bounds.high}"
+
+
+def _no_share(value: str) -> str:
+    try:
+        number = float(value)
+    except ValueError:
+        return f"Not a number of type {ConfigKind.DOUBLE.name}"
+    return _beyond(0) if number < 0 else "Value must be no more than 1"
+
+
+def _beyond(low: int) -> str:
+    return f"Value must be at least {low}"
+
+
+def _one_of(choices: tuple[str, ...]) -> str:
+    return "String must be one of: " + ", ".join(choices)
+
+
+def _no_broker(name: str) -> str | None:
+    is_id = name.isascii() and name.isdigit() and len(name) <= 10 and int(name) <= BROKER_ID_MAX
+    return None if is_id else f"Node id must be an integer, but it is: {name}"

@@ -1,0 +1,206 @@
+"""Settings of topics and brokers, described and altered.
+
+Brokers are named by their id, all of them by an empty name. Whichever address was called: a broker of Kafka's answers
+for itself alone, here every address answers for all. Every setting that there may be is listed, also where nobody set
+it: kafka-python refuses to alter what is not, and Kafka's own tool of 3.9 sends back what it finds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Final
+
+from kafka.protocol.admin.configs import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+from controller.model.config_requests import (
+    AlterConfigOp,
+    ConfigEntry,
+    ConfigResource,
+    ConfigResourceType,
+    ConfigSource,
+    OpType,
+)
+from controller.model.configs import ConfigKind
+from controller.model.errors import ErrorCode
+from controller.wire.apis.answering import Outcome, outcomes
+from controller.wire.apis.config_words import as_kafka
+from controller.wire.calls import Api, Call
+from controller.wire.errors import Garbage
+from controller.wire.protocol import Answer, Messages, Request
+
+# Kafka's numbers of what has settings, where a value comes from, what kind it is, and what is to be done with it.
+TYPES: Final = {2: ConfigResourceType.TOPIC, 4: ConfigResourceType.BROKER}
+SOURCES: Final = {
+    ConfigSource.DYNAMIC_TOPIC_CONFIG: 1,
+    ConfigSource.DYNAMIC_BROKER_CONFIG: 2,
+    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG: 3,
+    ConfigSource.STATIC_BROKER_CONFIG: 4,
+    ConfigSource.DEFAULT_CONFIG: 5,
+}
+KINDS: Final = {
+    None: 0,
+    ConfigKind.BOOLEAN: 1,
+    ConfigKind.STRING: 2,
+    ConfigKind.INT: 3,
+    ConfigKind.LONG: 5,
+    ConfigKind.DOUBLE: 6,
+    ConfigKind.LIST: 7,
+}
+OPS: Final = {0: OpType.SET, 1: OpType.DELETE, 2: OpType.APPEND, 3: OpType.SUBTRACT}
+
+Key = tuple[int, str]
+"""A resource as requests name it: its type's number, its name."""
+
+
+def _refuse(message: str) -> Outcome:
+    return Outcome(None, ErrorCode.INVALID_REQUEST, message)
+
+
+# --- described
+
+
+async def describe_configs(call: Call, request: Request) -> Answer:
+    """Each resource's settings: all, or those that are named and there."""
+    asked = {_key(one): one for one in request.resources}
+    resources = _resources(asked)
+    found = await outcomes(call.admin.describe_configs(resources.values()).values)
+    said = {key: as_kafka(found[resource], resource) for key, resource in resources.items()}
+    said |= {key: _refuse(f"Unsupported resource type: {key[0]}") for key in asked if key not in resources}
+    return {"results": [_described(request, key, asked[key], said[key]) for key in asked]}
+
+
+def _described(request: Request, key: Key, asked: Any, said: Outcome) -> dict[str, Any]:
+    entries: Mapping[str, ConfigEntry] = said.value or {}
+    wanted = None if asked.configuration_keys is None else set(asked.configuration_keys)
+    shown = [entry for name, entry in sorted(entries.items()) if wanted is None or name in wanted]
+    return {**_named(key), **said.fields, "configs": [_entry(request, entry) for entry in shown]}
+
+
+def _entry(request: Request, entry: ConfigEntry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "value": entry.value,
+        "read_only": False,
+        "config_source": SOURCES[entry.source],
+        "is_default": entry.is_default,
+        "is_sensitive": False,
+        "synonyms": [
+            {"name": one.name, "value": one.value, "source": SOURCES[one.source]}
+            for one in (entry.synonyms if request.include_synonyms else ())
+        ],
+        "config_type": KINDS[entry.kind],
+        "documentation": entry.documentation if request.include_documentation else None,
+    }
+
+
+async def list_config_resources(_: Call, __: Request) -> Answer:
+    """Version 0 asks for subscriptions to clients' metrics alone, and there are none."""
+    return {"error_code": 0, "config_resources": []}
+
+
+# --- altered
+
+
+async def alter_configs(call: Call, request: Request) -> Answer:
+    """Each resource has the settings that are named, and no others."""
+    said = {
+        _key(one): [AlterConfigOp(_text(each.name), each.value) for each in one.configs] for one in request.resources
+    }
+
+    def alter(ops: Mapping[ConfigResource, Sequence[AlterConfigOp]]) -> Mapping[ConfigResource, Future[None]]:
+        new = {one: {op.name: op.value for op in its if op.value is not None} for one, its in ops.items()}
+        return call.admin.alter_configs(new, validate_only=request.validate_only).values
+
+    return await _altered(request, said, {}, alter)
+
+
+async def incremental_alter_configs(call: Call, request: Request) -> Answer:
+    """Single settings are altered. Whatever value stands beside a DELETE: tools send none, an empty one, or the old."""
+    said: dict[Key, list[AlterConfigOp]] = {}
+    unknown: dict[Key, Outcome] = {}
+    for one in request.resources:
+        said[_key(one)] = []
+        for each in one.configs:
+            op = OPS.get(each.config_operation)
+            if op is None:
+                unknown[_key(one)] = _refuse(f"Unknown operations type {each.config_operation}")
+            else:
+                value = None if op is OpType.DELETE else each.value
+                said[_key(one)].append(AlterConfigOp(_text(each.name), value, op))
+
+    def alter(ops: Mapping[ConfigResource, Sequence[AlterConfigOp]]) -> Mapping[ConfigResource, Future[None]]:
+        return call.admin.incremental_alter_configs(ops, validate_only=request.validate_only).values
+
+    return await _altered(request, said, unknown, alter)
+
+
+async def _altered(
+    request: Request, said: Mapping[Key, Sequence[AlterConfigOp]], refused: Mapping[Key, Outcome], alter: Any
+) -> Answer:
+    """`refused`: what is not to be tried."""
+    times = Counter(_key(one) for one in request.resources)
+    outcome: dict[Key, Outcome] = dict(refused)
+    for key, ops in said.items():
+        problem = _problem(times[key], ops)
+        if problem is not None:
+            outcome[key] = _refuse(problem)
+    resources = _resources(key for key in said if key not in outcome)
+    done = await outcomes(alter({resource: said[key] for key, resource in resources.items()}))
+    outcome |= {key: as_kafka(done[resource], resource, said[key]) for key, resource in resources.items()}
+    outcome |= {key: _refuse(f"Unknown resource type {key[0]}") for key in said if key not in outcome}
+    return {"responses": [{**_named(key), **outcome[key].fields} for key in said]}
+
+
+def _problem(times: int, ops: Sequence[AlterConfigOp]) -> str | None:
+    """What is wrong with a request by itself, in Kafka's words."""
+    if times > 1:
+        return "Each resource must appear at most once."
+    if len({op.name for op in ops}) < len(ops):
+        return "Error due to duplicate config keys"
+    empty = [op.name for op in ops if op.value is None and op.op is not OpType.DELETE]
+    return f"Null value not supported for : {','.join(empty)}" if empty else None
+
+
+# --- resources
+
+
+def _resources(keys: Any) -> dict[Key, ConfigResource]:
+    """Those that have settings here."""
+    return {key: ConfigResource(TYPES[key[0]], key[1]) for key in keys if key[0] in TYPES}
+
+
+def _key(one: Any) -> Key:
+    return one.resource_type, _text(one.resource_name)
+
+
+def _named(key: Key) -> dict[str, Any]:
+    return {"resource_type": key[0], "resource_name": key[1]}
+
+
+def _text(value: str | None) -> str:
+    """The codec lets null pass where Kafka's schemas have none."""
+    if value is None:
+        raise Garbage("null in the place of a name")
+    return value
+
+
+TABLE: Final = (
+    Api(Messages(DescribeConfigsRequest, DescribeConfigsResponse, range(5)), describe_configs),
+    Api(Messages(AlterConfigsRequest, AlterConfigsResponse, range(3)), alter_configs),
+    Api(
+        Messages(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, range(2)),
+        incremental_alter_configs,
+    ),
+    Api(Messages(ListConfigResourcesRequest, ListConfigResourcesResponse, range(1)), list_config_resources),
+)

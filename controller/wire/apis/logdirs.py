@@ -1,0 +1,123 @@
+"""Where replicas lie, how large they are and how far behind, as brokers reported it (`Controller.report_log`).
+
+Each broker has one directory, which is named for it. A request carries no broker id: at the address of a broker its own
+directory is told; at the address that everybody may begin at, those of all live brokers. What nobody reported is -1,
+as Kafka says of what it does not know.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import attrs
+from kafka.protocol.admin.cluster import (
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
+
+from controller.host import Controller
+from controller.model.errors import ErrorCode
+from controller.model.values import TopicPartition
+from controller.model.view import ClusterView
+from controller.wire.calls import Api, Call
+from controller.wire.protocol import Answer, Messages, Request
+
+UNKNOWN: Final = -1
+REPLICA_NOT_AVAILABLE: Final = 9
+LOG_DIR_NOT_FOUND: Final = 57
+_DIRECTORY: Final = "/kedge/broker-"
+
+Wanted = Mapping[str, frozenset[int]] | None
+"""Partitions by topic; None: every one."""
+
+
+@attrs.frozen(weakref_slot=False)
+class _Replica:
+    tp: TopicPartition
+    leader: int
+
+
+def directory(broker_id: int) -> str:
+    """The one of a broker."""
+    return f"{_DIRECTORY}{broker_id}"
+
+
+async def describe_log_dirs(call: Call, request: Request) -> Answer:
+    """A directory with those of the wanted partitions that have a replica there, also one that is being added."""
+    wanted = None if request.topics is None else {each.topic: frozenset(each.partitions) for each in request.topics}
+    found = await asyncio.wrap_future(call.controller.query(_placed(call.broker_id, wanted)))
+    results = [
+        {"error_code": 0, "log_dir": directory(broker), "topics": _topics(call.controller, broker, replicas)}
+        for broker, replicas in found.items()
+    ]
+    return {"error_code": 0, "results": results}
+
+
+def _placed(broker_id: int | None, wanted: Wanted) -> Callable[[ClusterView], dict[int, list[_Replica]]]:
+    """The question for `Controller.query`: what each broker has."""
+
+    def ask(view: ClusterView) -> dict[int, list[_Replica]]:
+        brokers = sorted(view.brokers) if broker_id is None else [broker_id]
+        return {broker: list(_replicas(view, broker, wanted)) for broker in brokers}
+
+    return ask
+
+
+def _replicas(view: ClusterView, broker: int, wanted: Wanted) -> Iterable[_Replica]:
+    for p in view.partitions_on(broker):
+        if wanted is None or p.partition in wanted.get(p.topic, ()):
+            yield _Replica(TopicPartition(p.topic, p.partition), p.leader)
+
+
+def _topics(controller: Controller, broker: int, replicas: Iterable[_Replica]) -> list[dict[str, Any]]:
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for replica in sorted(replicas, key=lambda each: (each.tp.topic, each.tp.partition)):
+        topics.setdefault(replica.tp.topic, []).append(_partition(controller, broker, replica))
+    return [{"name": name, "partitions": partitions} for name, partitions in topics.items()]
+
+
+def _partition(controller: Controller, broker: int, replica: _Replica) -> dict[str, Any]:
+    """The lag is what the replica lacks of what its leader reported as committed, else of what it did itself."""
+    own = controller.reported_log(replica.tp, broker)
+    leaders = controller.reported_log(replica.tp, replica.leader) or own
+    size = None if own is None else own.size_bytes
+    lag = UNKNOWN if own is None or leaders is None else max(leaders.high_watermark - own.end_offset, 0)
+    return {
+        "partition_index": replica.tp.partition,
+        "partition_size": UNKNOWN if size is None else size,
+        "offset_lag": lag,
+        "is_future_key": False,
+    }
+
+
+async def alter_replica_log_dirs(call: Call, request: Request) -> Answer:
+    """Nothing moves: a replica lies where it is told to go, or there is no such directory."""
+    found = await asyncio.wrap_future(call.controller.query(_placed(call.broker_id, None)))
+    there = {
+        directory(broker): {(each.tp.topic, each.tp.partition) for each in replicas}
+        for broker, replicas in found.items()
+    }
+    results: dict[str, list[dict[str, Any]]] = {}
+    for asked in request.dirs:
+        for topic in asked.topics:
+            results.setdefault(topic.name, []).extend(
+                {"partition_index": each, "error_code": _moved(there.get(asked.path), topic.name, each)}
+                for each in topic.partitions
+            )
+    return {"results": [{"topic_name": name, "partitions": said} for name, said in results.items()]}
+
+
+def _moved(there: set[tuple[str, int]] | None, topic: str, partition: int) -> int:
+    if there is None:
+        return LOG_DIR_NOT_FOUND
+    return ErrorCode.NONE if (topic, partition) in there else REPLICA_NOT_AVAILABLE
+
+
+TABLE: Final = (
+    Api(Messages(DescribeLogDirsRequest, DescribeLogDirsResponse, range(1, 5)), describe_log_dirs),
+    Api(Messages(AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse, range(1, 3)), alter_replica_log_dirs),
+)

@@ -1,0 +1,279 @@
+"""Settings of topics and brokers, as clients see and change them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kafka.protocol.admin.configs import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+from controller import NewTopic
+from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
+from controller.model.throttle_settings import RATES
+from controller.wire.apis.config_words import invalid_value
+from tests.wire.served import RawClient, Served, until
+
+TOPIC, BROKER = 2, 4
+SET, DELETE, APPEND, SUBTRACT = range(4)
+TOPIC_SOURCE, BROKER_SOURCE, DEFAULT_BROKER_SOURCE, DEFAULT = 1, 2, 3, 5
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with Served() as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(served: Served) -> Iterator[RawClient]:
+    """A client of a cluster whose topic `orders` has no settings yet."""
+    served.controller.admin.create_topics({"orders": NewTopic(1, 3)}).all().result(30)
+    with RawClient(served.address) as opened:
+        yield opened
+    served.controller.admin.delete_topics(["orders"]).all().result(30)
+    until(lambda: served.controller.query(lambda view: view.topic("orders") is None).result(30))
+
+
+def described(client: RawClient, kind: int, name: str, version: int = 4, **more: Any) -> Any:
+    resource = {"resource_type": kind, "resource_name": name, "configuration_keys": more.pop("keys", None)}
+    answer = client.ask(DescribeConfigsRequest, DescribeConfigsResponse, version, resources=[resource], **more)
+    return answer.results[0]
+
+
+def entries(client: RawClient, kind: int, name: str, version: int = 4, **more: Any) -> dict[str, Any]:
+    found = described(client, kind, name, version, **more)
+    assert found.error_code == 0, found
+    return {one.name: one for one in found.configs}
+
+
+def altered(client: RawClient, kind: int, name: str, *ops: tuple[str, int, str | None], **more: Any) -> tuple[int, str]:
+    configs = [{"name": n, "config_operation": op, "value": value} for n, op, value in ops]
+    resource = {"resource_type": kind, "resource_name": name, "configs": configs}
+    version = more.pop("version", 1)
+    kinds = (IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, version)
+    answer = client.ask(*kinds, resources=[resource], **{"validate_only": False, **more})
+    said = answer.responses[0]
+    assert (said.resource_type, said.resource_name) == (kind, name)
+    return said.error_code, said.error_message
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_a_topic_is_described_with_sources_synonyms_kinds_and_words(client: RawClient, version: int) -> None:
+    assert altered(client, BROKER, "", ("log.retention.ms", SET, "7200000")) == (0, None)
+    assert altered(client, TOPIC, "orders", ("retention.ms", SET, "3600000")) == (0, None)
+    found = entries(client, TOPIC, "orders", version, include_synonyms=True, include_documentation=True)
+    assert set(found) == set(TOPIC_CONFIGS)
+    entry = found["retention.ms"]
+    assert (entry.value, entry.read_only, entry.is_sensitive) == ("3600000", False, False)
+    if version == 0:
+        assert (entry.is_default, found["segment.ms"].is_default) == (False, True)
+        return
+    assert (entry.config_source, found["segment.ms"].config_source) == (TOPIC_SOURCE, DEFAULT)
+    assert [(one.name, one.value, one.source) for one in entry.synonyms] == [
+        ("retention.ms", "3600000", TOPIC_SOURCE),
+        ("log.retention.ms", "7200000", DEFAULT_BROKER_SOURCE),
+        ("log.retention.ms", "604800000", DEFAULT),
+    ]
+    if version >= 3:
+        assert (entry.config_type, found["cleanup.policy"].config_type) == (5, 7)
+        assert entry.documentation == TOPIC_CONFIGS["retention.ms"].documentation
+    assert altered(client, BROKER, "", ("log.retention.ms", DELETE, None)) == (0, None)
+
+
+def test_synonyms_words_and_other_names_come_where_they_are_asked_for(client: RawClient) -> None:
+    found = entries(client, TOPIC, "orders", keys=["retention.ms", "none.such"])
+    assert set(found) == {"retention.ms"}
+    assert (found["retention.ms"].synonyms, found["retention.ms"].documentation) == ([], None)
+
+
+def test_a_broker_lists_its_throttles_also_where_nobody_set_them(client: RawClient) -> None:
+    rates = [rate for both in RATES.values() for rate in both]
+    assert {entries(client, BROKER, "1")[rate].config_source for rate in rates} == {DEFAULT}
+    assert altered(client, BROKER, "1", *[(rate, SET, "1000") for rate in rates]) == (0, None)
+    assert altered(client, BROKER, "", ("log.retention.ms", SET, "7200000")) == (0, None)
+    found = entries(client, BROKER, "1")
+    assert {(found[rate].value, found[rate].config_source) for rate in rates} == {("1000", BROKER_SOURCE)}
+    assert found["log.retention.ms"].config_source == DEFAULT_BROKER_SOURCE
+    assert entries(client, BROKER, "2")[rates[0]].config_source == DEFAULT
+    assert altered(client, BROKER, "", ("log.retention.ms", DELETE, None)) == (0, None)
+    assert altered(client, BROKER, "1", *[(rate, DELETE, "") for rate in rates]) == (0, None)
+
+
+@pytest.mark.parametrize("version", range(2))
+@pytest.mark.parametrize("value", [None, "", "3600000"])
+def test_a_setting_is_deleted_whatever_value_stands_beside_it(
+    client: RawClient, version: int, value: str | None
+) -> None:
+    assert altered(client, TOPIC, "orders", ("retention.ms", SET, "3600000"), version=version) == (0, None)
+    assert altered(client, TOPIC, "orders", ("retention.ms", DELETE, value), version=version) == (0, None)
+    assert entries(client, TOPIC, "orders")["retention.ms"].config_source == DEFAULT
+
+
+def test_what_kafkas_tool_deletes_after_a_move_can_be_deleted(client: RawClient) -> None:
+    names = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+    deletions = [(n, DELETE, None) for n in (*names, "replica.alter.log.dirs.io.max.bytes.per.second")]
+    assert altered(client, BROKER, "3", *deletions) == (0, None)
+
+
+def test_lists_are_appended_to_and_subtracted_from(client: RawClient) -> None:
+    name = "follower.replication.throttled.replicas"
+    assert altered(client, TOPIC, "orders", (name, APPEND, "0:1,0:2")) == (0, None)
+    assert altered(client, TOPIC, "orders", (name, SUBTRACT, "0:1")) == (0, None)
+    assert entries(client, TOPIC, "orders")[name].value == "0:2"
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_the_legacy_request_replaces_all_settings(client: RawClient, version: int) -> None:
+    def replace(*configs: tuple[str, str | None], **more: Any) -> tuple[int, str]:
+        resource = {
+            "resource_type": TOPIC,
+            "resource_name": "orders",
+            "configs": [{"name": n, "value": v} for n, v in configs],
+        }
+        fields = {"resources": [resource], "validate_only": False, **more}
+        said = client.ask(AlterConfigsRequest, AlterConfigsResponse, version, **fields).responses[0]
+        return said.error_code, said.error_message
+
+    def own() -> dict[str, str]:
+        found = entries(client, TOPIC, "orders")
+        return {name: one.value for name, one in found.items() if one.config_source == TOPIC_SOURCE}
+
+    assert replace(("retention.ms", "1000"), ("segment.ms", "2000")) == (0, None)
+    assert own() == {"retention.ms": "1000", "segment.ms": "2000"}
+    assert replace(("retention.ms", "3000"), validate_only=True) == (0, None)
+    assert replace(("retention.ms", None)) == (42, "Null value not supported for : retention.ms")
+    assert own() == {"retention.ms": "1000", "segment.ms": "2000"}
+    assert replace(("retention.ms", "3000")) == (0, None)
+    assert own() == {"retention.ms": "3000"}
+    assert replace() == (0, None)
+    assert own() == {}
+
+
+REFUSED = [
+    (TOPIC, "orders", ("no.such.key", SET, "1"), 40, "Unknown topic config name: no.such.key"),
+    (TOPIC, "orders", ("retention.ms", SET, "abc"), 40,
+     "Invalid value abc for configuration retention.ms: Not a number of type LONG"),
+    (TOPIC, "orders", ("segment.bytes", SET, "9999999999"), 40,
+     "Invalid value 9999999999 for configuration segment.bytes: Not a number of type INT"),
+    (TOPIC, "orders", ("segment.bytes", SET, "1"), 40,
+     "Invalid value 1 for configuration segment.bytes: Value must be at least 14"),
+    (TOPIC, "orders", ("compression.lz4.level", SET, "18"), 40,
+     "Invalid value 18 for configuration compression.lz4.level: Value must be no more than 17"),
+    (TOPIC, "orders", ("preallocate", SET, "maybe"), 40,
+     "Invalid value maybe for configuration preallocate: Expected value to be either true or false"),
+    (TOPIC, "orders", ("cleanup.policy", SET, "delete,shred"), 40,
+     "Invalid value shred for configuration cleanup.policy: String must be one of: delete, compact"),
+    (TOPIC, "orders", ("message.timestamp.type", SET, "Now"), 40,
+     "Invalid value Now for configuration message.timestamp.type: String must be one of: CreateTime, LogAppendTime"),
+    (TOPIC, "orders", ("min.cleanable.dirty.ratio", SET, "2"), 40,
+     "Invalid value 2 for configuration min.cleanable.dirty.ratio: Value must be no more than 1"),
+    (TOPIC, "orders", ("min.cleanable.dirty.ratio", SET, "-1"), 40,
+     "Invalid value -1 for configuration min.cleanable.dirty.ratio: Value must be at least 0"),
+    (TOPIC, "orders", ("min.cleanable.dirty.ratio", SET, "half"), 40,
+     "Invalid value half for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"),
+    (TOPIC, "orders", ("leader.replication.throttled.replicas", SET, "0-1"), 40,
+     ("Invalid value 0-1 for configuration leader.replication.throttled.replicas: "
+      "leader.replication.throttled.replicas must be the literal '*' or a list of replicas in the following format: "
+      "[partitionId]:[brokerId],[partitionId]:[brokerId],...")),
+    (TOPIC, "orders", ("retention.ms", APPEND, "1"), 40,
+     "Can't APPEND to key retention.ms because its type is not LIST."),
+    (BROKER, "1", ("log.retention.ms", SUBTRACT, "1"), 40,
+     "Config value subtract is not allowed for config key: log.retention.ms"),
+    (TOPIC, "orders", ("retention.ms", SET, None), 42, "Null value not supported for : retention.ms"),
+    (TOPIC, "orders", ("retention.ms", 9, "1"), 42, "Unknown operations type 9"),
+    (TOPIC, "none", ("retention.ms", SET, "1"), 3, "The topic 'none' does not exist."),
+    (BROKER, "one", ("log.retention.ms", SET, "1"), 42, "Node id must be an integer, but it is: one"),
+    (BROKER, "1", ("leader.replication.throttled.rate", SET, "0"), 40,
+     "Invalid value 0 for configuration leader.replication.throttled.rate: Value must be at least 1"),
+    (8, "1", ("kafka", SET, "INFO"), 42, "Unknown resource type 8"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("refused", REFUSED)
+def test_what_is_refused_is_refused_in_kafkas_words_and_changes_nothing(
+    client: RawClient, refused: tuple[int, str, tuple[str, int, str | None], int, str]
+) -> None:
+    kind, name, op, code, message = refused
+    good = ("retention.ms" if op[0] != "retention.ms" else "segment.ms", SET, "77777")
+    assert altered(client, kind, name, good, op) == (code, message)
+    assert all(one.value != "77777" for one in entries(client, TOPIC, "orders").values())
+
+
+def test_every_check_of_a_setting_has_words_and_passes_what_the_rules_pass() -> None:
+    for one in (*TOPIC_CONFIGS.values(), *BROKER_CONFIGS.values()):
+        assert invalid_value(one, one.default) is None
+        words = invalid_value(one, "\0")
+        assert words is not None
+        assert words.startswith("Invalid value \0 for configuration ")
+
+
+def test_a_resource_and_a_setting_stand_in_a_request_once(client: RawClient) -> None:
+    twice = ("retention.ms", SET, "1000")
+    assert altered(client, TOPIC, "orders", twice, twice) == (42, "Error due to duplicate config keys")
+    configs = [{"name": "retention.ms", "config_operation": SET, "value": "1000"}]
+    resource = {"resource_type": TOPIC, "resource_name": "orders", "configs": configs}
+    fields = {"resources": [resource, resource], "validate_only": False}
+    answer = client.ask(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 1, **fields)
+    assert [(one.error_code, one.error_message) for one in answer.responses] == [
+        (42, "Each resource must appear at most once.")
+    ]
+    assert entries(client, TOPIC, "orders")["retention.ms"].config_source == DEFAULT
+
+
+def test_one_bad_resource_does_not_hurt_another(client: RawClient) -> None:
+    resources = [
+        {"resource_type": TOPIC, "resource_name": name, "configs": [
+            {"name": "retention.ms", "config_operation": SET, "value": "1000"}]}
+        for name in ("none", "orders")
+    ]  # fmt: skip
+    kinds = (IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 1)
+    answer = client.ask(*kinds, resources=resources, validate_only=False)
+    assert {one.resource_name: one.error_code for one in answer.responses} == {"none": 3, "orders": 0}
+    assert entries(client, TOPIC, "orders")["retention.ms"].value == "1000"
+
+
+def test_validate_only_checks_and_writes_nothing(client: RawClient) -> None:
+    assert altered(client, TOPIC, "orders", ("retention.ms", SET, "1000"), validate_only=True) == (0, None)
+    assert altered(client, TOPIC, "orders", ("retention.ms", SET, "x"), validate_only=True)[0] == 40
+    assert entries(client, TOPIC, "orders")["retention.ms"].config_source == DEFAULT
+
+
+@pytest.mark.parametrize(
+    "kind, name, code, message",
+    [
+        (TOPIC, "none", 3, "The topic 'none' does not exist."),
+        (BROKER, "one", 42, "Node id must be an integer, but it is: one"),
+        (BROKER, "9" * 5000, 42, "Node id must be an integer, but it is: " + "9" * 5000),
+        (16, "metrics", 42, "Unsupported resource type: 16"),
+    ],
+)
+def test_what_cannot_be_described_is_told_in_kafkas_words(
+    client: RawClient, kind: int, name: str, code: int, message: str
+) -> None:
+    found = described(client, kind, name)
+    assert (found.error_code, found.error_message, found.configs) == (code, message, [])
+
+
+def test_null_in_the_place_of_a_name_closes_the_connection(served: Served, client: RawClient) -> None:
+    before = served.gateway.counts["garbage"]
+    frame = b"\x00\x2c\x00\x00\x00\x00\x00\x07\xff\xff\x00\x00\x00\x01\x02\xff\xff\x00\x00\x00\x00\x00"
+    with RawClient(served.address) as other:
+        other.send(len(frame).to_bytes(4, "big") + frame)
+        assert other.receive() is None
+    until(lambda: served.gateway.counts["garbage"] == before + 1)
+    assert entries(client, TOPIC, "orders")
+
+
+def test_there_are_no_subscriptions_to_metrics_of_clients(client: RawClient) -> None:
+    answer = client.ask(ListConfigResourcesRequest, ListConfigResourcesResponse, 0)
+    assert (answer.error_code, answer.config_resources) == (0, [])
