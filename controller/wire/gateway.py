@@ -14,12 +14,12 @@ from controller.host import Controller, WrongMode
 from controller.model.errors import ApiError
 from controller.wire import connection
 from controller.wire.apis import APIS
-from controller.wire.apis.versions import unsupported
-from controller.wire.calls import Address, Api, Call
-from controller.wire.errors import Refused, UnknownApi
+from controller.wire.budget import Budget
+from controller.wire.calls import Address, Api
+from controller.wire.errors import Refused
 from controller.wire.limits import Limits
 from controller.wire.listeners import Listeners
-from controller.wire.protocol import API_VERSIONS, Header, read_header, read_request, write_answer
+from controller.wire.serving import Service
 
 LOOPBACK = "127.0.0.1"
 log = logging.getLogger(__name__)
@@ -47,19 +47,24 @@ class Gateway:
         elsewhere: Mapping[int, Address] | None = None,
         apis: Mapping[int, Api] = APIS,
     ) -> None:
-        self._controller = controller
-        self._cluster_id = cluster_id
         self._limits = limits or Limits()
-        self._apis = apis
         self._listeners = Listeners(host, port, self._client, elsewhere or {})
         self._tasks: set[asyncio.Task[None]] = set()
-        self._in_flight = asyncio.Semaphore(self._limits.requests_in_flight)
+        self._room = Budget(self._limits.queued_bytes)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._address: Address | None = None
         self.counts: Counter[str] = Counter()
         """How many connections were opened, how many requests served (`requests`, and by API), and what was refused, by
         kind (`controller.wire.errors`)."""
+        self._service = Service(
+            controller,
+            apis=apis,
+            addresses=self._listeners,
+            cluster_id=cluster_id,
+            limits=self._limits,
+            counts=self.counts,
+        )
 
     # --- in a thread
 
@@ -129,14 +134,13 @@ class Gateway:
         self.counts["connections"] += 1
 
         async def serve(frame: bytes) -> bytes | None:
-            async with self._in_flight:
-                return await self._serve(broker_id, frame)
+            return await self._service.serve(broker_id, frame)
 
         try:
             if len(self._tasks) > self._limits.connections:
                 self.counts["too_many"] += 1
                 return
-            await connection.run(reader, writer, self._limits, serve)
+            await connection.run(reader, writer, self._limits, self._room, serve)
         except Refused as refused:
             self.counts[refused.kind] += 1
         except ConnectionError:
@@ -152,31 +156,3 @@ class Gateway:
         finally:
             self._tasks.discard(task)
             writer.close()
-
-    async def _serve(self, broker_id: int | None, frame: bytes) -> bytes | None:
-        header = read_header(frame)
-        api = self._apis.get(header.api_key)
-        if api is None:
-            raise UnknownApi(f"API {header.api_key} is not offered")
-        if header.version not in api.messages.versions:
-            if header.api_key == API_VERSIONS:
-                return write_answer(api.messages, 0, header.correlation_id, unsupported(self._apis))
-            raise UnknownApi(f"{api.messages.name} has no version {header.version}")
-        request = read_request(api.messages, header, frame)
-        self.counts["requests"] += 1
-        self.counts[api.messages.name] += 1
-        answer = await api.handler(self._call(api, header, broker_id), request)
-        return write_answer(api.messages, header.version, header.correlation_id, answer)
-
-    def _call(self, api: Api, header: Header, broker_id: int | None) -> Call:
-        return Call(
-            controller=self._controller,
-            admin=self._controller.admin_for(None),
-            addresses=self._listeners,
-            cluster_id=self._cluster_id,
-            messages=api.messages,
-            version=header.version,
-            client_id=header.client_id,
-            principal=None,
-            broker_id=broker_id,
-        )
