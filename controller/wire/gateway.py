@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -18,7 +19,9 @@ from controller.wire.budget import Budget
 from controller.wire.calls import Address, Api
 from controller.wire.errors import Refused
 from controller.wire.limits import Limits
-from controller.wire.listeners import Listeners
+from controller.wire.listeners import Listeners, is_loopback
+from controller.wire.security.tls import Tls, as_context
+from controller.wire.security.users import Users
 from controller.wire.serving import Service
 
 LOOPBACK = "127.0.0.1"
@@ -31,6 +34,10 @@ class Gateway:
     `host`, `port`: the address that clients begin at (port 0: any free one); each broker id gets an address of its own
     beside it, `port` + 1 + its id where that is free. `cluster_id`: as Metadata tells it. `limits`: what clients may
     ask of us. `elsewhere`: brokers that clients reach at their own address. `apis`: what is answered, by API key.
+
+    `users`: clients log in as one of these. `tls`: addresses speak TLS; a context that asks for certificates of clients
+    knows them by these. `allow_anonymous`: with neither, others than this machine may come in. ValueError where they
+    could and this is not said.
 
     In a thread of its own with `start()` and `close()`; on a loop of the host's with `await open()` and
     `await shut()`.
@@ -46,9 +53,18 @@ class Gateway:
         limits: Limits | None = None,
         elsewhere: Mapping[int, Address] | None = None,
         apis: Mapping[int, Api] = APIS,
+        users: Users | None = None,
+        tls: ssl.SSLContext | Tls | None = None,
+        allow_anonymous: bool = False,
     ) -> None:
+        context = as_context(tls)
+        self._authenticates = users is not None or (context is not None and context.verify_mode is ssl.CERT_REQUIRED)
+        if not (self._authenticates or allow_anonymous or is_loopback(host)):
+            raise ValueError(
+                f"{host!r} is beyond this machine: users, certificates of clients or allow_anonymous are asked for"
+            )
         self._limits = limits or Limits()
-        self._listeners = Listeners(host, port, self._client, elsewhere or {})
+        self._listeners = Listeners(host, port, self._client, elsewhere or {}, context)
         self._tasks: set[asyncio.Task[None]] = set()
         self._room = Budget(self._limits.queued_bytes)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -63,6 +79,7 @@ class Gateway:
             addresses=self._listeners,
             cluster_id=cluster_id,
             limits=self._limits,
+            users=users,
             counts=self.counts,
         )
 
@@ -133,17 +150,15 @@ class Gateway:
         self._tasks.add(task)
         self.counts["connections"] += 1
 
-        async def serve(frame: bytes) -> bytes | None:
-            return await self._service.serve(broker_id, frame)
-
         try:
             if len(self._tasks) > self._limits.connections:
                 self.counts["too_many"] += 1
                 return
-            await connection.run(reader, writer, self._limits, self._room, serve)
+            session = self._service.session(broker_id, writer.get_extra_info("peercert"))
+            await connection.run(reader, writer, self._limits, self._room, session)
         except Refused as refused:
             self.counts[refused.kind] += 1
-        except ConnectionError:
+        except OSError:  # of the socket, or of TLS
             self.counts["lost"] += 1
         except ApiError as error:
             self.counts["unanswered"] += 1

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.wire.apis import cluster, versions
+from controller.wire.apis import cluster, sasl, versions
 from controller.wire.calls import Api
 
-APIS: Final[dict[int, Api]] = {api.messages.api_key: api for api in (*cluster.TABLE,)}
+APIS: Final[dict[int, Api]] = {api.messages.api_key: api for api in (*cluster.TABLE, *sasl.TABLE)}
 """By API key."""
 
 APIS.update((api.messages.api_key, api) for api in versions.table(APIS))
