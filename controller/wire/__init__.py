@@ -6,9 +6,12 @@ as Kafka words them. The codec is kafka-python's (`kafka.protocol`); messages th
 
     limits, errors    what a gateway takes, and how it refuses
     protocol          a frame to a request, an answer to a frame; the only place that knows the codec
+    bounds, budget    how much of one request, and of all, is taken
+    security/         who a client is, and what that one may do
     calls             what a handler is given
     apis/             one handler per API, and the table of them
     connection        one client: frames in, frames out, in order
+    serving           a frame to its answer
     listeners         the addresses: one that everybody may begin at, and one per broker id
     gateway           what a host starts and stops
 """
@@ -17,5 +20,7 @@ from __future__ import annotations
 
 from controller.wire.gateway import Gateway
 from controller.wire.limits import Limits
+from controller.wire.security.tls import Tls
+from controller.wire.security.users import Users
 
-__all__ = ["Gateway", "Limits"]
+__all__ = ["Gateway", "Limits", "Tls", "Users"]

@@ -10,6 +10,7 @@ import attrs
 from controller.admin import Admin
 from controller.host import Controller
 from controller.wire.protocol import Answer, Messages, Request
+from controller.wire.security.sasl import Login
 
 
 @attrs.frozen
@@ -30,7 +31,7 @@ class Addresses(Protocol):
 @attrs.frozen
 class Call:
     """One request on its way. `broker_id`: whose address the client called, None for the one that everybody may begin
-    at. `principal`: who it is, None where nobody has to say so; `admin` does what that one may do."""
+    at. `principal`: who it is; `admin` does what that one may do. `login`: how it says so, None where nobody has to."""
 
     controller: Controller
     admin: Admin
@@ -39,8 +40,9 @@ class Call:
     messages: Messages
     version: int
     client_id: str | None
-    principal: str | None
+    principal: str
     broker_id: int | None
+    login: Login | None
 
 
 Handler = Callable[[Call, Request], Awaitable[Answer]]

@@ -3,46 +3,89 @@
 Rules
 * One request at a time: the next frame is read when the answer of the last one was written. So answers keep their
   order, who does not read them stops only itself, and what one connection can make us hold is one frame.
+* A frame that is not brief is read when there is room for all of it, and holds that room until it is answered.
 * Whatever is wrong with what came closes this connection, is counted, and touches nothing else.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack, suppress
+from typing import Final, Protocol, TypeVar
 
-from controller.wire.errors import Garbage, TooLarge, TooSlow
+from controller.wire.budget import Budget
+from controller.wire.errors import Garbage, Refused, TooLarge, TooSlow
 from controller.wire.limits import Limits
-from controller.wire.protocol import SIZE
+from controller.wire.protocol import BRIEF, SIZE
 
 T = TypeVar("T")
-Serve = Callable[[bytes], Awaitable[bytes | None]]
-"""A frame without its size to the answer with its size; None: there is none to be given (Produce with acks=0)."""
+LINGER_S: Final = 0.1
 
 
-async def run(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits, serve: Serve) -> None:
+class Client(Protocol):
+    """The other end, as whoever serves it knows it."""
+
+    @property
+    def request_bytes(self) -> int:
+        """How large its next frame may be."""
+
+    async def serve(self, frame: bytes) -> bytes | None:
+        """A frame without its size to the answer with its size; None: there is none to be given (Produce with
+        acks=0). Refused for what ends the connection."""
+
+
+async def run(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits, room: Budget, client: Client
+) -> None:
     """Until the client hangs up. Refused for what ends it before."""
-    while (frame := await _frame(reader, limits)) is not None:
-        answer = await serve(frame)
+    while (size := await _size(reader, limits, client.request_bytes)) is not None:
+        async with AsyncExitStack() as held:
+            if size > BRIEF:
+                await _in_time(held.enter_async_context(room.share(size)), limits)
+            frame = await _exactly(reader, size, limits)
+            try:
+                answer = await client.serve(frame)
+            except Refused as refused:
+                if refused.last is not None:
+                    await _write(writer, refused.last, limits)
+                    await _linger(reader)
+                raise
         if answer is not None:
-            writer.write(answer)
-            await _in_time(writer.drain(), limits)
+            await _write(writer, answer, limits)
 
 
-async def _frame(reader: asyncio.StreamReader, limits: Limits) -> bytes | None:
-    """The next one; None when the client hung up between two."""
+async def _write(writer: asyncio.StreamWriter, frame: bytes, limits: Limits) -> None:
+    writer.write(frame)
+    await _in_time(writer.drain(), limits)
+
+
+async def _linger(reader: asyncio.StreamReader) -> None:
+    """Until the client hangs up, or for a while: some take an answer and the end that comes with it for the end alone.
+    Nothing that comes is looked at. Who guesses passwords waits, too."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LINGER_S):
+            while await reader.read(SIZE.size):
+                pass
+
+
+async def _size(reader: asyncio.StreamReader, limits: Limits, most: int) -> int | None:
+    """Of the next frame; None when the client hung up between two."""
     head = await _in_time(reader.read(SIZE.size), limits)
     if not head:
         return None
+    if len(head) < SIZE.size:
+        head += await _exactly(reader, SIZE.size - len(head), limits)
+    size = int(SIZE.unpack(head)[0])
+    if size < 0:
+        raise Garbage(f"a frame of {size} bytes")
+    if size > most:
+        raise TooLarge(f"a frame of {size} bytes, {most} are taken")
+    return size
+
+
+async def _exactly(reader: asyncio.StreamReader, size: int, limits: Limits) -> bytes:
     try:
-        if len(head) < SIZE.size:
-            head += await _in_time(reader.readexactly(SIZE.size - len(head)), limits)
-        size = SIZE.unpack(head)[0]
-        if size < 0:
-            raise Garbage(f"a frame of {size} bytes")
-        if size > limits.request_bytes:
-            raise TooLarge(f"a frame of {size} bytes, {limits.request_bytes} are taken")
         return await _in_time(reader.readexactly(size), limits)
     except asyncio.IncompleteReadError as error:
         raise Garbage(f"the client hung up within a frame, after {len(error.partial)} bytes of it") from error

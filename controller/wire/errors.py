@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 
 class Refused(Exception):
     """The connection is closed; nothing else is touched."""
 
     kind: ClassVar[str] = "refused"
+    last: bytes | None = None
+    """A frame that the client gets first."""
 
 
 class Garbage(Refused):
@@ -33,3 +36,19 @@ class TooSlow(Refused):
     """Nothing came, or was taken, for longer than a connection may stand idle."""
 
     kind = "idle"
+
+
+class NotLoggedIn(Refused):
+    """A request of a client that has to say first who it is."""
+
+    kind = "not_logged_in"
+
+
+class LoginRefused(Refused):
+    """A wrong password, or what is no login. `answer`: what the client is told, None where there is no way to."""
+
+    kind = "login_refused"
+
+    def __init__(self, message: str, answer: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.answer = answer

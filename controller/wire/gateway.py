@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import threading
 from collections import Counter
 from collections.abc import Mapping
@@ -14,12 +15,14 @@ from controller.host import Controller, WrongMode
 from controller.model.errors import ApiError
 from controller.wire import connection
 from controller.wire.apis import APIS
-from controller.wire.apis.versions import unsupported
-from controller.wire.calls import Address, Api, Call
-from controller.wire.errors import Refused, UnknownApi
+from controller.wire.budget import Budget
+from controller.wire.calls import Address, Api
+from controller.wire.errors import Refused
 from controller.wire.limits import Limits
-from controller.wire.listeners import Listeners
-from controller.wire.protocol import API_VERSIONS, Header, read_header, read_request, write_answer
+from controller.wire.listeners import Listeners, is_loopback
+from controller.wire.security.tls import Tls, as_context
+from controller.wire.security.users import Users
+from controller.wire.serving import Service
 
 LOOPBACK = "127.0.0.1"
 log = logging.getLogger(__name__)
@@ -31,6 +34,10 @@ class Gateway:
     `host`, `port`: the address that clients begin at (port 0: any free one); each broker id gets an address of its own
     beside it, `port` + 1 + its id where that is free. `cluster_id`: as Metadata tells it. `limits`: what clients may
     ask of us. `elsewhere`: brokers that clients reach at their own address. `apis`: what is answered, by API key.
+
+    `users`: clients log in as one of these. `tls`: addresses speak TLS; a context that asks for certificates of clients
+    knows them by these. `allow_anonymous`: with neither, others than this machine may come in. ValueError where they
+    could and this is not said.
 
     In a thread of its own with `start()` and `close()`; on a loop of the host's with `await open()` and
     `await shut()`.
@@ -46,20 +53,35 @@ class Gateway:
         limits: Limits | None = None,
         elsewhere: Mapping[int, Address] | None = None,
         apis: Mapping[int, Api] = APIS,
+        users: Users | None = None,
+        tls: ssl.SSLContext | Tls | None = None,
+        allow_anonymous: bool = False,
     ) -> None:
-        self._controller = controller
-        self._cluster_id = cluster_id
+        context = as_context(tls)
+        self._authenticates = users is not None or (context is not None and context.verify_mode is ssl.CERT_REQUIRED)
+        if not (self._authenticates or allow_anonymous or is_loopback(host)):
+            raise ValueError(
+                f"{host!r} is beyond this machine: users, certificates of clients or allow_anonymous are asked for"
+            )
         self._limits = limits or Limits()
-        self._apis = apis
-        self._listeners = Listeners(host, port, self._client, elsewhere or {})
+        self._listeners = Listeners(host, port, self._client, elsewhere or {}, context)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._in_flight = asyncio.Semaphore(self._limits.requests_in_flight)
+        self._room = Budget(self._limits.queued_bytes)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._address: Address | None = None
         self.counts: Counter[str] = Counter()
         """How many connections were opened, how many requests served (`requests`, and by API), and what was refused, by
         kind (`controller.wire.errors`)."""
+        self._service = Service(
+            controller,
+            apis=apis,
+            addresses=self._listeners,
+            cluster_id=cluster_id,
+            limits=self._limits,
+            users=users,
+            counts=self.counts,
+        )
 
     # --- in a thread
 
@@ -128,18 +150,15 @@ class Gateway:
         self._tasks.add(task)
         self.counts["connections"] += 1
 
-        async def serve(frame: bytes) -> bytes | None:
-            async with self._in_flight:
-                return await self._serve(broker_id, frame)
-
         try:
             if len(self._tasks) > self._limits.connections:
                 self.counts["too_many"] += 1
                 return
-            await connection.run(reader, writer, self._limits, serve)
+            session = self._service.session(broker_id, writer.get_extra_info("peercert"))
+            await connection.run(reader, writer, self._limits, self._room, session)
         except Refused as refused:
             self.counts[refused.kind] += 1
-        except ConnectionError:
+        except OSError:  # of the socket, or of TLS
             self.counts["lost"] += 1
         except ApiError as error:
             self.counts["unanswered"] += 1
@@ -152,31 +171,3 @@ class Gateway:
         finally:
             self._tasks.discard(task)
             writer.close()
-
-    async def _serve(self, broker_id: int | None, frame: bytes) -> bytes | None:
-        header = read_header(frame)
-        api = self._apis.get(header.api_key)
-        if api is None:
-            raise UnknownApi(f"API {header.api_key} is not offered")
-        if header.version not in api.messages.versions:
-            if header.api_key == API_VERSIONS:
-                return write_answer(api.messages, 0, header.correlation_id, unsupported(self._apis))
-            raise UnknownApi(f"{api.messages.name} has no version {header.version}")
-        request = read_request(api.messages, header, frame)
-        self.counts["requests"] += 1
-        self.counts[api.messages.name] += 1
-        answer = await api.handler(self._call(api, header, broker_id), request)
-        return write_answer(api.messages, header.version, header.correlation_id, answer)
-
-    def _call(self, api: Api, header: Header, broker_id: int | None) -> Call:
-        return Call(
-            controller=self._controller,
-            admin=self._controller.admin_for(None),
-            addresses=self._listeners,
-            cluster_id=self._cluster_id,
-            messages=api.messages,
-            version=header.version,
-            client_id=header.client_id,
-            principal=None,
-            broker_id=broker_id,
-        )

@@ -8,23 +8,32 @@ fail.
 from __future__ import annotations
 
 import asyncio
+import ipaddress
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
 
 from controller.wire.calls import Address
 
 Client = Callable[[int | None, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 """Serves one client, who called the address of this broker id (None: the common one)."""
 
+HANDSHAKE_S: Final = 10.0
+"""How long one may take to agree on a cipher."""
+
 
 class Listeners:
     """Listens at `host`; the common address at `port` (0: any free one), a broker's at `port` + 1 + its id where that
     is free, else at any. `elsewhere`: brokers that clients reach at an address of their own, not through us."""
 
-    def __init__(self, host: str, port: int, client: Client, elsewhere: Mapping[int, Address]) -> None:
+    def __init__(
+        self, host: str, port: int, client: Client, elsewhere: Mapping[int, Address], tls: ssl.SSLContext | None = None
+    ) -> None:
         self._host = host
         self._port = port
         self._client = client
         self._elsewhere = dict(elsewhere)
+        self._tls = tls
         self._servers: dict[int | None, asyncio.Server] = {}
         self._lock = asyncio.Lock()
 
@@ -58,10 +67,20 @@ class Listeners:
         return await self._listen(broker, 0)
 
     async def _listen(self, broker: int | None, port: int) -> asyncio.Server:
+        timeout_s = None if self._tls is None else HANDSHAKE_S
+
         async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             await self._client(broker, reader, writer)
 
-        return await asyncio.start_server(client, self._host, port)
+        return await asyncio.start_server(client, self._host, port, ssl=self._tls, ssl_handshake_timeout=timeout_s)
 
     def _address(self, broker: int | None) -> Address:
         return Address(self._host, self._servers[broker].sockets[0].getsockname()[1])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches it."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

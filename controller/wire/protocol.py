@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import io
 import struct
+import threading
 from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
 from kafka.protocol.api_header import RequestHeader
 
+from controller.wire import bounds
 from controller.wire.errors import Garbage
 
 SIZE: Final = struct.Struct(">i")
 API_VERSIONS: Final = 18
+BRIEF: Final = 16 * 1024  # bytes of a frame that is read at once, in less than a millisecond or two
+_LONG: Final = 1000  # elements of an answer that takes longer
+_compiling: Final = threading.Lock()
 
 Request = Any
 """An instance of a request class of the codec."""
@@ -64,10 +69,20 @@ def read_header(frame: bytes) -> Header:
         raise Garbage(f"no header of a request: {error!r:.200}") from error
 
 
+def elements(messages: Messages, header: Header, frame: bytes, most: int) -> int:
+    """How many elements its lists have, all together: what `read_request` will make. Garbage, or TooLarge for more than
+    `most`. To be asked before that: the codec itself has no bounds."""
+    return bounds.elements(messages.request, header.version, frame, most)
+
+
 def read_request(messages: Messages, header: Header, frame: bytes) -> Request:
     """The whole request. Garbage where the frame is none. Bytes behind it are let be: librdkafka sends some."""
+    kind, version = messages.request, header.version
     try:
-        return messages.request.decode(frame, version=header.version, header=True)
+        flexible = kind.flexible_version_q(version)
+        with _compiling:  # the codec makes its decoder at the first use, and not so that two threads might
+            kind._struct.compiled_decode_from(version, compact=flexible, tagged=flexible, data_class=kind)  # noqa: SLF001
+        return kind.decode(frame, version=version, header=True)
     except Exception as error:
         raise Garbage(f"no {messages.name} request, version {header.version}: {error!r:.200}") from error
 
@@ -77,6 +92,19 @@ def write_answer(messages: Messages, version: int, correlation_id: int, answer: 
     response = build(messages.response, version, answer)
     response.with_header(correlation_id)
     return bytes(response.encode(header=True, framed=True))
+
+
+def is_long(answer: Any, room: int = _LONG) -> bool:
+    """Whether there are more elements in it than are written in a moment."""
+    waiting = [answer]
+    while waiting and room >= 0:
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += [each for each in value.values() if isinstance(each, list | tuple | Mapping)]
+        elif isinstance(value, list | tuple):
+            room -= len(value)
+            waiting += [each for each in value[: max(room, 0)] if isinstance(each, list | tuple | Mapping)]
+    return room < 0
 
 
 def build(kind: Any, version: int, fields: Mapping[str, Any]) -> Any:

@@ -187,7 +187,7 @@ ROOMS: Final = (
         "controller.wire",
         _AROUND,
         "a gateway over the admin and host APIs",
-        third_party=("attrs", "tenacity", "kafka"),
+        third_party=("attrs", "tenacity", "kafka", "scramp"),
     ),
     Room(
         "controller.cli",

@@ -11,10 +11,17 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.wire.apis import cluster, configs, logdirs, versions
+from controller.wire.apis import cluster, configs, logdirs, sasl, versions
 from controller.wire.calls import Api
 
-APIS: Final[dict[int, Api]] = {api.messages.api_key: api for api in (*cluster.TABLE, *configs.TABLE, *logdirs.TABLE)}
+_FAMILIES: Final = (
+    cluster,
+    configs,
+    logdirs,
+    sasl,
+)
+
+APIS: Final[dict[int, Api]] = {api.messages.api_key: api for family in _FAMILIES for api in family.TABLE}
 """By API key."""
 
 APIS.update((api.messages.api_key, api) for api in versions.table(APIS))

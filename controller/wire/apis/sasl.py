@@ -1,0 +1,44 @@
+"""SaslHandshake and SaslAuthenticate: what a client asks before anything else where it has to say who it is."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+from controller.wire.calls import Api, Call
+from controller.wire.errors import LoginRefused
+from controller.wire.protocol import Answer, Messages, Request
+from controller.wire.security.sasl import ILLEGAL_STATE, MECHANISMS, LoginFailed
+
+
+async def handshake(call: Call, request: Request) -> Answer:
+    if call.login is None or call.login.principal is not None:
+        return {"error_code": ILLEGAL_STATE, "mechanisms": []}
+    try:
+        call.login.handshake(request.mechanism, call.version)
+    except LoginFailed as failed:
+        raise LoginRefused(failed.message, {"error_code": failed.code, "mechanisms": MECHANISMS}) from failed
+    return {"error_code": 0, "mechanisms": MECHANISMS}
+
+
+async def authenticate(call: Call, request: Request) -> Answer:
+    """A session lasts as long as its connection (`session_lifetime_ms` 0)."""
+    if call.login is None or call.login.principal is not None:
+        return {"error_code": ILLEGAL_STATE, "error_message": "nobody has to log in, here or any more"}
+    try:
+        return {"error_code": 0, "auth_bytes": await call.login.step(bytes(request.auth_bytes))}
+    except LoginFailed as failed:
+        answer = {"error_code": failed.code, "error_message": failed.message}
+        raise LoginRefused(failed.message, answer) from failed
+
+
+TABLE: Final = (
+    Api(Messages(SaslHandshakeRequest, SaslHandshakeResponse, range(2)), handshake),
+    Api(Messages(SaslAuthenticateRequest, SaslAuthenticateResponse, range(3)), authenticate),
+)

@@ -1,0 +1,55 @@
+"""A file of users or rights, which people change while a gateway runs."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+class BrokenFile(ValueError):
+    """A file that does not say what it should; the message says which and what."""
+
+
+class Reread(Generic[T]):
+    """What a JSON file says, read again when it changed. One that cannot be read, or is broken, changes nothing: what
+    it said last stays in force, and that is logged, once per change. BrokenFile where there is nothing yet to stay."""
+
+    def __init__(self, path: str | PathLike[str], parse: Callable[[Mapping[str, Any]], T]) -> None:
+        self._path = Path(path)
+        self._parse = parse
+        self._stamp = self._stamp_now()
+        self._value = self._read()
+
+    def __call__(self) -> T:
+        stamp = self._stamp_now()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            try:
+                self._value = self._read()
+                log.info("%s was read again", self._path)
+            except BrokenFile as error:
+                log.error("what %s said before stays in force: %s", self._path, error)  # noqa: TRY400 - it says it all
+        return self._value
+
+    def _stamp_now(self) -> object:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return (found.st_mtime_ns, found.st_size, found.st_ino)
+
+    def _read(self) -> T:
+        try:
+            said = json.loads(self._path.read_text(encoding="utf-8"))
+            if not isinstance(said, dict) or said.get("version") != 1:
+                raise BrokenFile(f"{self._path}: an object with version 1 is asked for")
+            return self._parse(said)
+        except (OSError, ValueError, TypeError) as error:
+            raise error if isinstance(error, BrokenFile) else BrokenFile(f"{self._path}: {error}") from error

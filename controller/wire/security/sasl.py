@@ -1,0 +1,101 @@
+"""How a client says who it is: SASL, as Kafka carries it.
+
+    handshake   the client names a mechanism
+    step        tokens of that mechanism go back and forth, until it is done or has failed
+
+Two ways to carry tokens: behind SaslHandshake 1 in SaslAuthenticate, behind SaslHandshake 0 as frames of their own,
+without a header (`is_raw`). A login that failed stays failed: the connection is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from scramp import ScramMechanism
+
+from controller.wire.security.users import SCRAM, Users
+
+PLAIN: Final = "PLAIN"
+MECHANISMS: Final = (PLAIN, *SCRAM)
+UNSUPPORTED_MECHANISM: Final = 33
+ILLEGAL_STATE: Final = 34
+FAILED: Final = 58
+
+
+class LoginFailed(Exception):
+    """`code`: Kafka's error; the message is told to the client."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class Login:
+    """Of one connection."""
+
+    def __init__(self, users: Users) -> None:
+        self._users = users
+        self._mechanism: str | None = None
+        self._server: Any = None
+        self._name = ""
+        self.principal: str | None = None
+        self.is_raw = False
+
+    def handshake(self, mechanism: str, version: int) -> None:
+        """The client chose. LoginFailed where it cannot, or cannot any more."""
+        if self._mechanism is not None:
+            raise LoginFailed(ILLEGAL_STATE, "a mechanism was chosen before on this connection")
+        if mechanism not in MECHANISMS:
+            raise LoginFailed(UNSUPPORTED_MECHANISM, f"{mechanism!r:.40} is none of {', '.join(MECHANISMS)}")
+        self._mechanism, self.is_raw = mechanism, version == 0
+
+    async def step(self, token: bytes) -> bytes:
+        """What goes back. `principal` is known when it is over. LoginFailed for a wrong password, or what is no
+        token."""
+        if self._mechanism is None or self.principal is not None:
+            raise LoginFailed(ILLEGAL_STATE, "no mechanism was chosen, or the login is over")
+        if self._mechanism == PLAIN:
+            return await self._plain(token)
+        return self._scram(token)
+
+    async def _plain(self, token: bytes) -> bytes:
+        """RFC 4616: who to act as, who it is, password. Nobody acts as another here."""
+        try:
+            acts_as, name, password = token.decode().split("\0")
+        except ValueError:
+            raise LoginFailed(FAILED, "Authentication failed: no token of SASL/PLAIN") from None
+        if acts_as not in {"", name}:
+            raise LoginFailed(FAILED, "Authentication failed: Client requested an authorization id that is another's")
+        if not await asyncio.to_thread(self._users.is_password, name, password):
+            raise LoginFailed(FAILED, "Authentication failed: Invalid username or password")
+        return self._done(name)
+
+    def _scram(self, token: bytes) -> bytes:
+        """RFC 5802, two steps. Which of the things that can be wrong is wrong is not told."""
+        try:
+            if self._server is None:
+                self._server = ScramMechanism(self._mechanism).make_server(self._salted)
+                self._server.set_client_first(token.decode())
+                return bytes(self._server.get_server_first().encode())
+            self._server.set_client_final(token.decode())
+            last = bytes(self._server.get_server_final().encode())
+        except Exception as error:
+            raise LoginFailed(
+                FAILED,
+                "Authentication failed during authentication due to invalid credentials with SASL mechanism "
+                f"{self._mechanism}",
+            ) from error
+        self._done(self._name)
+        return last
+
+    def _salted(self, name: str) -> tuple[bytes, bytes, bytes, int]:
+        assert self._mechanism is not None
+        self._name = name
+        found = self._users.credential(name, self._mechanism)
+        return (found.salt, found.stored_key, found.server_key, found.iterations)
+
+    def _done(self, name: str) -> bytes:
+        self.principal, self.is_raw = f"User:{name}", False
+        return b""

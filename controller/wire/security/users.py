@@ -1,0 +1,138 @@
+"""Users and their passwords. Passwords are kept salted (RFC 5802), as Kafka keeps those of SCRAM and in its spelling;
+from what is kept nobody can log in."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import os
+from collections.abc import Callable, Mapping
+from os import PathLike
+from types import MappingProxyType
+from typing import Any, Final, Self
+
+import attrs
+from scramp import ScramMechanism
+from scramp.utils import ScramException
+
+from controller.wire.security.files import Reread
+
+SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+_ITERATIONS_MIN: Final = 4096  # as RFC 7677 and Kafka have it
+_SALT_MIN: Final = 12  # bytes
+
+
+@attrs.frozen
+class Credential:
+    """A salted password, for one mechanism."""
+
+    salt: bytes = attrs.field(repr=False)
+    stored_key: bytes = attrs.field(repr=False)
+    server_key: bytes = attrs.field(repr=False)
+    iterations: int
+
+    @classmethod
+    def of(cls, mechanism: str, password: str, iterations: int = _ITERATIONS_MIN) -> Self:
+        """ValueError for a password or a number that cannot be used."""
+        try:
+            return cls(*ScramMechanism(mechanism).make_auth_info(password, iteration_count=iterations))
+        except ScramException as error:
+            raise ValueError(f"no credential for {mechanism}: {error}") from error
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """`salt=...,stored_key=...,server_key=...,iterations=...`, bytes in base64: as Kafka keeps them. ValueError for
+        anything else."""
+        parts = dict(part.split("=", 1) for part in text.split(","))
+        if sorted(parts) != ["iterations", "salt", "server_key", "stored_key"]:
+            raise ValueError(f"salt, stored_key, server_key and iterations are asked for, not {sorted(parts)}")
+        salt, stored, server = (_decoded(parts[name]) for name in ("salt", "stored_key", "server_key"))
+        found = cls(salt, stored, server, int(parts["iterations"]))
+        if found.iterations < _ITERATIONS_MIN or len(salt) < _SALT_MIN or len(stored) != len(server):
+            raise ValueError(f"too few iterations, or keys that do not fit: {found}")
+        return found
+
+    @property
+    def text(self) -> str:
+        """The way back."""
+        salt, stored, server = (base64.b64encode(b).decode() for b in (self.salt, self.stored_key, self.server_key))
+        return f"salt={salt},stored_key={stored},server_key={server},iterations={self.iterations}"
+
+
+def _decoded(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+Kept = Mapping[str, Mapping[str, Credential]]
+"""By user, by mechanism."""
+
+
+class Users:
+    """Names and passwords in clear, which are not kept: only what they are salted to. From a file: `from_file`.
+    ValueError for what can be no password."""
+
+    def __init__(self, passwords: Mapping[str, str]) -> None:
+        kept = {name: _salted(password) for name, password in passwords.items()}
+        self._kept: Callable[[], Kept] = lambda: kept
+        self._secret = os.urandom(32)
+
+    @classmethod
+    def from_file(cls, path: str | PathLike[str]) -> Self:
+        """Users of a file of `salted` passwords, read again when it changes (`docs/wire.md` has its format).
+        BrokenFile."""
+        users = cls({})
+        users._kept = Reread(path, _parse)
+        return users
+
+    def has(self, name: str) -> bool:
+        return name in self._kept()
+
+    def credential(self, name: str, mechanism: str) -> Credential:
+        """Of a user; of one who is not there one that no password fits, always the same, so that nobody learns who is
+        there and who is not."""
+        found = self._kept().get(name, {}).get(mechanism)
+        return found if found is not None else self._decoy(name, mechanism)
+
+    def is_password(self, name: str, password: str) -> bool:
+        """Whether it is this user's. Takes some milliseconds, also of a user who is not there."""
+        kept = self._kept().get(name, {})
+        mechanism = next((each for each in SCRAM if each in kept), SCRAM[0])
+        found = self.credential(name, mechanism)
+        try:
+            key = ScramMechanism(mechanism).make_auth_info(password, found.iterations, found.salt)[1]
+        except ScramException:
+            return False
+        return hmac.compare_digest(key, found.stored_key)
+
+    def _decoy(self, name: str, mechanism: str) -> Credential:
+        salt, stored, server = (
+            hmac.new(self._secret, f"{what}{mechanism}{name}".encode(), _HASHES[mechanism]).digest()
+            for what in ("salt", "stored", "server")
+        )
+        return Credential(salt, stored, server, _ITERATIONS_MIN)
+
+
+def salted(password: str) -> dict[str, str]:
+    """What a file of users says of one with this password: for every mechanism."""
+    return {mechanism: credential.text for mechanism, credential in _salted(password).items()}
+
+
+def _salted(password: str) -> Mapping[str, Credential]:
+    return MappingProxyType({mechanism: Credential.of(mechanism, password) for mechanism in SCRAM})
+
+
+def _parse(said: Mapping[str, Any]) -> Kept:
+    kept: dict[str, Mapping[str, Credential]] = {}
+    users = said.get("users")
+    if not isinstance(users, dict):
+        raise TypeError("an object `users` is asked for")
+    for name, texts in users.items():
+        if not name or not isinstance(texts, dict) or not texts or not set(texts) <= set(SCRAM):
+            raise ValueError(f"user {name!r}: an object with some of {', '.join(SCRAM)} is asked for")
+        kept[name] = {mechanism: Credential.parse(text) for mechanism, text in texts.items()}
+        for mechanism, credential in kept[name].items():
+            if len(credential.stored_key) != hashlib.new(_HASHES[mechanism]).digest_size:
+                raise ValueError(f"user {name!r}: its keys are none of {mechanism}")
+    return kept

@@ -1,0 +1,164 @@
+"""A frame to its answer: which API, how much, what it says, who answers it.
+
+What takes long is done beside the loop, one at a time: reading a large request, writing a large answer. The loop has
+its turn in between, so nobody else waits for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from controller.host import Controller
+from controller.wire.apis.versions import unsupported
+from controller.wire.budget import Budget
+from controller.wire.calls import Addresses, Api, Call
+from controller.wire.errors import LoginRefused, NotLoggedIn, UnknownApi
+from controller.wire.limits import Limits
+from controller.wire.protocol import (
+    API_VERSIONS,
+    BRIEF,
+    SIZE,
+    Header,
+    Request,
+    elements,
+    is_long,
+    read_header,
+    read_request,
+    write_answer,
+)
+from controller.wire.security import ANONYMOUS, tls
+from controller.wire.security.sasl import Login, LoginFailed
+from controller.wire.security.users import Users
+
+T = TypeVar("T")
+LOGIN_BYTES: Final = 512 * 1024
+"""Of a frame of somebody who did not log in yet, as Kafka's sasl.server.max.receive.size."""
+BEFORE_LOGIN: Final = frozenset({API_VERSIONS, 17, 36})  # ApiVersions, SaslHandshake, SaslAuthenticate
+_FEW: Final = 1000  # elements that need no share of the budget
+
+
+@attrs.frozen
+class Session:
+    """One connection. `broker_id`: whose address it called. `known`: who it is by its certificate, or where nobody has
+    to say so; `login`: how it says so otherwise."""
+
+    service: Service
+    broker_id: int | None
+    known: str
+    login: Login | None
+
+    @property
+    def principal(self) -> str | None:
+        """None until it said so."""
+        return self.known if self.login is None else self.login.principal
+
+    @property
+    def request_bytes(self) -> int:
+        most = self.service.limits.request_bytes
+        return most if self.principal is not None else min(most, LOGIN_BYTES)
+
+    async def serve(self, frame: bytes) -> bytes | None:
+        return await self.service.serve(self, frame)
+
+
+class Service:
+    """Serves frames of all connections, on one loop."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        *,
+        apis: Mapping[int, Api],
+        addresses: Addresses,
+        cluster_id: str | None,
+        limits: Limits,
+        users: Users | None,
+        counts: Counter[str],
+    ) -> None:
+        self._controller = controller
+        self._apis = apis
+        self._addresses = addresses
+        self._cluster_id = cluster_id
+        self.limits = limits
+        self._users = users
+        self._counts = counts
+        self._in_flight = asyncio.Semaphore(limits.requests_in_flight)
+        self._elements = Budget(limits.elements)
+        self._beside = asyncio.Semaphore(1)
+
+    def session(self, broker_id: int | None, certificate: Any) -> Session:
+        """Of a new connection. `certificate`: the client's, as `SSLObject.getpeercert()` gives it; empty: none."""
+        known = tls.principal(certificate) if certificate else ANONYMOUS
+        return Session(self, broker_id, known, None if self._users is None else Login(self._users))
+
+    async def serve(self, session: Session, frame: bytes) -> bytes | None:
+        """The answer, with its size. Refused for what ends the connection."""
+        async with self._in_flight:
+            if session.login is not None and session.login.is_raw:
+                return await _raw(session.login, frame)
+            header = read_header(frame)
+            if session.principal is None and header.api_key not in BEFORE_LOGIN:
+                raise NotLoggedIn(f"API {header.api_key} is for those who say first who they are")
+            api = self._apis.get(header.api_key)
+            if api is None:
+                raise UnknownApi(f"API {header.api_key} is not offered")
+            if header.version not in api.messages.versions:
+                if header.api_key == API_VERSIONS:
+                    return write_answer(api.messages, 0, header.correlation_id, unsupported(self._apis))
+                raise UnknownApi(f"{api.messages.name} has no version {header.version}")
+            return await self._answer(api, header, session, frame)
+
+    async def _answer(self, api: Api, header: Header, session: Session, frame: bytes) -> bytes:
+        is_large, most = len(frame) > BRIEF, self.limits.elements
+        count = await self._done(lambda: elements(api.messages, header, frame, most), is_large=is_large)
+        async with AsyncExitStack() as held:
+            if count > _FEW:
+                await held.enter_async_context(self._elements.share(count))
+            request: Request = await self._done(lambda: read_request(api.messages, header, frame), is_large=is_large)
+            self._counts["requests"] += 1
+            self._counts[api.messages.name] += 1
+            try:
+                answer = await api.handler(self._call(api, header, session), request)
+            except LoginRefused as refused:
+                if refused.answer is not None:
+                    refused.last = write_answer(api.messages, header.version, header.correlation_id, refused.answer)
+                raise
+        version, correlation_id = header.version, header.correlation_id
+        return await self._done(
+            lambda: write_answer(api.messages, version, correlation_id, answer), is_large=is_long(answer)
+        )
+
+    async def _done(self, work: Callable[[], T], *, is_large: bool) -> T:
+        if not is_large:
+            return work()
+        async with self._beside:
+            return await asyncio.to_thread(work)
+
+    def _call(self, api: Api, header: Header, session: Session) -> Call:
+        principal = session.principal or ANONYMOUS  # before it logged in
+        return Call(
+            controller=self._controller,
+            admin=self._controller.admin_for(principal),
+            addresses=self._addresses,
+            cluster_id=self._cluster_id,
+            messages=api.messages,
+            version=header.version,
+            client_id=header.client_id,
+            principal=principal,
+            broker_id=session.broker_id,
+            login=session.login,
+        )
+
+
+async def _raw(login: Login, token: bytes) -> bytes:
+    try:
+        answer = await login.step(token)
+    except LoginFailed as failed:
+        raise LoginRefused(failed.message) from failed
+    return SIZE.pack(len(answer)) + answer

@@ -1,0 +1,67 @@
+"""Requests of every API, filled at random by their schemas, and what is made of them when they are read."""
+
+from __future__ import annotations
+
+import uuid
+from random import Random
+from typing import Any
+
+from controller.wire.calls import Api
+from controller.wire.protocol import build
+
+TEXTS = ("", "orders", "bills", "ü" * 5, "x" * 200)
+
+
+def every_version(apis: dict[int, Api]) -> list[Any]:
+    """(request class, version) of everything that is offered."""
+    return [(api.messages.request, version) for api in apis.values() for version in api.messages.versions]
+
+
+def frame(kind: Any, version: int, random: Random) -> bytes:
+    """One request, header and body, without its size."""
+    request = build(kind, version, _fields(kind, version, random))
+    request.with_header(random.getrandbits(31), random.choice([None, "", "a client"]))
+    return bytes(request.encode(header=True))
+
+
+def _fields(kind: Any, version: int, random: Random) -> dict[str, Any]:
+    """Tagged fields now and then, everything else always."""
+    fields = [field for field in kind._struct.fields.values() if field.for_version_q(version)]  # noqa: SLF001 - as build
+    sent = [field for field in fields if not field.tagged_field_q(version) or random.random() < 0.3]
+    return {field.name: _value(field, version, random) for field in sent}
+
+
+def _value(field: Any, version: int, random: Random) -> Any:
+    if field.nullable_for_version_q(version) and random.random() < 0.3:
+        return None
+    if field.is_struct_array():
+        return [_fields(field.data_class, version, random) for _ in range(random.randrange(4))]
+    if field.is_array():
+        return [_simple(field.array_of.type_str, random) for _ in range(random.randrange(4))]
+    if field.is_struct():
+        return _fields(field.data_class, version, random)
+    return _simple(field.type_str, random)
+
+
+def _simple(kind: str, random: Random) -> Any:
+    if kind == "string":
+        return random.choice(TEXTS)
+    if kind in {"bytes", "records"}:
+        return random.randbytes(random.choice([0, 1, 300]))
+    if kind == "uuid":
+        return uuid.UUID(int=random.getrandbits(128))
+    if kind == "bool":
+        return random.random() < 0.5
+    return 1.5 if kind == "float64" else random.randrange(100)
+
+
+def made(value: Any, version: int) -> int:
+    """How many elements the lists of what was read have, all together."""
+    if isinstance(value, list):
+        return len(value) + sum(made(each, version) for each in value)
+    fields = getattr(value, "_struct", None)
+    if fields is None:
+        return 0
+    return sum(
+        made(getattr(value, name, None), version) for name, f in fields.fields.items() if f.for_version_q(version)
+    )

@@ -1,0 +1,109 @@
+"""What a request may make of us is known before anything is made of it."""
+
+from __future__ import annotations
+
+import struct
+import time
+import tracemalloc
+from random import Random
+from typing import Any
+
+import pytest
+from kafka.protocol.admin.topics import CreateTopicsRequest
+from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.metadata.metadata import MetadataRequest
+from kafka.protocol.sasl import SaslAuthenticateRequest
+
+from controller.wire import Limits
+from controller.wire.apis import APIS
+from controller.wire.bounds import elements
+from controller.wire.errors import Garbage, Refused, TooLarge
+from tests.wire.requests_made import every_version, frame, made
+from tests.wire.served import RawClient, Served
+
+MIB = 1024 * 1024
+TAGS = 50  # as many tagged fields, which count too, may stand in the few structs of these requests
+# Others than those that are offered here, with every kind of field: arrays in arrays, bytes, tags.
+KINDS = [*every_version(dict(APIS)), *((CreateTopicsRequest, v) for v in range(8)), (SaslAuthenticateRequest, 2)]
+
+
+@pytest.mark.parametrize("kind, version", KINDS)
+def test_what_is_counted_is_what_is_made_and_no_part_of_a_request_passes_for_one(kind: Any, version: int) -> None:
+    random = Random(version)
+    for _ in range(10):
+        whole = frame(kind, version, random)
+        read = kind.decode(whole, version=version, header=True)
+        count = elements(kind, version, whole, 10_000)
+        assert made(read, version) <= count <= made(read, version) + TAGS
+        assert elements(kind, version, whole + b"\1\0\0", 10_000) == count  # librdkafka's
+        for end in range(len(whole)):
+            with pytest.raises(Garbage):
+                elements(kind, version, whole[:end], 10_000)
+        if count:
+            with pytest.raises(TooLarge):
+                elements(kind, version, whole, count - 1)
+
+
+@pytest.mark.parametrize("count, refused", [(2**31 - 1, Garbage), (20 * MIB, TooLarge), (100, None)])
+def test_a_list_of_many_is_refused_before_it_is_made(count: int, refused: type[Refused] | None) -> None:
+    asked = _header(3, 1) + struct.pack(">i", count) + bytes(64 * MIB)
+    tracemalloc.start()
+    try:
+        if refused is None:
+            assert elements(MetadataRequest, 1, asked, 2_000_000) == count
+        else:
+            with pytest.raises(refused):
+                elements(MetadataRequest, 1, asked, 2_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_tagged_fields_cost_what_the_codec_makes_of_them() -> None:
+    """It copies the rest of the frame at every section of them: 100,000 topics with a tag each in a frame of 1 MiB
+    would take minutes."""
+    topic = b"\2x" + b"\1\5\1z"  # a name, and one unknown tag with one byte
+    count = b"\xa1\x8d\x06"  # 100,001, as a varint: of 100,000
+    asked = _header(3, 9) + b"\0" + count + topic * 100_000 + bytes(10)
+    with pytest.raises(TooLarge):
+        elements(MetadataRequest, 9, asked, 2_000_000)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        struct.pack(">i", -2),  # a count below null
+        struct.pack(">ih", 1, -1),  # a name that is null
+        struct.pack(">ih", 1, -3),
+        struct.pack(">ih", 1, 100) + b"cut",
+    ],
+)
+def test_null_stands_only_where_the_schema_has_it(body: bytes) -> None:
+    with pytest.raises(Garbage):
+        elements(MetadataRequest, 1, _header(3, 1) + body, 1000)
+
+
+@pytest.mark.slow
+def test_a_frame_that_would_be_much_is_refused_and_others_are_served_meanwhile() -> None:
+    """Zeros are topics without a name: a list of 100,000 of them is read and answered, one of 200,001 is not."""
+    with Served(limits=Limits(elements=200_000)) as served, RawClient(served.address) as other:
+        with RawClient(served.address) as client:
+            tracemalloc.start()
+            for count in (100_000, 200_001):
+                body = _header(3, 1) + struct.pack(">i", count) + bytes(8 * MIB)
+                client.send(struct.pack(">i", len(body)) + body)
+            longest = 0.0
+            while not served.gateway.counts["too_large"]:
+                began = time.monotonic()
+                assert other.ask(ApiVersionsRequest, ApiVersionsResponse, 4).error_code == 0
+                longest = max(longest, time.monotonic() - began)
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            assert client.receive() is not None
+            assert client.receive() is None
+        assert peak < 100 * MIB
+        assert longest < 5
+
+
+def _header(key: int, version: int) -> bytes:
+    return struct.pack(">hhih", key, version, 7, -1)

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import struct
+import threading
+
+import pytest
+from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
+
+from controller import NewTopic
+from controller.wire import Limits
+from tests.wire.fuzz import Fuzz, check, memory_mib
+from tests.wire.served import RACKS, RawClient, Served, until
+
+
+@pytest.mark.slow
+def test_ten_thousand_broken_frames_harm_nobody_and_each_is_counted() -> None:
+    with Served() as served:
+        served.controller.admin.create_topics({"orders": NewTopic(3, 3)}).all().result(30)
+        fuzz, before = Fuzz(served.address, seed=20), memory_mib()
+        thread = threading.Thread(target=fuzz.run, args=(10_000,))
+        thread.start()
+        with RawClient(served.address) as other:
+            while thread.is_alive():
+                answer = other.ask(MetadataRequest, MetadataResponse, 12, topics=None)
+                assert {broker.node_id for broker in answer.brokers} == set(RACKS)
+                assert "orders" in {topic.name for topic in answer.topics}
+                thread.join(0.1)
+        check(served, fuzz, served.gateway)
+        assert sum(fuzz.sent.values()) == 10_000
+        assert fuzz.hung_up > 3_000
+        assert memory_mib() - before < 100
+
+
+def test_the_same_seed_sends_the_same_frames() -> None:
+    with Served() as served:
+        runs = [Fuzz(served.address, seed) for seed in (3, 3, 4)]
+        for fuzz in runs:
+            fuzz.run(200)
+        one, same, other = ((fuzz.sent, fuzz.hung_up) for fuzz in runs)
+        assert one == same
+        assert one != other
+
+
+@pytest.mark.slow
+def test_who_sends_too_slowly_or_leaves_half_way_is_hung_up_on_and_counted() -> None:
+    with Served(limits=Limits(idle_s=1)) as served:
+        starts = [b"", b"\0", struct.pack(">i", 100), struct.pack(">ih", 100, 18)]
+        clients = [RawClient(served.address) for _ in range(20)]
+        try:
+            for number, client in enumerate(clients):
+                client.send(starts[number % len(starts)])
+            until(lambda: served.gateway.counts["idle"] == len(clients))
+            assert [client.receive() for client in clients] == [None] * len(clients)
+        finally:
+            for client in clients:
+                client.__exit__()
+        for _ in range(20):  # these never close their side of what they began
+            with RawClient(served.address) as client:
+                client.send(struct.pack(">ih", 100, 18))
+                client.hang_up()
+                assert client.receive() is None
+        until(lambda: served.gateway.counts["garbage"] == 20)
+        with RawClient(served.address) as client:
+            assert client.ask(MetadataRequest, MetadataResponse, 12, topics=None).controller_id in RACKS
+
+
+def test_large_frames_wait_for_room_and_give_it_back() -> None:
+    """Of 200 KiB for frames, each of these takes 150: they are read one after the other, all are answered."""
+    with Served(limits=Limits(queued_bytes=200_000)) as served:
+        request = struct.pack(">hhihi", 3, 1, 7, -1, 70_000) + bytes(140_000)
+        clients = [RawClient(served.address) for _ in range(5)]
+        try:
+            for client in clients:
+                client.send(struct.pack(">i", len(request)) + request)
+            assert all(client.receive() is not None for client in clients)
+        finally:
+            for client in clients:
+                client.__exit__()

@@ -1,0 +1,204 @@
+"""Who says who they are is let in, and nobody else."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import kafka
+import pytest
+from kafka.net.sasl.scram import ScramClient
+from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+from controller.wire import Users
+from controller.wire.security.files import BrokenFile
+from controller.wire.security.users import Credential, salted
+from tests.wire.served import RACKS, RawClient, Served, until
+
+HANDSHAKE = (SaslHandshakeRequest, SaslHandshakeResponse)
+AUTHENTICATE = (SaslAuthenticateRequest, SaslAuthenticateResponse)
+MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with Served(users=Users({"alice": "wonder", "ümläut": "pass,word=1"})) as opened:
+        yield opened
+
+
+def login(served: Served, mechanism: str, name: str, password: str) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": served.bootstrap,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": mechanism,
+        "sasl_plain_username": name,
+        "sasl_plain_password": password,
+    }
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("name, password", [("alice", "wonder"), ("ümläut", "pass,word=1")])
+def test_a_client_of_kafka_logs_in_by_every_mechanism(served: Served, mechanism: str, name: str, password: str) -> None:
+    client = kafka.KafkaAdminClient(**login(served, mechanism, name, password))
+    assert {broker["broker_id"] for broker in client.describe_cluster()["brokers"]} == set(RACKS)
+    client.close()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("name, password", [("alice", "wrong"), ("nobody", "wonder"), ("alice", "")])
+def test_a_wrong_password_is_told_with_error_58_and_ends_the_connection(
+    served: Served, mechanism: str, name: str, password: str
+) -> None:
+    before = served.gateway.counts["login_refused"]
+    with RawClient(served.address) as client:
+        assert client.ask(*HANDSHAKE, 1, mechanism=mechanism).error_code == 0
+        if mechanism == "PLAIN":
+            answer = client.ask(*AUTHENTICATE, 2, auth_bytes=f"\0{name}\0{password}".encode())
+        else:
+            scram = ScramClient(name, password, mechanism)
+            answer = client.ask(*AUTHENTICATE, 2, auth_bytes=scram.first_message())
+            assert answer.error_code == 0  # who is not there gets a salt like everybody
+            scram.process_server_first_message(bytes(answer.auth_bytes))
+            answer = client.ask(*AUTHENTICATE, 2, auth_bytes=scram.final_message())
+        assert answer.error_code == 58
+        assert answer.error_message.startswith("Authentication failed")
+        assert client.receive() is None
+    until(lambda: served.gateway.counts["login_refused"] == before + 1)
+
+
+def test_a_client_of_kafka_is_told_that_its_password_is_wrong(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(kafka.errors.KafkaError):
+        kafka.KafkaAdminClient(**login(served, "SCRAM-SHA-256", "alice", "wrong"), bootstrap_timeout_ms=500)
+    assert "[Error 58] SaslAuthenticationFailedError" in caplog.text
+    assert "socket disconnected" not in caplog.text
+
+
+def test_tokens_stand_alone_behind_a_handshake_of_version_0(served: Served) -> None:
+    with RawClient(served.address) as client:
+        assert client.ask(*HANDSHAKE, 0, mechanism="SCRAM-SHA-256").error_code == 0
+        scram = ScramClient("alice", "wonder", "SCRAM-SHA-256")
+        _send(client, scram.first_message())
+        first = client.receive()
+        assert first is not None
+        scram.process_server_first_message(first)
+        _send(client, scram.final_message())
+        last = client.receive()
+        assert last is not None
+        scram.process_server_final_message(last)  # raises unless the server knows the password, too
+        assert client.ask(MetadataRequest, MetadataResponse, 12, topics=None).controller_id in RACKS
+    with RawClient(served.address) as client:
+        client.ask(*HANDSHAKE, 0, mechanism="PLAIN")
+        _send(client, b"\0alice\0wrong")
+        assert client.receive() is None
+
+
+def _send(client: RawClient, token: bytes) -> None:
+    client.send(struct.pack(">i", len(token)) + token)
+
+
+def test_before_the_login_only_api_versions_is_answered_and_large_frames_are_not_read(served: Served) -> None:
+    with RawClient(served.address) as client:
+        assert client.ask(ApiVersionsRequest, ApiVersionsResponse, 4).error_code == 0
+        request = MetadataRequest(version=1, topics=None)
+        request.with_header(1, "raw")
+        client.send(bytes(request.encode(header=True, framed=True)))
+        assert client.receive() is None
+    until(lambda: served.gateway.counts["not_logged_in"] >= 1)
+    with RawClient(served.address) as client:
+        client.send(struct.pack(">i", 600 * 1024))
+        assert client.receive() is None
+    until(lambda: served.gateway.counts["too_large"] == 1)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [b"", b"\0alice", b"\xff\0\xff\0\xff", b"bob\0alice\0wonder", b"\0alice\0wonder\0more", b"\0\0"],
+)
+def test_what_is_no_token_is_no_login(served: Served, token: bytes) -> None:
+    for mechanism in MECHANISMS:
+        with RawClient(served.address) as client:
+            client.ask(*HANDSHAKE, 1, mechanism=mechanism)
+            assert client.ask(*AUTHENTICATE, 1, auth_bytes=token).error_code == 58
+            assert client.receive() is None
+
+
+def test_steps_of_a_login_come_in_their_order_and_once(served: Served) -> None:
+    with RawClient(served.address) as client:
+        assert client.ask(*AUTHENTICATE, 0, auth_bytes=b"\0alice\0wonder").error_code == 34
+        assert client.receive() is None
+    with RawClient(served.address) as client:
+        answer = client.ask(*HANDSHAKE, 1, mechanism="GSSAPI")
+        assert (answer.error_code, answer.mechanisms) == (33, MECHANISMS)
+        assert client.receive() is None
+    with RawClient(served.address) as client:
+        client.ask(*HANDSHAKE, 1, mechanism="PLAIN")
+        assert client.ask(*AUTHENTICATE, 1, auth_bytes=b"\0alice\0wonder").error_code == 0
+        assert client.ask(*HANDSHAKE, 1, mechanism="PLAIN").error_code == 34
+        assert client.ask(*AUTHENTICATE, 1, auth_bytes=b"\0alice\0wonder").error_code == 34
+        assert client.ask(MetadataRequest, MetadataResponse, 12, topics=None).controller_id in RACKS
+
+
+def test_where_nobody_has_to_log_in_a_handshake_is_refused() -> None:
+    with Served() as open_to_all, RawClient(open_to_all.address) as client:
+        assert client.ask(*HANDSHAKE, 1, mechanism="PLAIN").error_code == 34
+        assert client.ask(*AUTHENTICATE, 1, auth_bytes=b"\0a\0b").error_code == 34
+        assert client.ask(MetadataRequest, MetadataResponse, 12, topics=None).controller_id in RACKS
+
+
+def test_users_of_a_file_are_read_again_and_a_broken_file_changes_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "users.json"
+    _write(file, {"version": 1, "users": {"alice": salted("wonder")}})
+    users = Users.from_file(file)
+    assert users.is_password("alice", "wonder")
+    assert not users.is_password("alice", "other")
+    assert "wonder" not in file.read_text()
+    _write(file, {"version": 1, "users": {"bob": {"SCRAM-SHA-512": salted("builder")["SCRAM-SHA-512"]}}})
+    assert users.is_password("bob", "builder")
+    assert not users.has("alice")
+    for broken in ("{", "[]", '{"version": 2}', '{"version": 1}', '{"version": 1, "users": {"bob": {"PLAIN": "x"}}}'):
+        file.write_text(broken)
+        _touch(file)
+        assert users.is_password("bob", "builder")
+        assert "stays in force" in caplog.text
+        caplog.clear()
+        assert users.has("bob")
+        assert not caplog.text  # said once
+    with pytest.raises(BrokenFile, match=r"users\.json"):
+        Users.from_file(file)
+    with pytest.raises(BrokenFile):
+        Users.from_file(tmp_path / "none.json")
+
+
+def _write(file: Path, said: dict[str, Any]) -> None:
+    file.write_text(json.dumps(said))
+    _touch(file)
+
+
+def _touch(file: Path) -> None:
+    """Its time is another one, whatever the clock of the file system can tell apart."""
+    later = file.stat().st_mtime_ns + 1_000_000_000 * (1 + len(file.read_text()) % 50)
+    os.utime(file, ns=(later, later))
+
+
+def test_credentials_are_written_as_kafka_writes_them() -> None:
+    made = Credential.of("SCRAM-SHA-512", "secret", 8192)
+    assert Credential.parse(made.text) == made
+    assert "secret" not in repr(made)
+    for broken in ("", "salt=a", made.text.replace("8192", "10"), made.text + ",more=1", made.text.replace("=", "", 1)):
+        with pytest.raises(ValueError, match=r".+"):
+            Credential.parse(broken)
+    with pytest.raises(ValueError, match="SCRAM-SHA-256"):
+        Users({"alice": "\u0007"})

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import kafka
+import pytest
+
+from controller import Controller
+from controller.wire import Gateway, Tls, Users
+from controller.wire.security.tls import principal
+from stores import MemoryStore
+from tests.runtime.world import Brokers
+from tests.wire.certificates import Authority, Signed
+from tests.wire.served import RACKS, Served
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    return Authority(tmp_path_factory.mktemp("certificates"))
+
+
+@pytest.fixture(scope="module")
+def ours(authority: Authority) -> Signed:
+    return authority.sign("gateway")
+
+
+@pytest.fixture(scope="module")
+def served(authority: Authority, ours: Signed) -> Iterator[Served]:
+    with Served(tls=Tls(ours.certificate, ours.key, authority.file)) as opened:
+        yield opened
+
+
+def client_of(served: Served, authority: Authority, own: Signed | None = None, **options: Any) -> Any:
+    if own is not None:
+        options |= {"ssl_certfile": str(own.certificate), "ssl_keyfile": str(own.key)}
+    return kafka.KafkaAdminClient(
+        **{
+            "bootstrap_servers": served.bootstrap,
+            "security_protocol": "SSL",
+            "ssl_cafile": str(authority.file),
+            "bootstrap_timeout_ms": 10_000,
+            **options,
+        }
+    )
+
+
+def brokers(client: Any) -> set[int]:
+    found = {broker["broker_id"] for broker in client.describe_cluster()["brokers"]}
+    client.close()
+    return found
+
+
+def test_a_client_with_a_certificate_comes_in(served: Served, authority: Authority) -> None:
+    assert brokers(client_of(served, authority, authority.sign("alice"))) == set(RACKS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["none", "expired", "of another authority"])
+def test_no_certificate_an_expired_one_and_one_of_another_authority_are_refused(
+    served: Served, authority: Authority, tmp_path: Path, which: str
+) -> None:
+    own = {
+        "none": None,
+        "expired": authority.sign("late", days=-1),
+        "of another authority": Authority(tmp_path, "another").sign("alice"),
+    }[which]
+    connections = served.gateway.counts["connections"]
+    with pytest.raises(kafka.errors.KafkaError):
+        client_of(served, authority, own, bootstrap_timeout_ms=1000)
+    assert served.gateway.counts["connections"] == connections  # none that could have asked for anything
+    assert brokers(client_of(served, authority, authority.sign("bob"))) == set(RACKS)
+
+
+def test_passwords_go_over_tls(authority: Authority, ours: Signed) -> None:
+    with Served(tls=Tls(ours.certificate, ours.key), users=Users({"alice": "wonder"})) as served:
+        login: dict[str, Any] = {"sasl_plain_username": "alice", "sasl_plain_password": "wonder"}
+        assert brokers(
+            client_of(served, authority, security_protocol="SASL_SSL", sasl_mechanism="PLAIN", **login)
+        ) == set(RACKS)
+
+
+def test_names_of_certificates_are_written_as_kafka_writes_them(authority: Authority) -> None:
+    own = authority.sign('a, "b"', organization="Kedge+Co")
+    found = _decoded(own.certificate)
+    assert principal(found) == 'User:CN=a\\, \\"b\\",O=Kedge\\+Co'
+
+
+def _decoded(file: Path) -> Any:
+    return ssl._ssl._test_decode_cert(str(file))  # type: ignore[attr-defined]  # noqa: SLF001 - as a peer's would be
+
+
+def test_others_than_this_machine_come_in_only_with_a_login_or_where_that_is_said(
+    ours: Signed,
+) -> None:
+    store = MemoryStore()
+    with Controller(store, 1, Brokers()) as controller:
+        for host in ("0.0.0.0", "::", "", "example.org", "192.0.2.1"):  # noqa: S104 - nothing listens
+            with pytest.raises(ValueError, match="beyond this machine"):
+                Gateway(controller, host)
+            with pytest.raises(ValueError, match="beyond this machine"):
+                Gateway(controller, host, tls=Tls(ours.certificate, ours.key))  # a cipher is no login
+            Gateway(controller, host, allow_anonymous=True)
+        for host in ("127.0.0.1", "127.0.0.9", "::1", "localhost"):
+            Gateway(controller, host)
+    store.close()
