@@ -28,7 +28,7 @@ from pipeline.collect.prometheus import from_prometheus
 from pipeline.errors import BadInput
 from pipeline.stages.load import load
 from pipeline.stages.validate import validate
-from pipeline.tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, TABLES
+from pipeline.tables.declared import BROKER, BROKER_SAMPLE, PARTITION, QUARANTINE, REPLICA_LOAD, TABLES
 from pipeline.tables.files import Place, check_name
 
 _FILES: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
@@ -87,6 +87,7 @@ def collect(
         "brokers": found[BROKER.name].num_rows,
         "partitions": found[PARTITION.name].num_rows,
         "bytes": sum(found["broker_load"].column("size_bytes").to_pylist()),
+        "request_p99_ms": _slowest(found[BROKER_SAMPLE.name]),
         "bases": counted(found[REPLICA_LOAD.name].column("basis").to_pylist()),
         "consistent": consistent,
         "quarantined": reasons,
@@ -149,6 +150,13 @@ def _write(place: Place, found: dict[str, Any]) -> None:
         place.write(TABLES[name], found[name])
 
 
+def _slowest(samples: Any) -> dict[str, float]:
+    """Of each kind of request that was measured, the time of the slowest broker."""
+    names = [name for name in BROKER_SAMPLE.names if name.endswith("_p99_ms")]
+    times = {name: [time for time in samples.column(name).to_pylist() if time is not None] for name in names}
+    return {name.removesuffix("_p99_ms"): max(found) for name, found in times.items() if found}
+
+
 def _rows(said: dict[str, Any]) -> list[tuple[str, str]]:
     moment = "" if said["consistent"] in {None, True} else ", read while it changed"
     rows = [
@@ -156,4 +164,7 @@ def _rows(said: dict[str, Any]) -> list[tuple[str, str]]:
         ("holds", f"{said['brokers']} brokers, {said['partitions']} partitions, {amount(said['bytes'])}"),
         ("rates", ", ".join(f"{basis} of {count}" for basis, count in said["bases"].items()) or "none"),
     ]
+    if said["request_p99_ms"]:
+        times = (f"{name.replace('_', ' ')} {time:g} ms" for name, time in said["request_p99_ms"].items())
+        rows.append(("requests", f"{', '.join(times)}: 99 of 100 at the slowest broker take no longer"))
     return rows + reason_rows("quarantined", said["quarantined"])
