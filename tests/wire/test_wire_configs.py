@@ -56,7 +56,9 @@ def entries(client: RawClient, kind: int, name: str, version: int = 4, **more: A
     return {one.name: one for one in found.configs}
 
 
-def altered(client: RawClient, kind: int, name: str, *ops: tuple[str, int, str | None], **more: Any) -> tuple[int, str]:
+def altered(
+    client: RawClient, kind: int, name: str, *ops: tuple[str, int, str | None], **more: Any
+) -> tuple[int, str | None]:
     configs = [{"name": n, "config_operation": op, "value": value} for n, op, value in ops]
     resource = {"resource_type": kind, "resource_name": name, "configs": configs}
     version = more.pop("version", 1)
