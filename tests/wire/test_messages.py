@@ -73,7 +73,7 @@ def filled(draw: st.DrawFn) -> Any:
 def test_a_message_comes_back_from_its_bytes(sent: Any) -> None:
     content = bytes(sent.encode())
     read = type(sent).decode(content, version=sent.version)
-    assert read.to_dict() == sent.to_dict()
+    assert read == sent
     assert bytes(read.encode()) == content
 
 
@@ -102,7 +102,8 @@ def test_a_request_with_its_header_is_read_with_it_and_its_answer_found(key: int
 
 def test_clients_of_kafka_python_in_the_same_process_read_metadata_with_their_own_class() -> None:
     registered = ResponseClassRegistry._response_class_registry[kafka_metadata.MetadataResponse.API_KEY]  # noqa: SLF001
-    assert registered[None] is kafka_metadata.MetadataResponse  # or one of its versions, which enter it when they are made
+    # It, or the class of one of its versions, which enters the registry when it is made.
+    assert registered[None] is kafka_metadata.MetadataResponse
     assert not hasattr(kafka_metadata.MetadataResponse.MetadataResponseTopic.MetadataResponsePartition, "status_code")
 
 

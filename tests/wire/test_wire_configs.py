@@ -136,7 +136,7 @@ def test_lists_are_appended_to_and_subtracted_from(client: RawClient) -> None:
 
 @pytest.mark.parametrize("version", range(3))
 def test_the_legacy_request_replaces_all_settings(client: RawClient, version: int) -> None:
-    def replace(*configs: tuple[str, str | None], **more: Any) -> tuple[int, str]:
+    def replace(*configs: tuple[str, str | None], **more: Any) -> tuple[int, str | None]:
         resource = {
             "resource_type": TOPIC,
             "resource_name": "orders",
