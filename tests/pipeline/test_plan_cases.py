@@ -102,6 +102,16 @@ def test_a_broker_that_is_not_in_the_snapshot_can_be_added() -> None:
     assert rows(found, "plan")[0]["bytes_copied"] == rows(found, "plan")[0]["bytes_bound"] == 20
 
 
+def test_a_broker_added_to_one_rack_takes_no_replica_that_is_the_last_of_another() -> None:
+    brokers = [broker(1, "a"), broker(2, "b"), broker(3, "b")]
+    given = {**tables(brokers, [partition("t", p, [1, 2]) for p in range(4)]),
+             "replica_load": loads({("t", p): 10 for p in range(4)})}  # fmt: skip
+    found = made(given, Add(((3, None),)))
+    assert {tuple(move["target_replicas"]) for move in rows(found, "plan_move")} <= {(1, 3), (3, 1)}
+    reasons = {(row["broker_id"], row["reason"]) for row in rows(found, "plan_reason")}
+    assert (1, "its rack would have none, and every rack that may take it has one already") in reasons
+
+
 def test_where_all_brokers_are_drained_every_replica_has_a_reason() -> None:
     found = made(SMALL, Drain((1, 2, 3)))
     assert (found["plan_move"].num_rows, len(rows(found, "plan_reason"))) == (0, 3)
