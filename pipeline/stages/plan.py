@@ -18,7 +18,7 @@ from pipeline.kernel import leaders, level, moves, reduction
 from pipeline.kernel.cluster import NOBODY, Bools, Cluster, Ints, leaders_per_broker, max_to_mean, per_broker
 from pipeline.kernel.moves import Told, quiet
 from pipeline.kernel.outcome import Outcome, added, weights
-from pipeline.stages.arrays import Limits, amounts, leaving, to_cluster
+from pipeline.stages.arrays import Limits, leaving, to_cluster
 from pipeline.stages.requests import (
     Add,
     Drain,
@@ -248,10 +248,9 @@ def _reduction(
     scene: _Scene, request: ReducePartitions, load: Arrow, name: str, settings: list[tuple[str, str]]
 ) -> dict[str, Arrow]:
     cluster = scene.cluster
-    rated = amounts(load.column("completeness")) > 0
-    if len(rated) != len(cluster.topic):
-        raise BadInput(f"table {REPLICA_LOAD.name} has {len(rated)} rows, {PARTITION.name} {len(cluster.topic)}")
-    found = reduction.reduce_partitions(cluster, rated, bytes_max=request.bytes_max, bps_max=request.bps_max)
+    if load.num_rows != len(cluster.topic):
+        raise BadInput(f"table {REPLICA_LOAD.name} has {load.num_rows} rows, {PARTITION.name} {len(cluster.topic)}")
+    found = reduction.reduce_partitions(cluster, bytes_max=request.bytes_max, bps_max=request.bps_max)
     asked = np.zeros(len(cluster.topics), np.bool_)
     asked[cluster.topic[_topics(cluster, request.topics)]] = True
     weakest = dict.fromkeys(range(len(cluster.topics)), "")

@@ -104,9 +104,9 @@ REPLICA_LOAD: Final = Table(
     (
         ("topic", "string", False),
         ("partition", "int", False),
-        ("size_bytes", "long", False),
-        ("write_bps", "double", False),
-        ("read_bps", "double", False),
+        ("size_bytes", "long", True),  # null: nothing of the topic is known
+        ("write_bps", "double", True),
+        ("read_bps", "double", True),
         ("completeness", "double", False),
         ("basis", "string", False),
     ),

@@ -151,6 +151,26 @@ def test_topics_shrink_to_what_keeps_each_partition_below_the_limits() -> None:
     assert [(r["topic"], r["total_count"]) for r in rows(by_rate, "reduction")] == []
 
 
+def test_a_topic_of_which_a_rate_or_a_size_is_not_known_is_not_shrunk() -> None:
+    """An unknown rate is no rate of 0: by the size alone each of these could go down to one partition."""
+    partitions = [
+        *(partition("known", p, [1], retention_ms=1000) for p in range(4)),
+        *(partition("no-retention", p, [1], retention_ms=1000 if p else None) for p in range(4)),
+        *(partition("without-end", p, [1], retention_ms=-1) for p in range(4)),
+        *(partition("no-size", p, [1], write_bps=1.0) for p in range(4)),
+    ]
+    logs = [(1, row[0], row[1], 10) for row in partitions if row[0] != "no-size"]
+    given = validate(tables([broker(1)], partitions, logs))
+    found = made(given | load(given), ReducePartitions(bytes_max=10**6, bps_max=1e6))
+    assert [(row["topic"], row["total_count"]) for row in rows(found, "reduction")] == [("known", 1)]
+    assert {row["topic"]: row["reason"] for row in rows(found, "plan_reason")} == {
+        "no-retention": "what is written to some of its partitions is not known",
+        "no-size": "the size of some of its partitions is not known",
+        "without-end": "what is written to some of its partitions is not known",
+    }
+    assert rows(found, "plan")[0]["complete"] is False
+
+
 def test_a_larger_cluster_is_emptied_level_in_bytes_and_leaders() -> None:
     given = generate(brokers=30, topics=200, partitions=30, seed=3)
     found = plan(given, Drain((1001, 1002, 1003)), name="p")
