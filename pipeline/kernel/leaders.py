@@ -97,7 +97,7 @@ class _Flow:
         """Shift from `a` to brokers of `ends`: to those who lack most first, then the cheapest to reach, then who leads
         the fewest. A path stays a cheapest one as long as its edges cost the same."""
         count, far = self._count, paths[0]
-        lack = sum((count[ends] >= level).astype(np.int64) for level in levels)
+        lack = (count[ends, None] >= np.array(levels)).sum(axis=1)
         cost = (far[ends] + _STEP // 2) // _STEP
         for b in ends[np.lexsort((ends, far[ends], count[ends], cost, lack))].tolist():
             path = self._path(b, paths)
@@ -173,7 +173,9 @@ class _Flow:
         held = self._holders[y]
         held = held[self._lead[held] == x]
         home = self._home[held]
-        return held[(home == y, (home != x) & (home != y), home == x)[kind]]
+        kinds = (home == y, (home != x) & (home != y), home == x)
+        chosen: Ints = held[kinds[kind]]
+        return chosen
 
     def rows(self) -> Ints:
         """All rows: a new leader changes its place with who led before."""

@@ -63,7 +63,7 @@ class Rate:
 
 @attrs.frozen
 class Wave:
-    """What is handed over at once. `bytes`: to be copied in all. `eta_s`: what the plan expects, if it does."""
+    """What is handed over at once. `bytes`: to copy, as far as known. `eta_s`: what the plan expects, if it does."""
 
     number: int
     moves: tuple[Move, ...]
@@ -130,7 +130,7 @@ def _waves(folder: Path, files: Mapping[str, Any]) -> Iterator[Wave]:
             raise ValueError(f"rollback/{name} names other partitions than {path}")
         moves = tuple(Move(*tp, before[tp], target) for tp, target in after.items())
         rates = _rates(folder / f"throttles/{name}") if f"throttles/{name}" in files else {}
-        yield Wave(number, moves, rates, int(said[number]["bytes"]), said[number]["eta_s"])
+        yield Wave(number, moves, rates, int(said[number]["bytes"] or 0), said[number]["eta_s"])
 
 
 def _entries(file: Path) -> dict[tuple[str, int], Replicas]:

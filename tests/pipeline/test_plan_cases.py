@@ -171,6 +171,20 @@ def test_a_topic_of_which_a_rate_or_a_size_is_not_known_is_not_shrunk() -> None:
     assert rows(found, "plan")[0]["complete"] is False
 
 
+def test_balance_is_told_over_the_same_brokers_before_and_after() -> None:
+    """Who stays is level before and after: that the one to be emptied holds three times as much is no imbalance."""
+    parts = [partition("t", p, [1]) for p in range(6)] + [partition("u", p, [2 + p % 2]) for p in range(4)]
+    given = {
+        **tables([broker(b) for b in (1, 2, 3)], parts),
+        "replica_load": loads({(row[0], row[1]): 10 for row in parts}),
+    }
+    (said,) = rows(made(given, Drain((1,))), "plan")
+    for when in ("before", "after"):
+        assert (said[f"size_max_mean_{when}"], said[f"leaders_max_mean_{when}"]) == (1.0, 1.0)
+    (added,) = rows(made(given, Add(((4, None),))), "plan")
+    assert added["size_max_mean_before"] == 2.4, "60 bytes against 25: over the four that there will be"
+
+
 def test_a_larger_cluster_is_emptied_level_in_bytes_and_leaders() -> None:
     given = generate(brokers=30, topics=200, partitions=30, seed=3)
     found = plan(given, Drain((1001, 1002, 1003)), name="p")
