@@ -34,7 +34,7 @@ class Cluster:
     number: Ints  # P
     replicas: Ints  # P x W, index of a broker or NOBODY
     leader: Ints  # P, index of a broker or NOBODY
-    size: Ints  # P, bytes of one replica
+    size: Ints  # P, bytes of one replica; 0 where it is not known
     write_bps: Floats  # P
     read_bps: Floats  # P
     held: Ints  # P, MOVABLE or why not
@@ -45,6 +45,8 @@ class Cluster:
     disk_max: Ints  # B, bytes that may lie on it; NO_LIMIT
     in_max: Floats  # B, bytes per second; inf
     out_max: Floats  # B, if it led all that it holds; inf
+    sized: Bools  # P, whether its size is known
+    rated: Bools  # P, whether what is written to it is
 
     @property
     def factors(self) -> Ints:

@@ -1,21 +1,30 @@
-"""Preferred leaders, evenly: as few rows as can be get another first replica, and no broker leads more than its share.
+"""Preferred leaders, evenly: the counts of the brokers, largest first, are the least that can be had, number by number;
+and of all ways to have them as few rows as can be get another first replica.
 
-A flow over brokers: an edge from a to b is a partition that a leads and b holds. From a broker that leads too many, the
-shortest path to one that leads too few is taken, one partition along each edge, until there is no path. So the largest
-count is the least that can be had with the partitions that may be touched; most shifts touch one row.
+A flow over brokers. A partition that a leads and b holds is an edge from a to b, which costs a changed row: 1 where the
+row is as it was, -1 where b led it before, 0 else.
+* Counts are least where no path goes from a broker to one that leads two fewer or more still (the optimum of a
+  semi-matching; Harvey et al., 2006). The fullest broker is taken first. Once it has no such path, neither has any
+  broker that it reaches, whatever comes later: paths of emptier ones do not get there. So each is given up once.
+* Each path is a cheapest one, so there is never a cycle that costs less than nothing, and the rows changed are the
+  fewest for the counts at that moment. In the end a broker may yet change its place with one that leads one fewer,
+  along a path below 0, until there is none: the fewest for these counts, whoever has which.
+* Along a path as many partitions are shifted at once as its brokers and its narrowest edge bear. Paths are found on
+  matrices over brokers; partitions are looked at only where they are shifted.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
 from pipeline.kernel.cluster import NOBODY, Bools, Cluster, Ints, leaders_per_broker
 from pipeline.kernel.outcome import Outcome
 
-_Edges = dict[int, dict[int, list[int]]]
+_FAR: Final = 2**40
+_STEP: Final = 2**20  # what a changed row costs; an edge costs 1 beside it, so that short paths come first
 
 
 def leaders(cluster: Cluster, usable: Bools) -> Outcome:
@@ -27,94 +36,172 @@ def leaders(cluster: Cluster, usable: Bools) -> Outcome:
 
 
 def even_leaders(replicas: Ints, touched: Bools, may_lead: Bools) -> Ints:
-    """The rows with other first replicas in some of `touched`, so that of the brokers that may lead none has more
-    than its share (rounded up), as far as can be."""
-    count = leaders_per_broker(replicas, len(may_lead)).tolist()
-    leaders = [count[broker] for broker in np.nonzero(may_lead)[0].tolist()]
-    if not leaders:
+    """The rows with other first replicas in some of `touched`, so that the counts of the brokers that may lead are the
+    least. Who may not lead keeps what it leads."""
+    if not may_lead.any() or not touched.any():
         return replicas
-    share = -(-sum(leaders) // len(leaders))
-    edges = _edges(replicas, np.nonzero(touched)[0], may_lead)
-    lead: dict[int, int] = {}
-    rows: dict[int, list[int]] = {}
-    for start in np.nonzero(may_lead)[0].tolist():
-        while count[start] > share:
-            path = _path(edges, lead, replicas, count=count, start=start, share=share)
-            if not path:
-                break
-            for a, b in pairwise(path):
-                partition = edges[a][b].pop()
-                lead[partition] = b
-                rows[partition] = _led_by(rows.get(partition, replicas[partition].tolist()), b)
-                for other in rows[partition][1:]:
-                    if other != NOBODY and may_lead[other]:
-                        edges.setdefault(b, {}).setdefault(other, []).append(partition)
-            count[path[0]] -= 1
-            count[path[-1]] += 1
-    if not rows:
-        return replicas
-    found = replicas.copy()
-    found[list(rows)] = list(rows.values())
-    return found
+    flow = _Flow(replicas, np.nonzero(touched)[0], may_lead)
+    flow.level()
+    flow.restore()
+    return flow.rows()
 
 
-def _edges(replicas: Ints, touched: Ints, may_lead: Bools) -> _Edges:
-    """Per leader and other replica the partitions, the first one last, where it is taken from."""
-    brokers = len(may_lead)
-    first = replicas[touched, 0]
-    keys, partitions = [], []
-    for column in replicas[touched, 1:].T:
-        there = (column != NOBODY) & may_lead[column] & (first != NOBODY)
-        keys.append(first[there] * brokers + column[there])
-        partitions.append(touched[there])
-    if not sum(map(len, keys)):
-        return {}
-    key, partition = np.concatenate(keys), np.concatenate(partitions)
-    order = np.lexsort((-partition, key))
-    key, partition = key[order], partition[order]
-    starts = np.nonzero(np.concatenate(([True], key[1:] != key[:-1])))[0].tolist()
-    edges: _Edges = {}
-    for start, end in zip(starts, [*starts[1:], len(key)], strict=True):
-        a, b = divmod(int(key[start]), brokers)
-        edges.setdefault(a, {})[b] = partition[start:end].tolist()
-    return edges
+class _Flow:
+    """Who leads the touched partitions, and how many could be shifted from broker to broker at which cost."""
+
+    def __init__(self, replicas: Ints, touched: Ints, may_lead: Bools) -> None:
+        self._whole, self._touched, self._may_lead = replicas, touched, may_lead
+        self._count = leaders_per_broker(replicas, len(may_lead))
+        self._replicas = replicas[touched]
+        self._home = self._replicas[:, 0].copy()
+        self._lead = self._home.copy()
+        self._holders = _by_broker(self._replicas, len(may_lead))
+        self._room = np.zeros((3, len(may_lead), len(may_lead)), np.int64)
+        self._cost = np.full((len(may_lead), len(may_lead)), _FAR, np.int64)
+        self._add(np.arange(len(touched)), 1)
+        for broker in range(len(may_lead)):
+            self._price(broker)
+
+    def _add(self, partitions: Ints, sign: int) -> None:
+        """Count what could be shifted of these partitions, by who leads them now; or no longer, with sign -1."""
+        rows = self._replicas[partitions]
+        lead, home = self._lead[partitions, None], self._home[partitions, None]
+        kind = np.where(rows == home, 0, np.where(lead == home, 2, 1))
+        there = (rows != NOBODY) & (rows != lead) & self._may_lead[rows] & self._may_lead[lead]
+        np.add.at(self._room, (kind[there], np.broadcast_to(lead, rows.shape)[there], rows[there]), sign)
+
+    def _price(self, broker: int) -> None:
+        """What it costs at least to shift one from the broker to each other."""
+        room, costs = self._room[:, broker], self._cost[broker]
+        costs[:] = _FAR
+        for kind in (2, 1, 0):
+            costs[room[kind] > 0] = (kind - 1) * _STEP + 1
+
+    # --- the counts
+
+    def level(self) -> None:
+        """Shift until no broker reaches one that leads two fewer."""
+        count, open_ = self._count, self._may_lead.copy()
+        mean = int(count[open_].sum()) / int(open_.sum())
+        levels = (int(np.ceil(mean)), int(np.floor(mean)))
+        while open_.any():
+            a = int(np.where(open_, count, NOBODY).argmax())
+            far, came = self._paths(np.array([a]))
+            ends = np.nonzero((far < _FAR) & (count <= count[a] - 2))[0]
+            if len(ends):
+                self._give(a, ends, (far, came), levels)
+            else:
+                open_ &= far == _FAR  # it is given up, and so is every broker that it reaches
+
+    def _give(self, a: int, ends: Ints, paths: tuple[Ints, Ints], levels: tuple[int, int]) -> None:
+        """Shift from `a` to brokers of `ends`: to those who lack most first, then the cheapest to reach, then who leads
+        the fewest. A path stays a cheapest one as long as its edges cost the same."""
+        count, far = self._count, paths[0]
+        lack = (count[ends, None] >= np.array(levels)).sum(axis=1)
+        cost = (far[ends] + _STEP // 2) // _STEP
+        for b in ends[np.lexsort((ends, far[ends], count[ends], cost, lack))].tolist():
+            path = self._path(b, paths)
+            if count[b] > count[a] - 2 or not path:
+                continue
+            self._shift(path, _most(int(count[a]), int(count[b]), levels))
+            if count[a] in levels:
+                return
+
+    # --- the rows
+
+    def restore(self) -> None:
+        """Let brokers change places with others that lead one fewer, where that gives rows back to who led them."""
+        there = np.unique(self._count[self._may_lead])[:-1].tolist()
+        while any(self._restore(fewer) for fewer in there):
+            pass
+
+    def _restore(self, fewer: int) -> bool:
+        gained = False
+        while True:
+            starts, ends = (self._may_lead & (self._count == fewer + more) for more in (1, 0))
+            paths = self._paths(np.nonzero(starts)[0])
+            far = np.where(ends, paths[0], _FAR)
+            if not starts.any() or far.min() > -_STEP // 2:
+                return gained
+            self._shift(self._path(int(far.argmin()), paths), 1)
+            gained = True
+
+    # --- paths
+
+    def _paths(self, starts: Ints) -> tuple[Ints, Ints]:
+        """Of each broker what the cheapest path from one of `starts` costs (_FAR: there is none), and its broker
+        before; NOBODY at a start."""
+        brokers = np.arange(len(self._may_lead))
+        far, came = np.full(len(brokers), _FAR, np.int64), np.full(len(brokers), NOBODY, np.int64)
+        far[starts] = 0
+        active = starts
+        while len(active):
+            reached = far[active, None] + self._cost[active]
+            best = reached.argmin(axis=0)
+            cost = reached[best, brokers]
+            better = (cost < far) & (cost < _FAR // 2)
+            far[better], came[better] = cost[better], active[best[better]]
+            active = np.nonzero(better)[0]
+        return far, came
+
+    def _path(self, b: int, paths: tuple[Ints, Ints]) -> list[int]:
+        """The path to `b`; none where an edge of it costs more by now."""
+        far, came = paths
+        path = [b]
+        while came[path[-1]] != NOBODY:
+            y, x = path[-1], int(came[path[-1]])
+            if self._cost[x, y] != far[y] - far[x]:
+                return []
+            path.append(x)
+        return path[::-1]
+
+    def _shift(self, path: list[int], most: int) -> None:
+        """Shift up to `most` partitions along the path, the first ones of each edge."""
+        edges = [(x, y, int((self._room[:, x, y] > 0).argmax())) for x, y in pairwise(path)]
+        moved = min([most, *(int(self._room[kind, x, y]) for x, y, kind in edges)])
+        for y, partitions in [(y, self._chosen(x, y, kind)[:moved]) for x, y, kind in edges]:
+            self._add(partitions, -1)
+            self._lead[partitions] = y
+            self._add(partitions, 1)
+        self._count[path[0]] -= moved
+        self._count[path[-1]] += moved
+        for broker in path:
+            self._price(broker)
+
+    def _chosen(self, x: int, y: int, kind: int) -> Ints:
+        """The partitions that `x` leads and `y` could lead at the cost of that kind, ascending."""
+        held = self._holders[y]
+        held = held[self._lead[held] == x]
+        home = self._home[held]
+        kinds = (home == y, (home != x) & (home != y), home == x)
+        chosen: Ints = held[kinds[kind]]
+        return chosen
+
+    def rows(self) -> Ints:
+        """All rows: a new leader changes its place with who led before."""
+        changed = np.nonzero(self._lead != self._home)[0]
+        if not len(changed):
+            return self._whole
+        rows, lead = self._replicas[changed], self._lead[changed]
+        rows[np.arange(len(changed)), (rows == lead[:, None]).argmax(axis=1)] = rows[:, 0]
+        rows[:, 0] = lead
+        found = self._whole.copy()
+        found[self._touched[changed]] = rows
+        return found
 
 
-def _path(
-    edges: _Edges, lead: dict[int, int], replicas: Ints, *, count: list[int], start: int, share: int
-) -> list[int]:
-    """The shortest way from `start` to a broker below its share; of several the one to who leads the fewest."""
-    near = [b for b in edges.get(start, ()) if count[b] < share]
-    for b in sorted(near, key=lambda b: (count[b], b)):
-        if _has_edge(edges[start][b], lead, replicas, start):
-            return [start, b]
-    came: dict[int, int] = {start: start}
-    level = deque([start])
-    while level:
-        reached: list[int] = []
-        for a in level:
-            for b in sorted(edges.get(a, ())):
-                if b not in came and _has_edge(edges[a][b], lead, replicas, a):
-                    came[b] = a
-                    reached.append(b)
-        ends = [b for b in reached if count[b] < share]
-        if ends:
-            path = [min(ends, key=lambda b: (count[b], b))]
-            while path[-1] != start:
-                path.append(came[path[-1]])
-            return path[::-1]
-        level = deque(reached)
-    return []
+def _most(full: int, lacking: int, levels: tuple[int, int]) -> int:
+    """How many go at once: so that neither end crosses a level that lies between them, nor the middle of both."""
+    for level in levels:
+        if full > level > lacking:
+            return min(full - level, level - lacking)
+    return (full - lacking) // 2
 
 
-def _has_edge(partitions: list[int], lead: dict[int, int], replicas: Ints, a: int) -> bool:
-    """Whether a partition is left that `a` still leads; the others are taken off."""
-    while partitions and (lead[partitions[-1]] if partitions[-1] in lead else int(replicas[partitions[-1], 0])) != a:
-        partitions.pop()
-    return bool(partitions)
-
-
-def _led_by(row: list[int], broker: int) -> list[int]:
-    """The row with `broker` first, in exchange with who was."""
-    at = row.index(broker)
-    return [broker, *row[1:at], row[0], *row[at + 1 :]]
+def _by_broker(replicas: Ints, brokers: int) -> list[Ints]:
+    """Per broker the rows that it is in, ascending."""
+    rows, columns = np.nonzero(replicas != NOBODY)
+    held = replicas[rows, columns]
+    order = np.argsort(held, kind="stable")
+    ends = np.searchsorted(held[order], np.arange(brokers + 1)).tolist()
+    return [rows[order[start:end]] for start, end in pairwise(ends)]

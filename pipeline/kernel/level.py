@@ -20,6 +20,7 @@ from pipeline.kernel.moves import Told, quiet
 from pipeline.kernel.outcome import (
     BUDGET,
     DEAD_BROTHER,
+    LAST_IN_RACK,
     REASONS,
     TOO_LARGE,
     Outcome,
@@ -135,7 +136,11 @@ class _Work:
             return
         write = float(self.cluster.write_bps[partition])
         sends = float(self.cluster.read_bps[partition]) + write * max(0, len(row) - 1)
-        found = self.seats.find([b for b in row if b != source], size, write, sends)
+        staying = [b for b in row if b != source]
+        if self._leaves_its_rack(source, staying):
+            self.refused.append((partition, source, LAST_IN_RACK))
+            return
+        found = self.seats.find(staying, size, write, sends)
         if found < 0:
             self.refused.append((partition, source, found))
             return
@@ -143,6 +148,13 @@ class _Work:
         self.seats.drop(source, size, write, sends)
         self.rows[partition] = [found if b == source else b for b in row]
         self.budget -= size
+
+    def _leaves_its_rack(self, source: int, staying: list[int]) -> bool:
+        """Whether a rack would be left without a replica for one that has one: who takes need not stand in all racks,
+        as where brokers are added to one rack."""
+        rack = self.seats.rack
+        used = {rack[b] for b in staying}
+        return rack[source] not in used and used.issuperset(self.seats.racks)
 
 
 def _steps(order: Ints, sources: Ints, sizes: list[int]) -> Iterable[tuple[int, int, int]]:

@@ -18,6 +18,7 @@ from pipeline.kernel.seats import NO_BROKER, NO_DISK, NO_IN, NO_OUT, NO_ROOM
 TOO_LARGE: Final = -6
 BUDGET: Final = -7
 DEAD_BROTHER: Final = -8
+LAST_IN_RACK: Final = -9
 
 REASONS: Final = {
     NO_BROKER: "every broker left in the racks that may take it holds one already",
@@ -28,6 +29,7 @@ REASONS: Final = {
     TOO_LARGE: "without it its broker would fall below the mean",
     BUDGET: "it would go beyond the bytes that may be moved",
     DEAD_BROTHER: "a replica of its partition is on a dead broker, for which a move would wait: drain that one first",
+    LAST_IN_RACK: "its rack would have none, and every rack that may take it has one already",
 }
 HELD: Final = {MOVING: "it is being reassigned", NOT_ONLINE: "it is being reduced"}
 

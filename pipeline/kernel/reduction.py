@@ -1,8 +1,8 @@
 """Which topics can do with fewer partitions, and with how many (KIP-694).
 
 As many as it takes that none holds more bytes or takes more bytes per second than was said, if what comes is spread
-evenly; at least one. A topic is left alone, with its reason, where its rate is not known, a partition of it is moving
-or being reduced, or it is internal.
+evenly; at least one. A topic is left alone, with its reason, where the size or the rate of a partition of it is not
+known (which is not 0: it may be the busiest of all), or one is moving or being reduced; and where it is internal.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import Final
 import attrs
 import numpy as np
 
-from pipeline.kernel.cluster import Bools, Cluster, Ints
+from pipeline.kernel.cluster import Cluster, Ints
 
-NO_RATE: Final = "no rate and no size is known of some of its partitions"
+NO_SIZE: Final = "the size of some of its partitions is not known"
+NO_RATE: Final = "what is written to some of its partitions is not known"
 HELD_BACK: Final = "a partition of it is being reassigned or reduced"
 
 
@@ -29,8 +30,8 @@ class Reduction:
     reasons: tuple[tuple[int, str], ...]
 
 
-def reduce_partitions(cluster: Cluster, rated: Bools, *, bytes_max: int, bps_max: float) -> Reduction:
-    """`rated`: the partitions of which a rate is known. `bytes_max`, `bps_max`: of a partition afterwards."""
+def reduce_partitions(cluster: Cluster, *, bytes_max: int, bps_max: float) -> Reduction:
+    """`bytes_max`, `bps_max`: of a partition afterwards."""
     topics = len(cluster.topics)
     now = np.bincount(cluster.topic, minlength=topics)
     size = np.zeros(topics, np.int64)
@@ -40,9 +41,10 @@ def reduce_partitions(cluster: Cluster, rated: Bools, *, bytes_max: int, bps_max
     wanted = np.clip(needed, 1, np.maximum(now, 1))
     internal = np.array([name.startswith("__") for name in cluster.topics], np.bool_)
     held = np.bincount(cluster.topic, cluster.held != 0, topics) > 0
-    unrated = np.bincount(cluster.topic, ~rated, topics) > 0
+    unsized = np.bincount(cluster.topic, ~cluster.sized, topics) > 0
+    unrated = np.bincount(cluster.topic, ~cluster.rated, topics) > 0
     could = (wanted < now) & ~internal
-    refused = np.nonzero(could & (held | unrated))[0].tolist()
-    reasons = [(topic, HELD_BACK if held[topic] else NO_RATE) for topic in refused]
-    wanted = np.where(could & ~held & ~unrated, wanted, now)
+    refused = np.nonzero(could & (held | unsized | unrated))[0].tolist()
+    reasons = [(t, HELD_BACK if held[t] else NO_SIZE if unsized[t] else NO_RATE) for t in refused]
+    wanted = np.where(could & ~held & ~unsized & ~unrated, wanted, now)
     return Reduction(now, wanted, size, tuple(write.tolist()), tuple(reasons))

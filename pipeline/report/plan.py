@@ -8,15 +8,17 @@ waves over time, rates; below them the tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow.compute as pc
 
 from pipeline.amounts import amount, duration
+from pipeline.cautions import known_amount, of_partitions, of_plan, of_waves, ratio_words, too_long
 from pipeline.report.page import facts, page, plot, verdict
 from pipeline.report.plan_plots import plots
 from pipeline.report.plan_tables import tables_of
+from pipeline.stages.requests import settings_of
 from pipeline.tables.arrow import Arrow
 from pipeline.tables.declared import PLAN, PLAN_REASON, QUARANTINE, WAVE
 
@@ -42,20 +44,22 @@ def plan_page(tables: Mapping[str, Arrow], *, cluster: str, snapshot: str) -> st
 
 
 def _verdict(said: dict[str, Any], tables: Mapping[str, Arrow]) -> tuple[str, str]:
-    settings = dict(said["settings"])
+    settings = settings_of(said)
     does = _DOES.get(said["kind"], "changes partitions").format(
-        brokers=_brokers(settings.get("brokers", "")), factor=settings.get("factor", "")
+        brokers=_brokers(settings.get("brokers", ())), factor=settings.get("factor", "")
     )
-    kind = "" if said["complete"] else "warn"
+    waves = tables[WAVE.name].to_pylist() if WAVE.name in tables else []
+    kind = "" if said["complete"] and not said["copied_unsized"] and not too_long(waves) else "warn"
     quarantined = tables[QUARANTINE.name].num_rows if QUARANTINE.name in tables else 0
     rows = "1 row of the snapshot is" if quarantined == 1 else f"{quarantined:,} rows of the snapshot are"
     beside = f" {rows} in quarantine and left out." if quarantined else ""
-    return f"This plan {does}: {_changes(said)}.{_waves(tables)}{_refused(said, tables)}{beside}", kind
+    mind = "".join(f" Mind: {text}." for text in (*of_plan(said), *of_waves(waves)))
+    return f"This plan {does}: {_changes(said)}.{_waves(waves)}{_refused(said, tables)}{beside}{mind}", kind
 
 
-def _brokers(text: str) -> str:
-    """Of `(1, 2)` or `((7, 'a'), (8, None))` the brokers, as many as a sentence bears."""
-    ids = [word for word in text.replace("(", " ").replace(")", " ").replace(",", " ").split() if word.isdecimal()]
+def _brokers(listed: Sequence[Any]) -> str:
+    """Of `[1, 2]` or `[[7, "a"], [8, null]]` the brokers, as many as a sentence bears."""
+    ids = [str(one[0] if isinstance(one, list) else one) for one in listed]
     if not ids:
         return "the brokers that are draining"
     more = f" and {len(ids) - 8} more" if len(ids) > 8 else ""
@@ -68,18 +72,22 @@ def _changes(said: dict[str, Any]) -> str:
     if not said["partitions_changed"]:
         return "nothing is to be done"
     changed = f"{said['partitions_changed']:,} partitions change"
-    if not said["bytes_copied"]:
+    if not said["replicas_copied"]:
         return f"{changed}, and nothing is copied"
+    if said["bytes_copied"] is None:
+        return f"{changed}, {said['replicas_copied']:,} replicas of unknown size are copied"
     over = said["bytes_copied"] - said["bytes_bound"]
     worth = "as little as can be" if not over else f"{amount(over)} more than the least that could be"
-    return f"{changed}, {amount(said['bytes_copied'])} are copied, {worth}"
+    more = f" and {of_partitions(said['copied_unsized'])} of unknown size" if said["copied_unsized"] else ""
+    return f"{changed}, {amount(said['bytes_copied'])}{more} are copied, {worth}"
 
 
-def _waves(tables: Mapping[str, Arrow]) -> str:
-    waves = tables[WAVE.name].to_pylist() if WAVE.name in tables else []
+def _waves(waves: Sequence[dict[str, Any]]) -> str:
     if not waves:
         return ""
     count = f" {len(waves)} wave{'' if len(waves) == 1 else 's'}"
+    if any(row["unsized"] for row in waves):
+        return f"{count}."
     if any(row["eta_s"] is None for row in waves):
         return f"{count}, not throttled, so nothing says how long they take."
     low, expected, high = (duration(sum(row[name] for row in waves)) for name in ("eta_low_s", "eta_s", "eta_high_s"))
@@ -93,13 +101,14 @@ def _refused(said: dict[str, Any], tables: Mapping[str, Arrow]) -> str:
 
 
 def _facts(said: dict[str, Any], tables: Mapping[str, Arrow]) -> str:
+    form = "{:.3f} → {:.3f}"
     found = [
         ("partitions change", f"{said['partitions_changed']:,}"),
         ("replicas copied", f"{said['replicas_copied']:,}"),
-        ("bytes copied", amount(said["bytes_copied"])),
-        ("the least that could be", amount(said["bytes_bound"])),
-        ("bytes, fullest to mean", f"{said['size_max_mean_before']:.3f} → {said['size_max_mean_after']:.3f}"),
-        ("leaders, most to mean", f"{said['leaders_max_mean_before']:.3f} → {said['leaders_max_mean_after']:.3f}"),
+        ("bytes copied", known_amount(said["bytes_copied"])),
+        ("the least that could be", known_amount(said["bytes_bound"])),
+        ("bytes, fullest to mean", ratio_words(said["size_max_mean_before"], said["size_max_mean_after"], form)),
+        ("leaders, most to mean", form.format(said["leaders_max_mean_before"], said["leaders_max_mean_after"])),
     ]
     if WAVE.name in tables:
         found.append(("waves", f"{tables[WAVE.name].num_rows:,}"))

@@ -9,6 +9,7 @@ from pipeline.amounts import amount
 from pipeline.report.columns import Column, Pair, columns, pairs
 from pipeline.report.gantt import ROWS_MAX, Wave, gantt
 from pipeline.report.svg import bars
+from pipeline.stages.requests import settings_of
 from pipeline.tables.arrow import Arrow
 from pipeline.tables.declared import BROKER, PLAN_LOAD, WAVE, WAVE_THROTTLE
 
@@ -19,7 +20,7 @@ def plots(said: dict[str, Any], tables: Mapping[str, Arrow]) -> Iterator[Plot]:
     """Title, drawing and caption of each; the drawing is empty where there is nothing to show."""
     brokers = brokers_of(tables)
     yield from _loads(said, tables, brokers)
-    both = {"copied": float(said["bytes_copied"]), "the least that could be": float(said["bytes_bound"])}
+    both = {"copied": float(said["bytes_copied"] or 0), "the least that could be": float(said["bytes_bound"] or 0)}
     drawn = bars(both, "bytes copied against the lower bound", said=lambda value: amount(int(value)))
     caption = "The least is worked out from the snapshot, apart from the moves."
     yield "Bytes against the lower bound", drawn if said["bytes_copied"] else "", caption
@@ -37,9 +38,10 @@ def brokers_of(tables: Mapping[str, Arrow]) -> dict[int, dict[str, Any]]:
 
 def _loads(said: dict[str, Any], tables: Mapping[str, Arrow], brokers: dict[int, dict[str, Any]]) -> Iterator[Plot]:
     rows = tables[PLAN_LOAD.name].to_pylist()
-    share = float(dict(said["settings"]).get("disk_share") or 1)
+    share = float(settings_of(said)["disk_share"])
     bars_are = "Bars: after the plan, in the colour of the rack; thin line: before; dashed: the mean of who holds some"
-    drawn = columns([_column(row, brokers, "size_bytes", share) for row in rows], "bytes per broker", in_bytes=True)
+    sized = [row for row in rows if row["size_bytes_before"] is not None]
+    drawn = columns([_column(row, brokers, "size_bytes", share) for row in sized], "bytes per broker", in_bytes=True)
     limit = f"; red: {share:.0%} of the disk, where that is known and on the scale" if _has_disks(brokers) else ""
     yield "Bytes per broker", drawn, f"{bars_are}{limit}."
     drawn = columns(
@@ -74,22 +76,23 @@ def _waves(tables: Mapping[str, Arrow], brokers: dict[int, dict[str, Any]]) -> I
     found = [
         Wave(
             str(row["wave"]),
-            row["bytes"],
+            row["bytes"] or 0,
             *ends.get(row["wave"], (0, 0)),
             *((row[name] if timed else 0.0) for name in ("eta_low_s", "eta_s", "eta_high_s")),
         )
         for row in waves
     ]
     what = "Bar: from the begin to the expected end; thin line: between the least and the most that it may take"
-    what = what if timed else "No rate is set, so bars are bytes, one wave after the other"
+    why = "Sizes are not known of all" if any(row["unsized"] for row in waves) else "No rate is set"
+    what = what if timed else f"{why}, so bars are bytes, one wave after the other"
     merged = (
         ". Neighbouring waves share a row, with the most brokers that any of them has" if len(waves) > ROWS_MAX else ""
     )
     yield "Waves over time" if timed else "Waves", gantt(found, "waves over time"), f"{what}{merged}."
-    yield from _ends(rates, brokers)
+    yield from _ends(rates, brokers, sized=not any(row["unsized"] for row in waves))
 
 
-def _ends(rates: list[dict[str, Any]], brokers: dict[int, dict[str, Any]]) -> Iterator[Plot]:
+def _ends(rates: list[dict[str, Any]], brokers: dict[int, dict[str, Any]], *, sized: bool) -> Iterator[Plot]:
     """What each broker sends and receives in all waves, and how fast it may."""
     sums: dict[int, list[int]] = {}
     for row in rates:
@@ -102,7 +105,7 @@ def _ends(rates: list[dict[str, Any]], brokers: dict[int, dict[str, Any]]) -> It
     yield (
         "Copied per broker",
         pairs(copied, "bytes received and sent per broker"),
-        "Up: received; down: sent; all waves.",
+        f"Up: received; down: sent; all waves{'' if sized else ', as far as sizes are known'}.",
     )
     fast = [_pair(b, v[2], v[3], " a second", brokers) for b, v in sorted(sums.items())]
     caption = (

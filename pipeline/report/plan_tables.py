@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.amounts import amount, duration
+from pipeline.cautions import known_amount
 from pipeline.report.page import table
 from pipeline.report.plan_plots import brokers_of
 from pipeline.tables.arrow import Arrow
@@ -49,12 +50,13 @@ def _moves(moves: Arrow) -> str:
             row["replicas"],
             row["target_replicas"],
             str(row["leader"]),
-            amount(row["bytes"]),
+            known_amount(row["bytes"]),
         )
         for row in most
     ]
-    total = pc.sum(moves.column("bytes")).as_py() or 0
-    title = f"Moves: {moves.num_rows:,}, {amount(total)} in all"
+    total, unsized = pc.sum(moves.column("bytes")).as_py(), moves.column("bytes").null_count
+    summed = known_amount(total) if unsized == moves.num_rows and unsized else amount(total or 0)
+    title = f"Moves: {moves.num_rows:,}, {'bytes ' if total is None and unsized else ''}{summed} in all"
     title += f"; the {MOVES_MAX} largest" if moves.num_rows > MOVES_MAX else ""
     return table(title, ("partition", "replicas", "to be", "leader", "to copy"), rows)
 
@@ -117,7 +119,7 @@ def _waves(tables: Mapping[str, Arrow]) -> str:
             row["wave"],
             row["partitions"],
             row["copies"],
-            amount(row["bytes"]),
+            known_amount(row["bytes"]),
             "" if row["peak_disk_share"] is None else f"{row['peak_disk_share']:.1%}",
             *("" if row[name] is None else duration(row[name]) for name in ("eta_s", "eta_low_s", "eta_high_s")),
         )
@@ -136,7 +138,7 @@ def _brokers(tables: Mapping[str, Arrow]) -> str:
     rows = []
     for row in tables[PLAN_LOAD.name].to_pylist():
         broker = brokers.get(row["broker_id"], {})
-        sizes = (amount(row["size_bytes_before"]), amount(row["size_bytes_after"]))
+        sizes = (known_amount(row["size_bytes_before"]), known_amount(row["size_bytes_after"]))
         counts = (row["replicas_before"], row["replicas_after"], row["leaders_before"], row["leaders_after"])
         fast = ("" if rate is None else f"{amount(rate)}/s" for rate in rates.get(row["broker_id"], (None, None)))
         rows.append((str(row["broker_id"]), broker.get("rack") or "", broker.get("state", ""), *sizes, *counts, *fast))

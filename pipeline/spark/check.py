@@ -246,7 +246,8 @@ def _unsound() -> Column:
 
 
 def _capacity(rows: DataFrame, load: DataFrame, brief: DataFrame) -> DataFrame:
-    carried = load.select(*KEY, *_WHERE, "size_bytes", "write_bps", "read_bps")
+    known_or_0 = [f.coalesce(name, f.lit(0)).alias(name) for name in ("size_bytes", "write_bps", "read_bps")]
+    carried = load.select(*KEY, *_WHERE, *known_or_0)
     known = rows.select(*KEY, *_WHERE, "replicas", "leader").join(carried, [*KEY, *_WHERE])
     wrong = f.col("size_bytes") < 0
     for name in ("write_bps", "read_bps"):

@@ -92,6 +92,8 @@ def _there(
 def _is_there(place: Place, one: Wanted, *, native: bool) -> bool:
     if one.optional and not place.has(one.table, one.part):
         return False
+    if not place.has(one.table, one.part):
+        raise place.missing(one.table, one.part)
     check_columns(one.table, place.path(one.table, one.part), native=native)
     return True
 

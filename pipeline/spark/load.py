@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 _BASES: Final = (MEASURED, SPLIT, SIZE_ONLY)  # the weakest last
 _AT: Final = (*KEY, "topic", "partition")
+_MAY_BE_NULL: Final = ("size_bytes", "write_bps", "read_bps")  # not known, and in no sum
 _SUMS: Final = ("replicas", "leaders", "size_bytes", "in_bps", "out_bps", "potential_out_bps")
 
 
@@ -45,7 +46,7 @@ def load(frames: Frames, *, window_s: int = WINDOW_S) -> dict[str, DataFrame]:
     rows = _unmeasured(frames[PARTITION.name], frames.get(REPLICA_LOG.name))
     if REPLICA_SAMPLE.name in frames:
         rows = _measured(rows, frames[REPLICA_SAMPLE.name], window_s)
-    sums = _sums(rows, frames[BROKER.name])
+    sums = _sums(rows.fillna(0, subset=list(_MAY_BE_NULL)), frames[BROKER.name])
     columns = [f.col(name) for name in REPLICA_LOAD.names[:-1]]
     return {
         BROKER.name: _with_capacity(frames[BROKER.name], frames.get(BROKER_SAMPLE.name), sums),
@@ -68,14 +69,15 @@ def _unmeasured(partition: DataFrame, logs: DataFrame | None) -> DataFrame:
         rows = rows.join(f.broadcast(by_topic.where("count > 0").select(*KEY, "topic", mean)), [*KEY, "topic"], "left")
     said, sized, size = f.col("said").isNotNull(), f.col("sized").isNotNull(), f.col("size_bytes").cast("double")
     retention_s = f.col("retention_ms").cast("double") / f.lit(1000.0)
-    by_size = f.when(f.col("retention_ms") > 0, size / retention_s).otherwise(0.0)
-    rows = rows.withColumn("size_bytes", f.coalesce("sized", "mean", f.lit(0).cast("long")))
+    ends = f.col("retention_ms") > 0
+    by_size = f.when(ends, size / retention_s)
+    rows = rows.withColumn("size_bytes", f.coalesce("sized", "mean"))
     return rows.withColumns(
         {
             "write_bps": f.when(said, f.col("said")).otherwise(by_size),
-            "read_bps": f.lit(0.0),
+            "read_bps": f.lit(None).cast("double"),
             "basis": f.when(said, 0).otherwise(_BASES.index(SIZE_ONLY)),
-            "completeness": f.when(said, 1.0).when(sized, 0.5).otherwise(0.0),
+            "completeness": f.when(said, 1.0).when(sized & ends, 0.5).otherwise(0.0),
         }
     )
 
@@ -136,7 +138,7 @@ def _split(rows: DataFrame, means: DataFrame) -> DataFrame:
     """A topic's rate at a broker goes to the partitions of it that the broker leads, by size, where nothing better is
     known."""
     group = [*KEY, "topic", "leader"]
-    size = f.col("size_bytes").cast("double")
+    size = f.coalesce("size_bytes", f.lit(0)).cast("double")
     led = rows.groupBy(*group).agg(f.sum(size).alias("led_bytes"), f.count(f.lit(1)).cast("double").alias("led_count"))
     known = rows.join(f.broadcast(led.join(means, group)), group, "left")
     by_size = f.col("led_bytes") > 0

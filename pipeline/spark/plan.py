@@ -15,6 +15,7 @@ from pipeline.spark.packed import FILES, Frames, Key, by_cluster, keyed
 from pipeline.stages.arrays import Limits
 from pipeline.stages.plan import plan as plan_one
 from pipeline.stages.requests import Request
+from pipeline.stages.snapshots import check_same
 from pipeline.stages.validate import AGE_MAX_S
 from pipeline.stages.validate import validate as validate_one
 from pipeline.stages.waves import WaveSettings
@@ -25,6 +26,7 @@ from pipeline.tables.declared import (
     BROKER_LOAD,
     BROKER_SAMPLE,
     PARTITION,
+    PLAN,
     PLAN_MOVE,
     QUARANTINE,
     REPLICA_LOAD,
@@ -72,13 +74,20 @@ def waves(frames: Frames, name: str, settings: WaveSettings) -> DataFrame:
     def work(_: Key, tables: dict[str, Arrow]) -> Mapping[str, Arrow]:
         return waves_one(_in_order(_checked(tables, (*PLANNED_ON, PLAN_MOVE))), name, settings)
 
-    return by_cluster(frames, (*PLANNED_ON, BROKER_LOAD, PLAN_MOVE), work, _NEEDED)
+    return by_cluster(frames, (*PLANNED_ON, BROKER_LOAD, PLAN, PLAN_MOVE), work, _NEEDED)
 
 
 def gathered(frames: Frames) -> DataFrame:
-    """The tables as they are, by cluster: what an export reads."""
+    """The tables of a plan as they are, by cluster: what an export reads. Those of its snapshot are looked at only: it
+    has to be the one that the plan was made of."""
+
+    def work(_: Key, tables: dict[str, Arrow]) -> Mapping[str, Arrow]:
+        check_same(_checked(tables, (*PLANNED_ON, PLAN)))
+        looked_at = {table.name for table in PLANNED_ON}
+        return {name: rows for name, rows in tables.items() if name not in looked_at}
+
     tables = list(TABLES.values()) if FILES in frames else [TABLES[name] for name in frames if name in TABLES]
-    return by_cluster(frames, tables, lambda _, given: given)
+    return by_cluster(frames, tables, work, _NEEDED)
 
 
 def _checked(tables: dict[str, Arrow], needed: tuple[Table, ...]) -> dict[str, Arrow]:

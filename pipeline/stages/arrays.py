@@ -101,7 +101,7 @@ def sorted_topics(partition: Arrow) -> Any:
 def to_cluster(
     broker: Arrow, partition: Arrow, load: Arrow | None, *, limits: Limits, ignore_racks: bool = False
 ) -> Cluster:
-    """The cluster that validated tables describe; without loads all sizes are 0.
+    """The cluster that validated tables describe; without loads all sizes are 0 and not known.
 
     BadInput where some living brokers have a rack and some have none, unless racks are to be ignored.
     """
@@ -115,7 +115,7 @@ def to_cluster(
     if len(keys) > 1 and not (keys[1:] > keys[:-1]).all():
         order = np.argsort(keys, kind="stable")
         partition, topic, number, keys = partition.take(order), topic[order], number[order], keys[order]
-    size, write_bps, read_bps = _loads(load, topics, keys)
+    (size, write_bps, read_bps), (sized, rated) = _loads(load, topics, keys)
     replicas = _places(*flat(partition.column("replicas")), brokers)
     _check_sound(number, keys, replicas, (size, write_bps, read_bps))
     alive = np.asarray(pc.not_equal(broker.column("state"), DEAD).to_numpy(), np.bool_)
@@ -139,6 +139,8 @@ def to_cluster(
         disk_max=_disk_max(broker, limits),
         in_max=amounts(broker.column("nw_in_capacity_bps"), np.inf) * limits.network_share,
         out_max=amounts(broker.column("nw_out_capacity_bps"), np.inf) * limits.network_share,
+        sized=sized,
+        rated=rated,
     )
 
 
@@ -167,18 +169,30 @@ def _places(values: Ints, lengths: Ints, brokers: Ints) -> Ints:
     return matrix(at, lengths)
 
 
-def _loads(load: Arrow | None, topics: Any, keys: Ints) -> tuple[Ints, Floats, Floats]:
+def _loads(load: Arrow | None, topics: Any, keys: Ints) -> tuple[tuple[Ints, Floats, Floats], tuple[Bools, Bools]]:
+    """Sizes and rates, 0 where they are not known; and which sizes and which write rates are."""
     if load is None:
-        return np.zeros(len(keys), np.int64), np.zeros(len(keys)), np.zeros(len(keys))
+        nothing = np.zeros(len(keys), np.bool_)
+        return (np.zeros(len(keys), np.int64), np.zeros(len(keys)), np.zeros(len(keys))), (nothing, nothing)
     found = keys_of(topic_codes(load.column("topic"), topics), numbers(load.column("partition")))
     at = indexed(found, keys)
     columns = (numbers(load.column("size_bytes")), amounts(load.column("write_bps")), amounts(load.column("read_bps")))
+    flags = (
+        known(load.column("size_bytes")),
+        known(load.column("write_bps")) & (amounts(load.column("completeness")) > 0),
+    )
     if len(at) == len(keys) and (at == np.arange(len(keys))).all():
-        return columns  # written in the order of the partitions, as `load` writes it
-    size, write_bps, read_bps = np.zeros(len(keys), np.int64), np.zeros(len(keys)), np.zeros(len(keys))
-    for whole, given in zip((size, write_bps, read_bps), columns, strict=True):
-        whole[at[at != NOBODY]] = given[at != NOBODY]
-    return size, write_bps, read_bps
+        return columns, flags  # written in the order of the partitions, as `load` writes it
+    there = at != NOBODY
+
+    def placed(given: Any) -> Any:
+        whole = np.zeros(len(keys), given.dtype)
+        whole[at[there]] = given[there]
+        return whole
+
+    size, write_bps, read_bps = map(placed, columns)
+    sized, rated = map(placed, flags)
+    return (size, write_bps, read_bps), (sized, rated)
 
 
 def _racks(broker: Arrow, *, ignore_racks: bool) -> tuple[Ints, tuple[str, ...]]:

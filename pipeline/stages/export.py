@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pipeline.errors import BadInput
+from pipeline.stages.requests import settings_of
 from pipeline.tables.arrow import Arrow
 from pipeline.tables.declared import PLAN, PLAN_MOVE, PLAN_REASON, REDUCTION, WAVE, WAVE_MOVE, WAVE_THROTTLE
 
@@ -58,7 +59,7 @@ def files(tables: Mapping[str, Arrow], report: str | None = None) -> dict[str, b
 
 
 def _summary(said: dict[str, Any]) -> dict[str, Any]:
-    return {**said, "settings": dict(said["settings"])}
+    return {**said, "settings": settings_of(said)}
 
 
 def _waves(tables: Mapping[str, Arrow]) -> Iterator[tuple[str, bytes]]:
@@ -129,6 +130,7 @@ def export(
         "snapshot": snapshot,
         "plan": said["plan"],
         "kind": said["kind"],
+        "snapshot_sha256": said["snapshot_sha256"],
         "files": {path: _entry(data) for path, data in sorted(found.items())},
     }
     _check_replaceable(folder)

@@ -1,12 +1,13 @@
 """Validated tables -> what each partition, broker and rack holds and carries.
 
-* Size of a partition: the largest log of it. Unknown: the mean of its topic, or 0 where nothing of the topic is known.
+* Size of a partition: the largest log of it. Unknown: the mean of its topic, null where there is none.
 * Rates: samples per window of `window_s`, windows without samples left out, then the mean over windows. What was
   sampled during a reassignment is left out: the copies are no load of the cluster.
 * Basis: measured (of the partition, at its leader), split (a topic's rate at a broker, over the partitions that it
-  leads, by size), size_only (no rate: the size over the retention, 0 where there is none).
-* Completeness: the share of windows with a sample; 0 where there is no rate and no size. That of a broker or rack is
-  the mean of its replicas, its basis the weakest among them.
+  leads, by size), size_only (no rate: the size over the retention; null where either is not known or without end).
+* Completeness: the share of windows with a sample, 0.5 of size_only; 0 where nothing of the partition itself says the
+  rate. That of a broker or rack is the mean of its replicas, its basis the weakest among them.
+* What is not known is null in `replica_load`, and in no sum: what a broker is said to carry is what is known of it.
 * What is summed is rounded to 1/1024 byte per second before, so that sums are exact and both engines say the same.
 """
 
@@ -55,7 +56,7 @@ _BASES: Final = (MEASURED, SPLIT, SIZE_ONLY)  # the weakest last
 
 @attrs.define
 class _Rates:
-    """Of every partition: bytes per second written and read, how they are known, and how well."""
+    """Of every partition: bytes per second written and read (NaN: not known), how they are known, and how well."""
 
     write: Floats
     read: Floats
@@ -69,8 +70,8 @@ def load(tables: Mapping[str, Arrow], *, window_s: int = WINDOW_S) -> dict[str, 
     topics = sorted_topics(partition)
     topic = topic_codes(partition.column("topic"), topics)
     keys = keys_of(topic, numbers(partition.column("partition")))
-    size, sized = _sizes(tables.get(REPLICA_LOG.name), topics, topic, keys)
-    rates = _unmeasured(partition, size, sized)
+    size, sized, meant = _sizes(tables.get(REPLICA_LOG.name), topics, topic, keys)
+    rates = _unmeasured(partition, size, sized, meant)
     if REPLICA_SAMPLE.name in tables and tables[REPLICA_SAMPLE.name].num_rows:
         _measure(rates, tables[REPLICA_SAMPLE.name], partition, topics=topics, keys=keys, size=size, window_s=window_s)
     found = from_columns(
@@ -78,9 +79,9 @@ def load(tables: Mapping[str, Arrow], *, window_s: int = WINDOW_S) -> dict[str, 
         {
             "topic": partition.column("topic"),
             "partition": partition.column("partition"),
-            "size_bytes": size,
-            "write_bps": rates.write,
-            "read_bps": rates.read,
+            "size_bytes": pa.array(size, pa.int64(), mask=~meant),
+            "write_bps": pa.array(rates.write, pa.float64(), mask=np.isnan(rates.write)),
+            "read_bps": pa.array(rates.read, pa.float64(), mask=np.isnan(rates.read)),
             "completeness": rates.completeness,
             "basis": pa.array(_BASES).take(pa.array(rates.basis)),
         },
@@ -93,8 +94,8 @@ def load(tables: Mapping[str, Arrow], *, window_s: int = WINDOW_S) -> dict[str, 
     }
 
 
-def _sizes(logs: Arrow | None, topics: Any, topic: Ints, keys: Ints) -> tuple[Ints, Bools]:
-    """The size of each partition, and whether it is known."""
+def _sizes(logs: Arrow | None, topics: Any, topic: Ints, keys: Ints) -> tuple[Ints, Bools, Bools]:
+    """The size of each partition, whether it is known, and whether that or the mean of its topic is."""
     size = np.full(len(keys), -1, np.int64)
     if logs is not None and logs.num_rows:
         logs = logs.filter(pc.invert(logs.column("is_future")))
@@ -104,17 +105,19 @@ def _sizes(logs: Arrow | None, topics: Any, topic: Ints, keys: Ints) -> tuple[In
     count = np.bincount(topic[sized], minlength=len(topics))
     total = np.zeros(len(topics), np.int64)
     np.add.at(total, topic[sized], size[sized])
-    return np.where(sized, size, (total // np.maximum(count, 1))[topic] if len(topics) else 0), sized
+    meant = count[topic] > 0 if len(topics) else sized
+    return np.where(sized, size, (total // np.maximum(count, 1))[topic] if len(topics) else 0), sized, meant
 
 
-def _unmeasured(partition: Arrow, size: Ints, sized: Bools) -> _Rates:
+def _unmeasured(partition: Arrow, size: Ints, sized: Bools, meant: Bools) -> _Rates:
     """What is said without a sample: a rate in the table partition, or size over retention."""
     retention_s = amounts(partition.column("retention_ms")) / 1000
-    by_size = np.divide(size, retention_s, out=np.zeros(len(size)), where=retention_s > 0)
+    ends = retention_s > 0
+    by_size = np.divide(size, retention_s, out=np.full(len(size), np.nan), where=ends & meant)
     said = known(partition.column("write_bps"))
     write = np.where(said, amounts(partition.column("write_bps")), by_size)
     basis = np.where(said, _BASES.index(MEASURED), _BASES.index(SIZE_ONLY))
-    return _Rates(write, np.zeros(len(size)), basis, np.where(said, 1.0, np.where(sized, 0.5, 0.0)))
+    return _Rates(write, np.full(len(size), np.nan), basis, np.where(said, 1.0, np.where(sized & ends, 0.5, 0.0)))
 
 
 def _measure(

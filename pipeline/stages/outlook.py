@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ast import literal_eval
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from pipeline.stages.apply import apply
 from pipeline.stages.arrays import Limits
 from pipeline.stages.check import check
+from pipeline.stages.requests import settings_of
 from pipeline.stages.waves import with_targets
 from pipeline.tables.arrow import Arrow, from_rows
 from pipeline.tables.declared import BROKER, PARTITION, PLAN, PLAN_MOVE, VIOLATION
@@ -20,10 +20,10 @@ def outlook(tables: Mapping[str, Arrow]) -> dict[str, Arrow]:
     """The tables `violation` and `violation_after`, by the limits that the plan in `tables` was made with, and `broker`
     with those that it adds."""
     (said,) = tables[PLAN.name].to_pylist()
-    settings = dict(said["settings"])
-    limits = Limits(float(settings["disk_share"]), float(settings["network_share"]))
-    ignore_racks = settings["ignore_racks"] == "True"
-    factor = int(settings["factor"]) if "factor" in settings and settings.get("topics") == "()" else None
+    settings = settings_of(said)
+    limits = Limits(settings["disk_share"], settings["network_share"])
+    ignore_racks = settings["ignore_racks"]
+    factor = settings.get("factor") if not settings.get("topics") else None
     broker = _with_racks(with_targets(tables[BROKER.name], tables[PLAN_MOVE.name]), settings)
     after = apply(tables[PARTITION.name], tables[PLAN_MOVE.name])
     found = {
@@ -38,9 +38,8 @@ def outlook(tables: Mapping[str, Arrow]) -> dict[str, Arrow]:
     return {**found, BROKER.name: broker}
 
 
-def _with_racks(broker: Arrow, settings: Mapping[str, str]) -> Arrow:
+def _with_racks(broker: Arrow, settings: Mapping[str, Any]) -> Arrow:
     """The brokers, those that are added with the racks that the plan was told."""
-    named = literal_eval(settings.get("brokers") or "()")
-    racks = {one[0]: one[1] for one in named if isinstance(one, tuple)}
+    racks = {one[0]: one[1] for one in settings.get("brokers", ()) if isinstance(one, list)}
     rows = [{**row, "rack": row["rack"] or racks.get(row["broker_id"])} for row in broker.to_pylist()]
     return from_rows(BROKER, [[row[column] for column in BROKER.names] for row in rows]) if racks else broker

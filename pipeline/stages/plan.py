@@ -2,10 +2,15 @@
 
 The tables `plan` (one row), `plan_move`, `plan_reason`, `plan_load`, and `reduction` for the plan that shrinks topics.
 The kernel decides; here indexes become names. The same tables and request give the same bytes.
+
+* Balance (max/mean) is over the same brokers before and after: those that are to hold replicas afterwards, alive and
+  not leaving. So a drain is judged by who stays, and an addition by old and new ones together.
+* What is not known is null: it counts 0 in sums where some is known, and `copied_unsized` says of how many it is not.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -18,7 +23,7 @@ from pipeline.kernel import leaders, level, moves, reduction
 from pipeline.kernel.cluster import NOBODY, Bools, Cluster, Ints, leaders_per_broker, max_to_mean, per_broker
 from pipeline.kernel.moves import Told, quiet
 from pipeline.kernel.outcome import Outcome, added, weights
-from pipeline.stages.arrays import Limits, amounts, leaving, to_cluster
+from pipeline.stages.arrays import Limits, leaving, to_cluster
 from pipeline.stages.requests import (
     Add,
     Drain,
@@ -29,6 +34,7 @@ from pipeline.stages.requests import (
     Request,
     SetFactor,
 )
+from pipeline.stages.snapshots import digest
 from pipeline.tables.arrow import Arrow, empty, from_columns, from_rows
 from pipeline.tables.declared import (
     ALIVE,
@@ -67,6 +73,16 @@ class _Scene:
         return self.cluster.alive & ~self.closed & ~self.leaving
 
 
+@attrs.frozen
+class _Named:
+    """What stands in the row of a plan whatever comes of it."""
+
+    plan: str
+    kind: str
+    settings: list[tuple[str, str]]
+    snapshot_sha256: str
+
+
 def plan(
     tables: Mapping[str, Arrow],
     request: Request,
@@ -86,9 +102,10 @@ def plan(
     going = _going(cluster, request, draining)
     scene = _Scene(cluster, going, draining & ~going, told)
     settings = _settings(request, chosen, ignore_racks=ignore_racks)
+    named = _Named(name, KINDS[type(request)], settings, digest(cluster, tables[BROKER.name]))
     if isinstance(request, ReducePartitions):
-        return _reduction(scene, request, load, name, settings)
-    return _tables(scene, _decide(scene, request), (name, KINDS[type(request)], settings))
+        return _reduction(scene, request, load, named)
+    return _tables(scene, _decide(scene, request), named)
 
 
 def _with_added(broker: Arrow, request: Request) -> Arrow:
@@ -157,17 +174,19 @@ def _set_factor(scene: _Scene, asked: SetFactor) -> Outcome:
 
 def _settings(request: Request, limits: Limits, *, ignore_racks: bool) -> list[tuple[str, str]]:
     said = {**attrs.asdict(request), **attrs.asdict(limits), "ignore_racks": ignore_racks}
-    return sorted((key, "" if value is None else str(value)) for key, value in said.items())
+    return sorted((key, json.dumps(value)) for key, value in said.items())
 
 
 # --- tables
 
 
-def _tables(scene: _Scene, outcome: Outcome, named: tuple[str, str, list[tuple[str, str]]]) -> dict[str, Arrow]:
-    cluster, name = scene.cluster, named[0]
+def _tables(scene: _Scene, outcome: Outcome, named: _Named) -> dict[str, Arrow]:
+    cluster, name = scene.cluster, named.plan
     changed = outcome.changed(cluster)
     copies = added(cluster.replicas[changed], outcome.replicas[changed])
     size, number = cluster.size[changed], cluster.number[changed]
+    unsized = (copies > 0) & ~cluster.sized[changed]
+    is_known = not unsized.any() or ((copies > 0) & ~unsized).any()
     found = {
         PLAN_MOVE.name: from_columns(
             PLAN_MOVE,
@@ -178,8 +197,8 @@ def _tables(scene: _Scene, outcome: Outcome, named: tuple[str, str, list[tuple[s
                 "replicas": as_lists(cluster.replicas[changed], cluster.brokers),
                 "target_replicas": as_lists(outcome.replicas[changed], cluster.brokers),
                 "leader": ids_of(cluster.leader[changed], cluster.brokers),
-                "bytes": size * copies,
-                "write_bps": cluster.write_bps[changed],
+                "bytes": pa.array(size * copies, pa.int64(), mask=unsized),
+                "write_bps": pa.array(cluster.write_bps[changed], pa.float64(), mask=~cluster.rated[changed]),
             },
         ),
         PLAN_REASON.name: _reasons(cluster, outcome, name),
@@ -188,31 +207,34 @@ def _tables(scene: _Scene, outcome: Outcome, named: tuple[str, str, list[tuple[s
     row = {
         "partitions_changed": len(changed),
         "replicas_copied": int(copies.sum()),
-        "bytes_copied": int((size * copies).sum()),
-        "bytes_bound": outcome.bytes_bound,
+        "bytes_copied": int((size * copies).sum()) if is_known else None,
+        "bytes_bound": outcome.bytes_bound if is_known else None,
+        "copied_unsized": int(unsized.sum()),
         "rejected": len(outcome.reasons),
         "complete": not outcome.reasons,
         **_imbalance(scene, outcome.replicas),
     }
-    return {PLAN.name: _plan_row(named, row), **found}
+    return {PLAN.name: _plan_row(cluster, named, row), **found}
 
 
-def _plan_row(named: tuple[str, str, list[tuple[str, str]]], row: dict[str, Any]) -> Arrow:
-    name, kind, settings = named
-    said = {"plan": name, "kind": kind, "settings": settings, **row}
+def _plan_row(cluster: Cluster, named: _Named, row: dict[str, Any]) -> Arrow:
+    said = {**attrs.asdict(named), "partitions_unsized": int((~cluster.sized).sum()), **row}
     return from_rows(PLAN, [[said[column] for column in PLAN.names]])
 
 
-def _imbalance(scene: _Scene, after: Ints) -> dict[str, float]:
-    cluster = scene.cluster
-    found = {}
-    for when, replicas, among in (("before", cluster.replicas, cluster.alive), ("after", after, scene.usable)):
-        share = weights(cluster, among)[among]
-        brokers = len(cluster.brokers)
+def _imbalance(scene: _Scene, after: Ints) -> dict[str, float | None]:
+    cluster, among = scene.cluster, scene.usable
+    share, brokers = weights(cluster, among)[among], len(cluster.brokers)
+    found: dict[str, float | None] = {}
+    for when, replicas in (("before", cluster.replicas), ("after", after)):
         size = per_broker(replicas, cluster.size, brokers)[among]
-        found[f"size_max_mean_{when}"] = round(max_to_mean(size, share), 6)
+        found[f"size_max_mean_{when}"] = round(max_to_mean(size, share), 6) if _has_sizes(cluster) else None
         found[f"leaders_max_mean_{when}"] = round(max_to_mean(leaders_per_broker(replicas, brokers)[among]), 6)
     return found
+
+
+def _has_sizes(cluster: Cluster) -> bool:
+    return not len(cluster.sized) or bool(cluster.sized.any())
 
 
 def _reasons(cluster: Cluster, outcome: Outcome, name: str) -> Arrow:
@@ -240,18 +262,16 @@ def _loads(cluster: Cluster, after: Ints, name: str) -> Arrow:
     for when, replicas in (("before", cluster.replicas), ("after", after)):
         columns[f"replicas_{when}"] = per_broker(replicas, ones, brokers)
         columns[f"leaders_{when}"] = leaders_per_broker(replicas, brokers)
-        columns[f"size_bytes_{when}"] = per_broker(replicas, cluster.size, brokers)
+        unknown = np.full(brokers, not _has_sizes(cluster))
+        columns[f"size_bytes_{when}"] = pa.array(per_broker(replicas, cluster.size, brokers), mask=unknown)
     return from_columns(PLAN_LOAD, columns)
 
 
-def _reduction(
-    scene: _Scene, request: ReducePartitions, load: Arrow, name: str, settings: list[tuple[str, str]]
-) -> dict[str, Arrow]:
-    cluster = scene.cluster
-    rated = amounts(load.column("completeness")) > 0
-    if len(rated) != len(cluster.topic):
-        raise BadInput(f"table {REPLICA_LOAD.name} has {len(rated)} rows, {PARTITION.name} {len(cluster.topic)}")
-    found = reduction.reduce_partitions(cluster, rated, bytes_max=request.bytes_max, bps_max=request.bps_max)
+def _reduction(scene: _Scene, request: ReducePartitions, load: Arrow, named: _Named) -> dict[str, Arrow]:
+    cluster, name = scene.cluster, named.plan
+    if load.num_rows != len(cluster.topic):
+        raise BadInput(f"table {REPLICA_LOAD.name} has {load.num_rows} rows, {PARTITION.name} {len(cluster.topic)}")
+    found = reduction.reduce_partitions(cluster, bytes_max=request.bytes_max, bps_max=request.bps_max)
     asked = np.zeros(len(cluster.topics), np.bool_)
     asked[cluster.topic[_topics(cluster, request.topics)]] = True
     weakest = dict.fromkeys(range(len(cluster.topics)), "")
@@ -266,12 +286,13 @@ def _reduction(
         "replicas_copied": 0,
         "bytes_copied": 0,
         "bytes_bound": 0,
+        "copied_unsized": 0,
         "rejected": len(reasons),
         "complete": not reasons,
         **_imbalance(scene, cluster.replicas),
     }
     return {
-        PLAN.name: _plan_row((name, KINDS[ReducePartitions], settings), row),
+        PLAN.name: _plan_row(cluster, named, row),
         PLAN_MOVE.name: empty(PLAN_MOVE),
         PLAN_REASON.name: from_rows(PLAN_REASON, reasons),
         PLAN_LOAD.name: _loads(cluster, cluster.replicas, name),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+import json
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -81,6 +83,11 @@ class ReducePartitions:
 
 
 Request: TypeAlias = Drain | Add | Rebalance | FixRacks | SetFactor | Leaders | ReducePartitions
+
+
+def settings_of(said: Mapping[str, Any]) -> dict[str, Any]:
+    """What a plan was asked for, of its row in the table plan, where the values are JSON: null is "not given"."""
+    return {key: json.loads(value) for key, value in said["settings"]}
 
 
 def _check_level(tolerance: float, bytes_max: int | None) -> None:

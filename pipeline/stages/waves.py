@@ -6,6 +6,8 @@
   broker. `eta_low_s`: if nothing were written meanwhile. `eta_high_s`: the slowest sender's and the slowest receiver's
   time together, since whatever is still being copied waits for one of its two brokers.
 * A wave ends before the next begins, so its limits hold at every moment.
+* Where a size that is copied is not known, nothing is said of times; a write rate that is not known counts as none, and
+  `unrated` says of how many partitions.
 """
 
 from __future__ import annotations
@@ -31,11 +33,13 @@ from pipeline.stages.arrays import (
     to_cluster,
     topic_codes,
 )
+from pipeline.stages.snapshots import check_digest, digest
 from pipeline.tables.arrow import Arrow, from_rows
 from pipeline.tables.declared import (
     BROKER,
     BROKER_LOAD,
     PARTITION,
+    PLAN,
     PLAN_MOVE,
     PLAN_REASON,
     REPLICA_LOAD,
@@ -71,11 +75,14 @@ class WaveSettings:
 def waves(
     tables: Mapping[str, Arrow], name: str, settings: WaveSettings, *, ignore_racks: bool = True
 ) -> dict[str, Arrow]:
-    """Tables `wave`, `wave_move`, `wave_throttle` of the plan in `tables`, and `plan_reason` of what is in no wave."""
+    """Tables `wave`, `wave_move`, `wave_throttle` of the plan in `tables`, and `plan_reason` of what is in no wave.
+    BadInput where the plan was made of another snapshot."""
     limits = Limits(settings.disk_ceiling, settings.network_share)
     load = tables[REPLICA_LOAD.name]
     broker = with_targets(tables[BROKER.name], tables[PLAN_MOVE.name])
     cluster = to_cluster(broker, tables[PARTITION.name], load, limits=limits, ignore_racks=ignore_racks)
+    if PLAN.name in tables:
+        check_digest(tables[PLAN.name], digest(cluster, tables[BROKER.name]))
     room = _room(cluster, tables.get(BROKER_LOAD.name), settings)
     steps = _steps(cluster, tables, settings)
     found, refused = coloured(steps, room, cluster.alive, k=settings.per_broker)
@@ -161,15 +168,26 @@ class _Timed:
                     counts[2 + side] += step.size
                     self.written.setdefault(end, [0.0, 0.0])[side] += step.write_bps
 
-    def row(self) -> tuple[int, int, int]:
-        copies = sum(len(step.comes) for step in self.steps)
-        return len(self.steps), copies, sum(step.size * len(step.comes) for step in self.steps)
+    def row(self) -> tuple[int | None, ...]:
+        """Partitions, copies, bytes, and of how many that are copied the size, and what is written, is not known."""
+        copying = [step for step in self.steps if step.comes]
+        copies = sum(len(step.comes) for step in copying)
+        unsized = self._unsized
+        size = None if copying and unsized == len(copying) else sum(step.size * len(step.comes) for step in copying)
+        unrated = sum(not self.cluster.rated[step.partition] for step in copying)
+        return len(self.steps), copies, size, unsized, unrated
+
+    @property
+    def _unsized(self) -> int:
+        return sum(not self.cluster.sized[step.partition] for step in self.steps if step.comes)
 
     def _rate(self, broker: int, side: int) -> float:
         return float((self.room.send_bps, self.room.receive_bps)[side][broker])
 
     def eta(self) -> tuple[float | None, float | None, float | None]:
-        """Seconds: expected, at least, at most. None where a broker that copies has no rate."""
+        """Seconds: expected, at least, at most. None where a broker that copies has no rate, or a size is not known."""
+        if self._unsized:
+            return None, None, None
         times: list[list[float]] = [[0.0], [0.0]]
         low = 0.0
         for broker, counts in self.counts.items():
@@ -223,7 +241,7 @@ def _moves(cluster: Cluster, name: str, found: list[list[Step]]) -> list[_Row]:
             [ids[b] for b in step.before],
             [ids[b] for b in step.after],
             -1 if step.source < 0 else ids[step.source],
-            step.size * len(step.comes),
+            step.size * len(step.comes) if cluster.sized[step.partition] or not step.comes else None,
         )
         for number, wave in enumerate(found, 1)
         for step in wave

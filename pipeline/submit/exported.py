@@ -63,7 +63,7 @@ class Rate:
 
 @attrs.frozen
 class Wave:
-    """What is handed over at once. `bytes`: to be copied in all. `eta_s`: what the plan expects, if it does, with its
+    """What is handed over at once. `bytes`: to copy, as far as known. `eta_s`: what the plan expects, if it does, with its
     interval."""
 
     number: int
@@ -134,7 +134,7 @@ def _waves(folder: Path, files: Mapping[str, Any]) -> Iterator[Wave]:
         moves = tuple(Move(*tp, before[tp], target) for tp, target in after.items())
         rates = _rates(folder / f"throttles/{name}") if f"throttles/{name}" in files else {}
         expected = (said[number][name] for name in ("eta_s", "eta_low_s", "eta_high_s"))
-        yield Wave(number, moves, rates, int(said[number]["bytes"]), *expected)
+        yield Wave(number, moves, rates, int(said[number]["bytes"] or 0), *expected)
 
 
 def _entries(file: Path) -> dict[tuple[str, int], Replicas]:

@@ -107,9 +107,9 @@ REPLICA_LOAD: Final = Table(
     (
         ("topic", "string", False),
         ("partition", "int", False),
-        ("size_bytes", "long", False),
-        ("write_bps", "double", False),
-        ("read_bps", "double", False),
+        ("size_bytes", "long", True),  # null: nothing of the topic is known
+        ("write_bps", "double", True),
+        ("read_bps", "double", True),
         ("completeness", "double", False),
         ("basis", "string", False),
     ),
@@ -148,15 +148,18 @@ PLAN: Final = Table(
         ("kind", "string", False),
         ("partitions_changed", "long", False),
         ("replicas_copied", "long", False),
-        ("bytes_copied", "long", False),
-        ("bytes_bound", "long", False),
+        ("bytes_copied", "long", True),  # null: of nothing that is copied a size is known
+        ("bytes_bound", "long", True),
+        ("copied_unsized", "long", False),  # partitions that are copied, of no known size
+        ("partitions_unsized", "long", False),  # of the whole snapshot
         ("rejected", "long", False),
         ("complete", "boolean", False),
-        ("size_max_mean_before", "double", False),
-        ("size_max_mean_after", "double", False),
+        ("size_max_mean_before", "double", True),  # null: no size is known at all
+        ("size_max_mean_after", "double", True),
         ("leaders_max_mean_before", "double", False),
         ("leaders_max_mean_after", "double", False),
-        ("settings", "map<string,string>", False),
+        ("settings", "map<string,string>", False),  # values are JSON
+        ("snapshot_sha256", "string", False),  # of the snapshot that it was made of
     ),
     ("plan",),
 )
@@ -169,8 +172,8 @@ PLAN_MOVE: Final = Table(
         ("replicas", "array<int>", False),
         ("target_replicas", "array<int>", False),
         ("leader", "int", False),
-        ("bytes", "long", False),
-        ("write_bps", "double", False),
+        ("bytes", "long", True),  # null: its size is not known
+        ("write_bps", "double", True),
     ),
     ("plan", "topic", "partition"),
 )
@@ -194,8 +197,8 @@ PLAN_LOAD: Final = Table(
         ("replicas_after", "long", False),
         ("leaders_before", "long", False),
         ("leaders_after", "long", False),
-        ("size_bytes_before", "long", False),
-        ("size_bytes_after", "long", False),
+        ("size_bytes_before", "long", True),  # null: no size is known at all
+        ("size_bytes_after", "long", True),
     ),
     ("plan", "broker_id"),
 )
@@ -219,9 +222,11 @@ WAVE: Final = Table(
         ("wave", "int", False),
         ("partitions", "long", False),
         ("copies", "long", False),
-        ("bytes", "long", False),
+        ("bytes", "long", True),  # null: of nothing that is copied a size is known
+        ("unsized", "long", False),  # partitions that are copied, of no known size
+        ("unrated", "long", False),  # partitions that are copied, and nobody knows what is written to them
         ("peak_disk_share", "double", True),
-        ("eta_s", "double", True),
+        ("eta_s", "double", True),  # null: not throttled, or of no known size
         ("eta_low_s", "double", True),
         ("eta_high_s", "double", True),
     ),
@@ -237,7 +242,7 @@ WAVE_MOVE: Final = Table(
         ("replicas", "array<int>", False),
         ("target_replicas", "array<int>", False),
         ("source", "int", False),
-        ("bytes", "long", False),
+        ("bytes", "long", True),  # null: its size is not known
     ),
     ("plan", "wave", "topic", "partition"),
 )

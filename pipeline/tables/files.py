@@ -26,6 +26,8 @@ from pipeline.tables.schema import Table
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")  # of a folder, and of no other folder
 PART: Final = "part"
+_PLAN: Final = "plan"
+_LISTED_MAX: Final = 20
 
 
 def check_name(name: str, what: str) -> str:
@@ -75,10 +77,19 @@ class Place:
         try:
             found = pq.read_table(path, partitioning=None)
         except FileNotFoundError:
-            raise NotFound(f"{path}: no table {table.name} of this snapshot") from None
+            raise self.missing(table, part) from None
         except (pa.ArrowException, OSError) as error:
             raise BadInput(f"{path}: cannot be read as Parquet: {' '.join(str(error).split())[:300]}") from None
         return conform(table, found, str(path))
+
+    def missing(self, table: Table, part: str = PART) -> NotFound:
+        """That the table's file is not there; a plan that is not, by its name, with those that are."""
+        if table.name != _PLAN:
+            return NotFound(f"{self.path(table, part)}: no table {table.name} of this snapshot")
+        there = self.parts(table)
+        more = f", and {len(there) - _LISTED_MAX} more" if len(there) > _LISTED_MAX else ""
+        listed = f"there are {', '.join(there[:_LISTED_MAX])}{more}" if there else "no plan was made of it"
+        return NotFound(f"no plan {part} of cluster {self.cluster}, snapshot {self.snapshot}: {listed}")
 
     def remove(self, table: Table, part: str = PART) -> None:
         self.path(table, part).unlink(missing_ok=True)

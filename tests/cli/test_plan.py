@@ -120,10 +120,11 @@ def test_what_people_read_says_waves_files_rates_and_totals(tmp_path: Path, inpu
     ]
     assert "not written" in run("drain", tables, "--brokers", "1", "--dry-run").stdout
     assert run("drain", tables, "--brokers", "1").exit_code == 0
-    lines = run("waves", tables, "--name", "drain", "--throttle", "100").stdout.splitlines()
+    lines = run("waves", tables, "--name", "drain", "--throttle", "1KiB").stdout.splitlines()
     assert lines == [
-        "wave 1  4 partitions, 4 copies, 400 bytes, 4 s (4 to 6)",
-        "in all  1 waves, 400 bytes, 4 s in all",
+        "wave 1  4 partitions, 4 copies, 400 bytes, 0.4 s (0.4 s to 0.6 s)",
+        "mind    what is written to 4 partitions that are copied is not known: times are as if it were nothing",
+        "in all  1 waves, 400 bytes, 0.4 s in all",
     ]
     assert "not throttled" in run("waves", tables, "--name", "drain").stdout
     assert run("export", tables, tmp_path / "out", "--name", "drain").stdout.startswith(
@@ -249,9 +250,9 @@ def test_a_snapshot_that_breaks_rules_is_exit_code_1(made: Path) -> None:
         (("drain", "{tables}", "--brokers", "1001", "--all-clusters", "--out", "{taken}"), "east.json: is a folder"),
         (("drain", "{tables}", "--brokers", "1001", "--disk-share", "2"), "disk share"),
         (("drain", "{tables}/none", "--brokers", "1"), "there is no such folder"),
-        (("waves", "{tables}", "--name", "none"), "no table plan"),
-        (("export", "{tables}", "{tables}/out", "--name", "none"), "no table plan"),
-        (("export", "{tables}", "{tables}", "--name", "none"), "no table plan"),
+        (("waves", "{tables}", "--name", "none"), "no plan none of cluster east, snapshot 1"),
+        (("export", "{tables}", "{tables}/out", "--name", "none"), "no plan none of cluster east, snapshot 1"),
+        (("export", "{tables}", "{tables}", "--name", "none"), "no plan none of cluster east, snapshot 1"),
         (("collect", "{tables}", "--cluster", "c", "--snapshot", "1", "--store", "memory:/none"), "memory:/none"),
         (("collect", "{tables}", "--cluster", "c", "--snapshot", "1", "--map", __file__), "not a whole JSON file"),
     ],
@@ -286,7 +287,7 @@ def test_bad_arguments_are_exit_code_2(arguments: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("text,bytes_", [("5", 5), ("5KiB", 5120), ("1.5GB", 1_500_000_000), ("2T", 2 * 10**12)])
 def test_bytes_are_spelled_with_units(made: Path, text: str, bytes_: int) -> None:
     _, planned = said("rebalance", made, "--max-bytes", text)
-    assert planned["settings"]["bytes_max"] == str(bytes_)
+    assert planned["settings"]["bytes_max"] == bytes_
 
 
 def test_a_broken_table_is_named(made: Path) -> None:

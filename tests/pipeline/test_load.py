@@ -37,15 +37,24 @@ def sample(minutes: float, number: int | None, write: float, **more: Any) -> tup
 
 
 def test_the_size_of_a_partition_is_its_largest_log_and_the_mean_of_its_topic_where_it_has_none() -> None:
-    assert column(loaded(logs=LOGS[:2]), "size_bytes") == [100, 100, 0]
-    assert column(loaded(), "size_bytes") == [100, 300, 0]
+    assert column(loaded(logs=LOGS[:2]), "size_bytes") == [100, 100, None]
+    assert column(loaded(), "size_bytes") == [100, 300, None]
 
 
 def test_without_samples_the_rate_is_size_over_retention_and_says_so() -> None:
     found = loaded()
-    assert column(found, "write_bps") == [10.0, 0.0, 0.0]
+    assert column(found, "write_bps")[0] == 10.0
     assert column(found, "basis") == ["size_only"] * 3
-    assert column(found, "completeness") == [0.5, 0.5, 0.0]
+
+
+def test_a_rate_that_nothing_says_is_null_and_never_0() -> None:
+    """Without a retention, or with one without end, a size says nothing of a rate; what is read, it never does."""
+    found = loaded()
+    assert column(found, "write_bps") == [10.0, None, None]
+    assert column(found, "read_bps") == [None] * 3
+    assert column(found, "completeness") == [0.5, 0.0, 0.0]
+    empty_log = load(validate(tables(BROKERS, PARTITIONS, [(1, "t", 0, 0)])))
+    assert column(empty_log, "write_bps") == [0.0, None, None]
 
 
 def test_samples_are_averaged_by_window_and_windows_without_one_lower_the_completeness() -> None:
@@ -64,7 +73,7 @@ def test_what_was_sampled_during_a_reassignment_or_at_a_follower_is_left_out() -
 
 def test_a_rate_of_a_topic_is_split_over_what_the_broker_leads_by_size() -> None:
     found = loaded([sample(0, None, 10.0, broker=1), sample(0, None, 40.0, broker=2), sample(0, 1, 7.0, broker=2)])
-    assert column(found, "write_bps") == [10.0, 7.0, 0.0]
+    assert column(found, "write_bps") == [10.0, 7.0, None]
     assert column(found, "basis") == ["split", "measured", "size_only"]
 
 

@@ -102,6 +102,16 @@ def test_a_broker_that_is_not_in_the_snapshot_can_be_added() -> None:
     assert rows(found, "plan")[0]["bytes_copied"] == rows(found, "plan")[0]["bytes_bound"] == 20
 
 
+def test_a_broker_added_to_one_rack_takes_no_replica_that_is_the_last_of_another() -> None:
+    brokers = [broker(1, "a"), broker(2, "b"), broker(3, "b")]
+    given = {**tables(brokers, [partition("t", p, [1, 2]) for p in range(4)]),
+             "replica_load": loads({("t", p): 10 for p in range(4)})}  # fmt: skip
+    found = made(given, Add(((3, None),)))
+    assert {tuple(move["target_replicas"]) for move in rows(found, "plan_move")} <= {(1, 3), (3, 1)}
+    reasons = {(row["broker_id"], row["reason"]) for row in rows(found, "plan_reason")}
+    assert (1, "its rack would have none, and every rack that may take it has one already") in reasons
+
+
 def test_where_all_brokers_are_drained_every_replica_has_a_reason() -> None:
     found = made(SMALL, Drain((1, 2, 3)))
     assert (found["plan_move"].num_rows, len(rows(found, "plan_reason"))) == (0, 3)
@@ -139,6 +149,40 @@ def test_topics_shrink_to_what_keeps_each_partition_below_the_limits() -> None:
     ]
     by_rate = made(given, ReducePartitions(10_000, 6.0, ("small",)))
     assert [(r["topic"], r["total_count"]) for r in rows(by_rate, "reduction")] == []
+
+
+def test_a_topic_of_which_a_rate_or_a_size_is_not_known_is_not_shrunk() -> None:
+    """An unknown rate is no rate of 0: by the size alone each of these could go down to one partition."""
+    partitions = [
+        *(partition("known", p, [1], retention_ms=1000) for p in range(4)),
+        *(partition("no-retention", p, [1], retention_ms=1000 if p else None) for p in range(4)),
+        *(partition("without-end", p, [1], retention_ms=-1) for p in range(4)),
+        *(partition("no-size", p, [1], write_bps=1.0) for p in range(4)),
+    ]
+    logs = [(1, row[0], row[1], 10) for row in partitions if row[0] != "no-size"]
+    given = validate(tables([broker(1)], partitions, logs))
+    found = made(given | load(given), ReducePartitions(bytes_max=10**6, bps_max=1e6))
+    assert [(row["topic"], row["total_count"]) for row in rows(found, "reduction")] == [("known", 1)]
+    assert {row["topic"]: row["reason"] for row in rows(found, "plan_reason")} == {
+        "no-retention": "what is written to some of its partitions is not known",
+        "no-size": "the size of some of its partitions is not known",
+        "without-end": "what is written to some of its partitions is not known",
+    }
+    assert rows(found, "plan")[0]["complete"] is False
+
+
+def test_balance_is_told_over_the_same_brokers_before_and_after() -> None:
+    """Who stays is level before and after: that the one to be emptied holds three times as much is no imbalance."""
+    parts = [partition("t", p, [1]) for p in range(6)] + [partition("u", p, [2 + p % 2]) for p in range(4)]
+    given = {
+        **tables([broker(b) for b in (1, 2, 3)], parts),
+        "replica_load": loads({(row[0], row[1]): 10 for row in parts}),
+    }
+    (said,) = rows(made(given, Drain((1,))), "plan")
+    for when in ("before", "after"):
+        assert (said[f"size_max_mean_{when}"], said[f"leaders_max_mean_{when}"]) == (1.0, 1.0)
+    (added,) = rows(made(given, Add(((4, None),))), "plan")
+    assert added["size_max_mean_before"] == 2.4, "60 bytes against 25: over the four that there will be"
 
 
 def test_a_larger_cluster_is_emptied_level_in_bytes_and_leaders() -> None:

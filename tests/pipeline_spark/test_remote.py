@@ -20,6 +20,7 @@ from click.testing import CliRunner
 from controller.cli.root import kedge
 from pipeline.tables.arrow import from_rows
 from pipeline.tables.declared import BROKER
+from pipeline.tables.files import find_places
 from stores.servers import ServerProcess, free_port
 from tests.pipeline_journal.journals import completed_early, written
 from tests.pipeline_journal.journals import write as write_journal
@@ -119,11 +120,18 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_a_server_of_spark_connect_says_and_writes_what_the_local_engine_does(
     made: Path, server: str, tmp_path: Path
 ) -> None:
-    """A fleet checked, drained, cut into waves and exported, and a journal audited, with the same exit codes."""
+    """A fleet checked, drained, cut into waves and exported, and a journal audited, with the same exit codes. Of one
+    cluster a plan is older than its snapshot: both refuse it."""
     rows = written()
     completed_early(rows)
     write_journal(tmp_path / "journal", rows)
     tables, out, plans = str(made), str(tmp_path / "out"), str(tmp_path / "plans")
+    old = ("plan", "leaders", tables, "--name", "old")
+    assert here((*old, "--cluster", "g0"), (*old, "--cluster", "g2"))[0][0] == 0
+    (place,) = [place for place in find_places(made, BROKER, None) if place.cluster == "g0"]
+    anew = {BROKER.name: place.read(BROKER)}
+    change(anew, 0, host="elsewhere")
+    place.write(BROKER, anew[BROKER.name])
     waves = ("plan", "waves", tables, "--name", "drain", "--throttle", "1GB", "--all-clusters", "--json")
     lines = [
         ("plan", "check", tables, "--all-clusters", "--json"),
@@ -131,14 +139,22 @@ def test_a_server_of_spark_connect_says_and_writes_what_the_local_engine_does(
         waves,
         ("plan", "export", tables, out, "--name", "drain", "--all-clusters"),
         ("audit", "--json", str(tmp_path / "journal")),
+        ("plan", "waves", tables, "--name", "old", "--all-clusters"),
+        ("plan", "export", tables, f"{out}-old", "--name", "old", "--cluster", "g0"),
+        ("plan", "waves", tables, "--name", "nope", "--cluster", "g0"),
     ]
     local = here(*lines)
     wanted = files(tmp_path)
     for folder in (made / "plan", made / "plan_move", made / "wave", made / "violation", Path(out), Path(plans)):
         shutil.rmtree(folder)
+    for path, data in wanted.items():
+        if path.endswith("/old.parquet") and "/wave" not in path:
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_bytes(data)
     assert there(lines, "--remote", server) == local
     assert files(tmp_path) == wanted
-    assert [code for code, _, _ in local] == [2, 2, 0, 0, 1]
+    assert [code for code, _, _ in local] == [2, 2, 0, 0, 1, 2, 2, 2]
+    assert [err.count("collected anew") for _, _, err in local] == [0] * 5 + [1, 1, 0]
     assert [line.partition(": ")[0] for line in local[1][2].splitlines()] == ["cluster g1", "cluster g3"]
     assert "plans/g0.json" in wanted
     assert "out/g2/rollback/wave-0001.json" in wanted

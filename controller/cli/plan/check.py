@@ -74,5 +74,9 @@ def _words(row: dict[str, Any]) -> str:
         parts.append(f"{row['topic']}-{row['partition']}")
     if row["broker_id"] is not None:
         parts.append(f"broker {row['broker_id']}")
+    if row["kind"] == "LEADER_ORDER":
+        place = int(row["observed"])  # 0: of none, since the first would be no finding
+        leader = f"replica {place + 1} of its row" if place else "a broker that is not in its row"
+        return f"{parts[0]}: led by {leader}, the first is to lead (the preferred leader)"
     when = "" if row["when"] == "now" else ", if all its replicas led"
     return f"{', '.join(parts)}: {row['observed']:g}, limit {row['limit']:g} {row['unit']}{when}"

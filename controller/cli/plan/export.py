@@ -1,6 +1,7 @@
 """`kedge plan export`: a plan and its waves as files that operators and other tools take, with a manifest.
 
-Exit code: 0 written, 2 there is no such plan, or something else stands where the folder is to be.
+Exit code: 0 written, 2 there is no such plan, its snapshot was collected anew, or something else stands where the
+folder is to be.
 """
 
 from __future__ import annotations
@@ -13,13 +14,18 @@ import click
 from controller.cli.plan.options import Common, engined, failing
 from controller.cli.plan.running import Said, Stage, Tables, finish, told_of
 from controller.cli.plan.saying import amount
+from controller.cli.store.progress import Told
 from pipeline.stages.export import export as write
 from pipeline.stages.export import files
+from pipeline.stages.snapshots import check_same
 from pipeline.tables.declared import (
+    BROKER,
+    PARTITION,
     PLAN,
     PLAN_MOVE,
     PLAN_REASON,
     REDUCTION,
+    REPLICA_LOAD,
     WAVE,
     WAVE_MOVE,
     WAVE_THROTTLE,
@@ -37,9 +43,15 @@ def export(common: Common, *, folder: str, name: str) -> None:
         check_name(name, "--name")
         wanted = [Wanted(table, name) for table in (PLAN, PLAN_MOVE, PLAN_REASON)]
         wanted += [Wanted(table, name, optional=True) for table in (REDUCTION, WAVE, WAVE_MOVE, WAVE_THROTTLE)]
-        stage = Stage(f"export of {name}", wanted, lambda tables, _: tables, _there)
+        wanted += [Wanted(table) for table in (BROKER, PARTITION, REPLICA_LOAD)]
+        stage = Stage(f"export of {name}", wanted, _here, _there)
         said, failed = told_of(common, stage, lambda place, tables: _say(common, place, tables, folder), (PLAN, name))
     finish(common, said, failed=failed)
+
+
+def _here(tables: Tables, _: Told) -> Tables:
+    check_same(tables)
+    return tables
 
 
 def _there(frames: Any) -> Any:

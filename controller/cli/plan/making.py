@@ -15,9 +15,10 @@ import click
 
 from controller.cli.plan.options import Amount, Brokers, Common, NewBrokers, engined, failing
 from controller.cli.plan.running import Said, Stage, Tables, finish, told_of
-from controller.cli.plan.saying import amount, counted, reason_rows
+from controller.cli.plan.saying import counted, reason_rows
 from controller.cli.store.progress import Told
 from controller.cli.writable import file_problem, folder_problem
+from pipeline.cautions import copied_words, of_plan, ratio_words
 from pipeline.errors import BadInput
 from pipeline.stages.arrays import Limits
 from pipeline.stages.export import plan_json
@@ -32,6 +33,7 @@ from pipeline.stages.requests import (
     ReducePartitions,
     Request,
     SetFactor,
+    settings_of,
 )
 from pipeline.stages.waves import REFUSED
 from pipeline.tables.arrow import Arrow
@@ -240,21 +242,24 @@ def _say(common: Common, place: Place, found: dict[str, Arrow]) -> Said:
     (row,) = found[PLAN.name].to_pylist()
     reasons = counted(found[PLAN_REASON.name].column("reason").to_pylist())
     reductions = found[REDUCTION.name].to_pylist() if REDUCTION.name in found else []
-    more = {"settings": dict(row["settings"]), "reasons": reasons, "reductions": reductions}
+    minded = of_plan(row)
+    more = {"settings": settings_of(row), "reasons": reasons, "reductions": reductions, "mind": minded}
     written = {"cluster": place.cluster, "snapshot": place.snapshot, "written": not common.dry_run}
     lines = _rows(row, place, dry_run=common.dry_run) + _reductions(reductions) + reason_rows("refused", reasons)
+    lines += [("mind", text) for text in minded]
     return Said({**row, **more, **written}, lines, 0 if row["complete"] else 1)
 
 
 def _rows(row: dict[str, Any], place: Place, *, dry_run: bool) -> list[tuple[str, str]]:
     unwritten = ", not written" if dry_run else ""
-    bound = f"at least {amount(row['bytes_bound'])} had to be"
     return [
         ("plan", f"{row['plan']} of {place.cluster}, snapshot {place.snapshot}{unwritten}"),
         ("changes", f"{row['partitions_changed']} partitions, {row['replicas_copied']} replicas copied"),
-        ("copies", f"{amount(row['bytes_copied'])}, {bound}"),
-        ("bytes, max/mean", f"{row['size_max_mean_before']:.4f} before, {row['size_max_mean_after']:.4f} after"),
-        ("leaders, max/mean", "{leaders_max_mean_before:.4f} before, {leaders_max_mean_after:.4f} after".format(**row)),
+        ("copies", copied_words(row)),
+        *(
+            (f"{what}, max/mean", ratio_words(*(row[f"{column}_max_mean_{when}"] for when in ("before", "after"))))
+            for what, column in (("bytes", "size"), ("leaders", "leaders"))
+        ),
     ]
 
 

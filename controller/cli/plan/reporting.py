@@ -14,7 +14,7 @@ from pipeline.tables.files import Place
 
 def page_of(place: Place, found: Mapping[str, Arrow], name: str) -> str:
     """`found`: the tables of the plan `name` that are there already."""
-    given = {table.name: place.read(table) for table in (BROKER, PARTITION, REPLICA_LOAD)}
+    given = {table.name: place.read(table) for table in (BROKER, PARTITION, REPLICA_LOAD) if table.name not in found}
     if place.has(QUARANTINE):
         given[QUARANTINE.name] = place.read(QUARANTINE)
     if PLAN_LOAD.name not in found:

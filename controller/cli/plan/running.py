@@ -87,7 +87,8 @@ def places(common: Common, table: Table = PARTITION, part: str = PART) -> list[P
         return [find_place(common.tables, PARTITION, common.cluster, common.snapshot)]
     found = [place for place in find_places(common.tables, PARTITION, common.snapshot) if place.has(table, part)]
     if not found:
-        raise NotFound(f"{common.tables}: no cluster has the table {table.name}, part {part}")
+        what = f"table {table.name}" if part == PART else f"{table.name} {part}"
+        raise NotFound(f"{common.tables}: no cluster has a {what}")
     return found
 
 

@@ -25,6 +25,7 @@ from controller.cli.printing import clean, fail, of_system, one_line, without_pl
 from controller.cli.printing import say as complain
 from controller.cli.store.opening import opened
 from controller.cli.store.progress import ToldTitle, titled_bar
+from pipeline.amounts import duration
 from pipeline.errors import BadInput, PipelineError, Refused, Stopped
 from pipeline.submit import Event, Options, Outcome, cancel, roll_back
 from pipeline.submit import submit as hand_over
@@ -85,13 +86,13 @@ class _Teller:
             at = {"wave": event.wave, "waves": event.waves, "state": state}
             say_json({**at, "partitions": event.moves, "bytes": event.bytes, "seconds": round(event.seconds, 3)})
         else:
-            took = f", {event.seconds:.0f} s" if event.kind == "wave" else ""
+            took = f", {duration(event.seconds)}" if event.kind == "wave" else ""
             what = f"{event.moves} partitions, {amount(event.bytes)}{took}: {state}"
             click.echo(f"wave {event.wave} of {event.waves}  {what}")
 
 
 def _title(event: Event) -> str:
-    left = "" if event.eta_s is None else f", {event.eta_s:.0f} s left"
+    left = "" if event.eta_s is None else f", {duration(event.eta_s)} left"
     sizes = f", {amount(event.bytes_done)} of {amount(event.bytes)}" if event.bytes else ""
     return f"wave {event.wave} of {event.waves}: {event.moves_done} of {event.moves} moves{sizes}{left}"
 

@@ -1,11 +1,12 @@
 """`kedge plan waves`: what of a plan may be copied at the same time, how fast, and how long it takes.
 
-Exit code: 0 every move is in a wave, 1 some are not, and are told, 2 there is no such plan.
+Exit code: 0 every move is in a wave, 1 some are not, or a wave does not end in a sane time, and that is told; 2 there
+is no such plan, or its snapshot was collected anew.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -13,6 +14,9 @@ from controller.cli.plan.options import Amount, Common, engined, failing
 from controller.cli.plan.running import Said, Stage, Tables, finish, told_of
 from controller.cli.plan.saying import amount, counted, reason_rows
 from controller.cli.store.progress import Told
+from pipeline.amounts import duration
+from pipeline.cautions import of_waves, too_long
+from pipeline.errors import BadInput
 from pipeline.stages.waves import REFUSED, WaveSettings
 from pipeline.stages.waves import waves as cut
 from pipeline.tables.declared import (
@@ -29,7 +33,8 @@ from pipeline.tables.declared import (
 )
 from pipeline.tables.files import Place, Wanted, check_name
 
-_DEFAULT = WaveSettings()
+_DEFAULT: Final = WaveSettings()
+_THROTTLE_MIN: Final = 1024  # a broker that copies at less is one of which the unit was left out
 
 
 @click.command()
@@ -43,7 +48,7 @@ _DEFAULT = WaveSettings()
 def waves(common: Common, *, name: str, **settings: Any) -> None:
     """Cut a plan into waves that no broker's limits are broken by, with rates and times."""
     with failing():
-        chosen = WaveSettings(**settings)
+        chosen = _settings(**settings)
         check_name(name, "--name")
 
         def here(tables: Tables, _: Told) -> Tables:
@@ -63,6 +68,13 @@ def waves(common: Common, *, name: str, **settings: Any) -> None:
     finish(common, said, failed=failed)
 
 
+def _settings(*, throttle_bps: int | None, **more: Any) -> WaveSettings:
+    if throttle_bps is not None and throttle_bps < _THROTTLE_MIN:
+        problem = f"{throttle_bps} bytes/s is below {amount(_THROTTLE_MIN)}/s"
+        raise BadInput(f"--throttle {throttle_bps}: {problem}; is a unit left out, as in {throttle_bps}MB?")
+    return WaveSettings(throttle_bps=throttle_bps, **more)
+
+
 def _say(common: Common, place: Place, found: Tables, name: str) -> Said:
     if not common.dry_run:
         place.remove(WAVE, name)
@@ -72,23 +84,32 @@ def _say(common: Common, place: Place, found: Tables, name: str) -> Said:
     listed = found[WAVE.name].to_pylist()
     reasons = counted(found[PLAN_REASON.name].column("reason").to_pylist())
     named = {"cluster": place.cluster, "snapshot": place.snapshot} if common.all_clusters else {}
-    row = {"plan": name, **named, "waves": listed, "reasons": reasons, "written": not common.dry_run}
+    minded = of_waves(listed)
+    row = {"plan": name, **named, "waves": listed, "reasons": reasons, "mind": minded, "written": not common.dry_run}
     shown = [(f"wave {row['wave']}", _words(row)) for row in listed]
-    return Said(row, [*shown, *reason_rows("refused", reasons), _total(listed)], 1 if reasons else 0)
+    lines = [*shown, *reason_rows("refused", reasons), *(("mind", text) for text in minded), _total(listed)]
+    return Said(row, lines, 1 if reasons or too_long(listed) else 0)
 
 
 def _words(row: dict[str, Any]) -> str:
     peak = "" if row["peak_disk_share"] is None else f", fullest disk {row['peak_disk_share']:.1%}"
-    return f"{row['partitions']} partitions, {row['copies']} copies, {amount(row['bytes'])}{peak}{_eta(row)}"
+    return f"{row['partitions']} partitions, {row['copies']} copies, {_size(row['bytes'])}{peak}{_eta(row)}"
+
+
+def _size(value: int | None) -> str:
+    return "bytes not known" if value is None else amount(value)
 
 
 def _eta(row: dict[str, Any]) -> str:
+    if row["unsized"]:
+        return ", time not known"
     if row["eta_s"] is None:
         return ", not throttled"
-    return f", {row['eta_s']:.0f} s ({row['eta_low_s']:.0f} to {row['eta_high_s']:.0f})"
+    return f", {duration(row['eta_s'])} ({duration(row['eta_low_s'])} to {duration(row['eta_high_s'])})"
 
 
 def _total(listed: list[dict[str, Any]]) -> tuple[str, str]:
     times = [row["eta_s"] for row in listed]
-    whole = "" if None in times or not times else f", {sum(times):.0f} s in all"
-    return "in all", f"{len(listed)} waves, {amount(sum(row['bytes'] for row in listed))}{whole}"
+    whole = "" if None in times or not times else f", {duration(sum(times))} in all"
+    known = [row["bytes"] for row in listed if row["bytes"] is not None]
+    return "in all", f"{len(listed)} waves, {_size(sum(known) if known or not listed else None)}{whole}"

@@ -1,0 +1,206 @@
+"""What `kedge plan` does not know, or cannot mean, is told: sizes, rates, snapshots that changed, throttles, names."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller.cli.root import kedge
+from pipeline.generate import generate
+from pipeline.tables.arrow import from_rows
+from pipeline.tables.declared import BROKER, PLAN, REPLICA_LOAD, TABLES, WAVE
+from pipeline.tables.files import Place
+
+UNKNOWN = "no size is known of 6 partitions; 4 of them are copied: sums, bounds and balance of bytes are without them"
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(kedge, ["plan", *map(str, arguments)])
+
+
+def said(*arguments: object) -> tuple[int, Any]:
+    result = run(*arguments, "--json")
+    return result.exit_code, json.loads(result.stdout)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def put(tables: Path, cluster: str = "east", seed: int = 1, **first: Any) -> None:
+    """Tables of a generated cluster as snapshot 1; of its first broker something else may be said."""
+    made = generate(brokers=9, topics=4, partitions=6, seed=seed)
+    rows = made[BROKER.name].to_pylist()
+    rows[0] |= first
+    made[BROKER.name] = from_rows(BROKER, [list(row.values()) for row in rows])
+    for name, table in made.items():
+        Place(tables, cluster, "1").write(TABLES[name], table)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    put(tmp_path / "tables")
+    return tmp_path / "tables"
+
+
+@pytest.fixture
+def collected(tmp_path: Path) -> Path:
+    """What comes of a map and a list of brokers alone: no size is known."""
+    entries: list[Any] = [{"topic": "t", "partition": p, "replicas": [1 + p % 3, 1 + (p + 1) % 3]} for p in range(6)]
+    (tmp_path / "map.json").write_text(json.dumps({"version": 1, "partitions": entries}))
+    (tmp_path / "brokers.json").write_text(json.dumps({"1": "a", "2": "b", "3": "c", "4": "a"}))
+    named = ("--cluster", "east", "--snapshot", "1", "--map", tmp_path / "map.json")
+    assert run("collect", tmp_path / "tables", *named, "--broker-list", tmp_path / "brokers.json").exit_code == 0
+    return tmp_path / "tables"
+
+
+def with_sizes(tables: Path, **columns: Any) -> None:
+    """The snapshot with other loads: of each column, a value per partition."""
+    place = Place(tables, "east", "1")
+    rows = [{**row, **{name: values[i] for name, values in columns.items()}}
+            for i, row in enumerate(place.read(REPLICA_LOAD).to_pylist())]  # fmt: skip
+    place.write(REPLICA_LOAD, from_rows(REPLICA_LOAD, [list(row.values()) for row in rows]))
+
+
+def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_path: Path) -> None:
+    lines = dict(line.split("  ", 1) for line in run("drain", collected, "--brokers", "1").stdout.splitlines())
+    assert lines["copies"].strip() == "an unknown number of bytes"
+    assert lines["bytes, max/mean"].strip() == "not known"
+    assert lines["mind"].strip() == UNKNOWN
+    code, planned = said("drain", collected, "--brokers", "1")
+    assert (code, planned["mind"], planned["copied_unsized"]) == (0, [UNKNOWN], 4)
+    assert [planned[name] for name in ("bytes_copied", "bytes_bound", "size_max_mean_after")] == [None] * 3
+    assert "0 bytes" not in run("waves", collected, "--name", "drain", "--throttle", "1MB").stdout
+    code, cut = said("waves", collected, "--name", "drain", "--throttle", "1MB")
+    assert [(wave["bytes"], wave["eta_s"], wave["unsized"]) for wave in cut["waves"]] == [(None, None, 4)]
+    assert cut["mind"] == ["no size is known of 4 partitions that are copied: nothing says how long they take"]
+    assert run("export", collected, tmp_path / "out", "--name", "drain").exit_code == 0
+    page = (tmp_path / "out/report.html").read_text()
+    assert f"Mind: {UNKNOWN}." in page
+    assert 'class="verdict warn"' in page
+    assert "0 bytes" not in page.replace("0 bytes a second", "")
+    assert json.loads((tmp_path / "out/summary.json").read_bytes())["bytes_copied"] is None
+
+
+def test_where_some_sizes_are_known_the_sum_is_of_those_and_says_of_how_many_it_is_not(collected: Path) -> None:
+    with_sizes(collected, size_bytes=[1000, 1000, 1000, None, None, None])
+    code, planned = said("drain", collected, "--brokers", "1")
+    assert (code, planned["bytes_copied"], planned["copied_unsized"]) == (0, 2000, 2)
+    stdout = run("drain", collected, "--brokers", "1").stdout
+    assert "2.0 KiB and 2 partitions of unknown size, at least 2.0 KiB had to be" in stdout
+    waves = run("waves", collected, "--name", "drain", "--throttle", "1KiB").stdout
+    assert "time not known" in waves
+
+
+def test_unknown_writes_are_told_beside_times_that_take_them_for_none(collected: Path) -> None:
+    with_sizes(collected, size_bytes=[2048] * 6)
+    assert run("drain", collected, "--brokers", "1").exit_code == 0
+    code, cut = said("waves", collected, "--name", "drain", "--throttle", "1KiB")
+    what = "what is written to 4 partitions that are copied is not known: times are as if it were nothing"
+    assert (code, cut["mind"]) == (0, [what])
+    with_sizes(collected, write_bps=[1.0] * 6, completeness=[1.0] * 6)
+    assert run("drain", collected, "--brokers", "1").exit_code == 0
+    assert said("waves", collected, "--name", "drain", "--throttle", "1KiB")[1]["mind"] == []
+
+
+@pytest.mark.parametrize("verb", ["waves", "export"])
+def test_a_plan_of_a_snapshot_that_was_collected_anew_is_refused_until_it_is_made_again(
+    made: Path, tmp_path: Path, verb: str
+) -> None:
+    line = (verb, made, *([tmp_path / "out"] if verb == "export" else []), "--name", "drain")
+    drain = ("drain", made, "--brokers", "1001")
+    assert run(*drain).exit_code == 0
+    put(made)
+    assert run(*line).exit_code == 0, "the same was collected again"
+    put(made, host="elsewhere")
+    before = files(tmp_path)
+    result = run(*line)
+    assert (result.exit_code, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert "plan drain: its snapshot was collected anew since it was made; make it again" in result.stderr
+    assert files(tmp_path) == before
+    assert run(*drain).exit_code == 0
+    assert run(*line).exit_code == 0
+
+
+@pytest.mark.parametrize("verb", ["waves", "export"])
+def test_in_a_fleet_only_the_cluster_that_was_collected_anew_is_left_out(made: Path, tmp_path: Path, verb: str) -> None:
+    put(made, "west", seed=2)
+    line = (verb, made, *([tmp_path / "out"] if verb == "export" else []), "--name", "leaders", "--all-clusters")
+    assert run("leaders", made, "--all-clusters").exit_code == 0
+    put(made, seed=3)
+    code, found = said(*line)
+    assert (code, [row["cluster"] for row in found["clusters"]]) == (2, ["west"])
+    assert run(*line).stderr.startswith("cluster east: plan leaders: its snapshot was collected anew")
+
+
+def test_a_throttle_without_its_unit_is_refused(made: Path) -> None:
+    assert run("drain", made, "--brokers", "1001").exit_code == 0
+    result = run("waves", made, "--name", "drain", "--throttle", "50")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == ("kedge: --throttle 50: 50 bytes/s is below 1.0 KiB/s; is a unit left out, as in 50MB?\n")
+    assert not Place(made, "east", "1").has(WAVE, "drain")
+
+
+def test_waves_that_do_not_end_in_a_sane_time_are_told_in_years_and_are_exit_code_1(collected: Path) -> None:
+    with_sizes(collected, size_bytes=[10**14] * 6, write_bps=[0.0] * 6, completeness=[1.0] * 6)
+    assert run("drain", collected, "--brokers", "1").exit_code == 0
+    line = ("waves", collected, "--name", "drain", "--per-broker", 20, "--throttle", "1MB")
+    result = run(*line)
+    (mind,) = [text for text in result.stdout.splitlines() if text.startswith("mind")]
+    assert result.exit_code == 1
+    assert " years" in mind
+    assert "needs a higher rate (--throttle" in mind
+    code, cut = said(*line)
+    assert (code, len(cut["mind"])) == (1, 1)
+    assert cut["waves"][0]["eta_s"] > 2 * 365 * 86_400
+    assert run(*line[:-1], "10GB").exit_code == 0
+
+
+def test_times_are_read_in_hours_and_days_and_are_seconds_in_json(collected: Path) -> None:
+    with_sizes(collected, size_bytes=[10**10] * 6)
+    assert run("drain", collected, "--brokers", "1").exit_code == 0
+    stdout = run("waves", collected, "--name", "drain", "--throttle", "1MB").stdout
+    code, cut = said("waves", collected, "--name", "drain", "--throttle", "1MB")
+    assert (code, [wave["eta_s"] for wave in cut["waves"]]) == (0, [40_000.0])
+    assert "11 h 6 min" in stdout
+
+
+def test_a_plan_that_is_not_there_is_told_by_name_with_those_that_are(made: Path) -> None:
+    result = run("waves", made, "--name", "nope")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == "kedge: no plan nope of cluster east, snapshot 1: no plan was made of it\n"
+    assert run("leaders", made).exit_code == 0
+    assert run("rebalance", made, "--name", "second").exit_code in {0, 1}
+    for line in (("waves", made), ("export", made, made.parent / "out")):
+        result = run(*line, "--name", "nope")
+        assert result.stderr == "kedge: no plan nope of cluster east, snapshot 1: there are leaders, second\n"
+    result = run("waves", made, "--name", "nope", "--all-clusters")
+    assert result.stderr == f"kedge: {made}: no cluster has a plan nope\n"
+
+
+def test_settings_are_json_values_where_they_are_written_as_json(made: Path, tmp_path: Path) -> None:
+    code, planned = said("drain", made, "--brokers", "1001,1002")
+    wanted = {"brokers": [1001, 1002], "disk_share": 0.85, "network_share": 0.8, "ignore_racks": False}
+    assert (code, planned["settings"]) == (0, wanted)
+    assert run("export", made, tmp_path / "out", "--name", "drain").exit_code == 0
+    summary = json.loads((tmp_path / "out/summary.json").read_bytes())
+    assert summary["settings"] == wanted
+    manifest = json.loads((tmp_path / "out/manifest.json").read_bytes())
+    (digest,) = Place(made, "east", "1").read(PLAN, "drain").column("snapshot_sha256").to_pylist()
+    assert manifest["snapshot_sha256"] == summary["snapshot_sha256"] == digest
+    assert said("rebalance", made)[1]["settings"]["bytes_max"] is None
+
+
+def test_a_leader_that_is_not_the_first_of_its_row_is_told_in_words(made: Path) -> None:
+    place = Place(made, "east", "1")
+    partition = place.read(TABLES["partition"])
+    rows = partition.to_pylist()
+    rows[0]["leader"] = rows[0]["replicas"][2]
+    place.write(TABLES["partition"], from_rows(TABLES["partition"], [list(row.values()) for row in rows]))
+    result = run("check", made)
+    assert result.exit_code == 1
+    assert "topic-000000-0: led by replica 3 of its row, the first is to lead (the preferred leader)" in result.stdout
