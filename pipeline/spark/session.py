@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pipeline.spark.starting import NoSpark, need_answer, reason_of
 from stores.servers.debian import have
 from stores.servers.java import JAVA_PACKAGE, find_java
 from stores.servers.process import NoServer
@@ -28,7 +29,7 @@ LOCAL: Final = "local[*]"
 JAVA_MIN: Final = 17
 _STOP_S: Final = 20.0
 _PREFIX: Final = "kedge-spark-"
-_SAID_LINES: Final = 5
+REMOTE_TIMEOUT_S: Final = 20.0
 
 _QUIET: Final = """\
 rootLogger.level = error
@@ -39,10 +40,6 @@ appender.console.target = SYSTEM_ERR
 appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %p %c{1}: %m%n
 """
-
-
-class NoSpark(RuntimeError):
-    """No session can be had; the message says what is missing."""
 
 
 def java(*, install: bool = False) -> str:
@@ -66,8 +63,10 @@ def session(
     remote: str | None = None,
     *,
     settings: Mapping[str, str] | None = None,
+    remote_timeout_s: float = REMOTE_TIMEOUT_S,
 ) -> Iterator[SparkSession]:
     """A session; it is stopped afterwards, and its JVM and its folder are gone. `settings`: of Spark, above ours.
+    `remote_timeout_s`: how long the server at `remote` may take to answer for the first time.
 
     One embedded session at a time per process. Raises NoSpark; ValueError if both `master` and `remote` are given.
     """
@@ -78,6 +77,7 @@ def session(
     except ImportError as error:
         raise NoSpark("Spark needs the extra kedge[pipeline]") from error
     if remote is not None:
+        need_answer(remote, remote_timeout_s)
         yield from _reached(SparkSession.builder.remote(remote), settings or {})
         return
     _sweep(Path(tempfile.gettempdir()))
@@ -121,8 +121,10 @@ def _embedded(
         try:
             with _stderr_to(said):
                 spark = builder.master(master).getOrCreate()
-        except Exception as error:
-            raise NoSpark(f"Spark does not start: {_last_lines(said) or error}") from error
+        except Exception as error:  # noqa: BLE001 - whatever PySpark, py4j or the JVM comes to
+            why = reason_of(_lines(said), error)  # asked of the JVM, which is gone then
+            _end_jvm()
+            raise NoSpark(f"Spark does not start with master {master}: {why}") from None
         try:
             yield spark
         finally:
@@ -181,12 +183,11 @@ def _stderr_to(path: Path) -> Iterator[None]:
         os.close(kept)
 
 
-def _last_lines(path: Path) -> str:
+def _lines(path: Path) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8", errors="backslashreplace").splitlines()
+        return path.read_text(encoding="utf-8", errors="backslashreplace").splitlines()
     except OSError:
-        return ""
-    return " | ".join(line.strip() for line in lines[-_SAID_LINES:] if line.strip())
+        return []
 
 
 def _end_jvm() -> None:

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -152,4 +153,60 @@ def test_an_embedded_session_gives_the_exit_codes_of_the_local_engine_and_leaves
     before = files(made)
     assert there([line], "--master", "local[1]", TMPDIR=str(tmp_path / "tmp")) == here(line)
     assert files(made) == before
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def silent() -> socket.socket:
+    """A server that takes connections and says nothing."""
+    server = socket.socket()
+    server.bind(("127.0.0.1", 0))
+    server.listen()
+    return server
+
+
+@pytest.mark.parametrize("line", [("plan", "check", "{}"), ("audit", "{}/journal"), ("progress", "{}/journal")])
+def test_a_server_that_does_not_answer_is_one_line_after_the_deadline(line: tuple[str, ...], tmp_path: Path) -> None:
+    """Nobody listens, or somebody who says nothing: PySpark itself would ask for ten minutes, or wait for ever."""
+    fleets.write(tmp_path, {"g0": fleets.generated(1)["g0"]})
+    write_journal(tmp_path / "journal", written())
+    with silent() as server:
+        for port, why in ((free_port(), "Connection refused"), (server.getsockname()[1], "it says nothing")):
+            address = f"127.0.0.1:{port}"
+            begun = time.monotonic()
+            (done,) = here(
+                [*(word.format(tmp_path) for word in line), "--engine", "spark", "--remote-timeout", "1",
+                 "--remote", f"sc://{address}/;token=secret"]
+            )  # fmt: skip
+            said = f"kedge: sc://{address}: no answer of a server of Spark Connect within 1 s: "
+            assert done[:2] == (2, "")
+            assert done[2].startswith(said)
+            assert why in done[2]
+            assert done[2].count("\n") == 1
+            assert time.monotonic() - begun < 15
+
+
+@pytest.mark.parametrize(
+    "remote,said", [("bogus", "must start with 'sc://'"), ("sc://127.0.0.1:99999", "Port out of range")]
+)
+def test_what_is_no_address_of_a_server_is_one_line(remote: str, said: str, made: Path) -> None:
+    ((code, out, err),) = here(("plan", "check", str(made), "--cluster", "g1", "--engine", "spark", "--remote", remote))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err
+
+
+@pytest.mark.parametrize(
+    "master,said",
+    [
+        ("bogus", "Master must either be yarn or start with spark, k8s, or local"),
+        ("local[x]", "Could not parse Master URL: 'local[x]'"),
+    ],
+)
+def test_a_master_that_is_none_is_one_line_without_stack_frames(
+    master: str, said: str, made: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "tmp").mkdir()
+    line = ("plan", "check", str(made), "--cluster", "g1")
+    ((code, out, err),) = there([line], "--master", master, TMPDIR=str(tmp_path / "tmp"))
+    assert (code, out) == (2, "")
+    assert err == f"kedge: Spark does not start with master {master}: {said}\n"
     assert list((tmp_path / "tmp").iterdir()) == []

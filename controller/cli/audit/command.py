@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from controller.cli.audit.engines import Engine, files_of, options, spark
+from controller.cli.audit.engines import Engine, checked, files_of, options, spark
 from controller.cli.printing import clean, fail, of_system, one_line, print_unfolded, say
 from controller.cli.store.progress import bar
 from controller.cli.writable import need_file, need_folder
@@ -47,6 +47,7 @@ def audit(
     engine: str,
     master: str | None,
     remote: str | None,
+    remote_timeout: float,
     as_json: bool,
     report: Path | None,
     out: Path | None,
@@ -56,8 +57,8 @@ def audit(
 
     JOURNAL: files of one cluster's journal, and folders of them.
     """
-    chosen = Engine(engine, master, remote)
-    files = files_of(paths, chosen)
+    chosen = checked(Engine(engine, master, remote, remote_timeout))
+    files = files_of(paths)
     need_file(report)
     need_folder(out)
     try:

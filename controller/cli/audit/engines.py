@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
@@ -13,6 +13,7 @@ from controller.cli.printing import fail, one_line
 from pipeline.journal.files import NoJournal, journal_files
 
 F = TypeVar("F", bound=Callable[..., Any])
+REMOTE_TIMEOUT_S: Final = 20.0
 
 
 class Engine(NamedTuple):
@@ -21,17 +22,31 @@ class Engine(NamedTuple):
     name: str
     master: str | None
     remote: str | None
+    remote_timeout_s: float = REMOTE_TIMEOUT_S
 
     @property
     def is_local(self) -> bool:
         return self.name == "local"
 
 
+WHERE_SPARK_IS: Final = (
+    click.option("--master", metavar="URL", help="A master of Spark; with --engine spark. Default: local[*]."),
+    click.option("--remote", metavar="URL", help="A server of Spark Connect, sc://host:port; with --engine spark."),
+    click.option(
+        "--remote-timeout",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0, min_open=True),
+        default=REMOTE_TIMEOUT_S,
+        show_default=True,
+        help="How long --remote may take to answer at first.",
+    ),
+)
+
+
 def options(command: F) -> F:
     """The journals and the engine, as arguments of a command."""
     for option in (
-        click.option("--remote", metavar="URL", help="A server of Spark Connect, sc://host:port; with --engine spark."),
-        click.option("--master", metavar="URL", help="A master of Spark; with --engine spark. Default: local[*]."),
+        *reversed(WHERE_SPARK_IS),
         click.option(
             "--engine",
             type=click.Choice(["local", "spark"]),
@@ -45,12 +60,17 @@ def options(command: F) -> F:
     return command
 
 
-def files_of(paths: tuple[Path, ...], engine: Engine) -> list[Path]:
-    """The files of journals; options that do not go together, and what is no journal, are exit code 2."""
+def checked(engine: Engine) -> Engine:
+    """The engine; options that do not go together are exit code 2."""
     if engine.is_local and (engine.master is not None or engine.remote is not None):
         fail("--master and --remote need --engine spark")
     if engine.master is not None and engine.remote is not None:
         fail("either --master or --remote, not both")
+    return engine
+
+
+def files_of(paths: tuple[Path, ...]) -> list[Path]:
+    """The files of journals; what is no journal is exit code 2."""
     try:
         return journal_files(paths)
     except NoJournal as error:
@@ -63,7 +83,7 @@ def spark(engine: Engine) -> Iterator[Any]:
     from pipeline.spark import NoSpark, session  # noqa: PLC0415 - a JVM, or the package itself, may be missing
 
     try:
-        with session(engine.master, engine.remote) as opened:
+        with session(engine.master, engine.remote, remote_timeout_s=engine.remote_timeout_s) as opened:
             yield opened
     except NoSpark as error:
         fail(one_line(error))

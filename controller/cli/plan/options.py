@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import attrs
 import click
 
-from controller.cli.audit.engines import Engine
+from controller.cli.audit.engines import REMOTE_TIMEOUT_S, WHERE_SPARK_IS, Engine, checked
 from controller.cli.printing import fail, of_system, one_line
 from pipeline.errors import PipelineError
 
@@ -93,19 +93,13 @@ def common(command: _T) -> _T:
 def engined(command: _T) -> _T:
     """The same with both engines, and with --all-clusters."""
     several = click.option("--all-clusters", is_flag=True, help="Of every cluster of TABLES, one by one in one run.")
-    return _taking(command, (*_WHERE_SPARK_IS, several, _engine((*ENGINES, "spark"))))
+    return _taking(command, (*WHERE_SPARK_IS, several, _engine((*ENGINES, "spark"))))
 
 
 def _engine(names: tuple[str, ...]) -> Callable[[Any], Any]:
     return click.option(
         "--engine", type=click.Choice(names), default="local", show_default=True, help="Both say the same."
     )
-
-
-_WHERE_SPARK_IS: Final = (
-    click.option("--master", metavar="URL", help="A master of Spark; with --engine spark. Default: local[*]."),
-    click.option("--remote", metavar="URL", help="A server of Spark Connect, sc://host:port; with --engine spark."),
-)
 
 
 def _taking(command: _T, more: tuple[Callable[[Any], Any], ...]) -> _T:
@@ -120,14 +114,11 @@ def _taking(command: _T, more: tuple[Callable[[Any], Any], ...]) -> _T:
         engine: str,
         master: str | None = None,
         remote: str | None = None,
+        remote_timeout: float = REMOTE_TIMEOUT_S,
         all_clusters: bool = False,
         **options: Any,
     ) -> Any:
-        chosen = Engine(engine, master, remote)
-        if chosen.is_local and (master is not None or remote is not None):
-            fail("--master and --remote need --engine spark")
-        if master is not None and remote is not None:
-            fail("either --master or --remote, not both")
+        chosen = checked(Engine(engine, master, remote, remote_timeout))
         if all_clusters and cluster is not None:
             fail("either --cluster or --all-clusters, not both")
         given = Common(Path(tables), cluster, snapshot, as_json, dry_run, plain, chosen, all_clusters)

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from controller.cli.audit.engines import Engine, files_of, options, spark
+from controller.cli.audit.engines import Engine, checked, files_of, options, spark
 from controller.cli.printing import clean, fail, of_system, one_line, print_unfolded, say
 from controller.cli.store.progress import bar
 from controller.cli.writable import need_folder
@@ -55,6 +55,7 @@ def progress(
     engine: str,
     master: str | None,
     remote: str | None,
+    remote_timeout: float,
     samples: Path | None,
     as_of: int | None,
     stuck_after: float,
@@ -66,8 +67,8 @@ def progress(
 
     JOURNAL: files of one cluster's journal, and folders of them.
     """
-    chosen = Engine(engine, master, remote)
-    files = files_of(paths, chosen)
+    chosen = checked(Engine(engine, master, remote, remote_timeout))
+    files = files_of(paths)
     need_folder(out)
     try:
         given = Samples() if samples is None else read_samples(samples)

@@ -1,0 +1,85 @@
+"""Whether a server of Spark Connect answers, before a session is made with it; and why a JVM came to no session, as one
+line of the many that it says.
+
+PySpark's own client asks a server that is not there again and again, for ten minutes, and one that accepts the
+connection and says nothing for ever. Here one small question is asked with a deadline, again while nobody listens.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, Final
+from uuid import uuid4
+
+_PAUSE_S: Final = 0.2
+_THROWN: Final = re.compile(r"(?:Exception|Error): (.+)")
+_LAST: Final = re.compile(r".*last error: (?:UNKNOWN: )?(?:ipv[46]:\S+: )?")
+_CAUSE: Final = "Caused by: "
+_REASON: Final = "Reason: "
+
+
+class NoSpark(RuntimeError):
+    """No session can be had; the message says what is missing."""
+
+
+def need_answer(remote: str, timeout_s: float) -> None:
+    """The server at `remote` (sc://host:port) has answered. Raises NoSpark where it has not after `timeout_s`, where
+    what answers is another thing, or refuses, and where `remote` is no such address."""
+    import grpc  # noqa: PLC0415 - whoever reaches no server need not have it
+    from pyspark.sql.connect.client.core import DefaultChannelBuilder  # noqa: PLC0415
+
+    try:
+        builder = DefaultChannelBuilder(remote)
+        channel = builder.toChannel()
+    except ValueError as error:
+        raise NoSpark(f"the server of Spark Connect: {re.sub(r'^.[A-Z_]+. ', '', _line(str(error)))}") from error
+    server = f"sc://{builder.endpoint}"  # without parameters, one of which may be a token
+    deadline = time.monotonic() + timeout_s
+    try:
+        while (problem := _ask(channel, builder, deadline - time.monotonic(), grpc)) is not None:
+            if time.monotonic() + _PAUSE_S >= deadline:
+                raise NoSpark(f"{server}: no answer of a server of Spark Connect within {timeout_s:g} s: {problem}")
+            time.sleep(_PAUSE_S)
+    finally:
+        channel.close()
+
+
+def _ask(channel: Any, builder: Any, left_s: float, grpc: Any) -> str | None:
+    """Why there is no answer yet; None where there is one."""
+    from pyspark.sql.connect.proto import base_pb2, base_pb2_grpc  # noqa: PLC0415 - as above
+
+    who = {
+        "session_id": str(uuid4()),
+        "user_context": base_pb2.UserContext(user_id=builder.userId or os.environ.get("USER", "")),
+    }
+    stub, metadata = base_pb2_grpc.SparkConnectServiceStub(channel), builder.metadata()
+    question = base_pb2.AnalyzePlanRequest(**who, spark_version=base_pb2.AnalyzePlanRequest.SparkVersion())
+    try:
+        stub.AnalyzePlan(question, timeout=max(left_s, _PAUSE_S), metadata=metadata)
+        with suppress(grpc.RpcError):  # one session of its own was made for the question; unused ones end by themselves
+            stub.ReleaseSession(base_pb2.ReleaseSessionRequest(**who), timeout=max(left_s, _PAUSE_S), metadata=metadata)
+    except grpc.RpcError as error:
+        said = _line(error.details() or error.code().name)
+        if error.code() not in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED):
+            raise NoSpark(f"sc://{builder.endpoint}: no server of Spark Connect that answers us: {said}") from error
+        return _LAST.sub("", said) if error.code() is grpc.StatusCode.UNAVAILABLE else "it says nothing"
+    return None
+
+
+def reason_of(said: Sequence[str], error: BaseException) -> str:
+    """Of the lines that a JVM said, and what was raised for it, the one that says why, without stack frames."""
+    lines = [line.strip() for line in (*str(error).splitlines(), *said)]
+    given = [line.partition(_REASON)[2] for line in lines if line.startswith("ERROR ") and _REASON in line]
+    thrown = [found[1] for line in lines if not line.startswith(_CAUSE) and (found := _THROWN.search(line))]
+    causes = [found[1] for line in lines if line.startswith(_CAUSE) and (found := _THROWN.search(line))]
+    why = [*given[-1:], *thrown[:1], *causes[-1:]] if not given else given[-1:]
+    plain = [line for line in lines if line and not line.startswith(("at ", "WARN", "..."))]
+    return _line(": ".join(dict.fromkeys(why)) or (plain or [type(error).__name__])[0])
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:500]
