@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import Any, Final, NoReturn, TypeVar
 
 import attrs
@@ -58,6 +59,10 @@ class Gathered:
         """What is known of a broker (columns of the table broker)."""
         row = self.brokers.setdefault(broker_id, dict.fromkeys(_FIELDS))
         row.update({name: value for name, value in known.items() if value is not None})
+
+    def broker_sample(self, when: datetime, broker_id: int, **known: float | None) -> None:
+        """What was measured at a broker (columns of the table broker_sample)."""
+        self.broker_samples.append((when, broker_id, *(known.get(name) for name in BROKER_SAMPLE.names[2:])))
 
     def tables(self) -> dict[str, Arrow]:
         """The tables by name. Brokers that only hold replicas are dead where a source knows who is alive."""

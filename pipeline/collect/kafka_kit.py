@@ -37,7 +37,7 @@ def from_broker_metrics(data: bytes, source: str, into: Gathered, *, now: dateti
 
     def broker(name: str, row: Any) -> None:
         free = int(amount(an_object(row, "broker").get("StorageFree"), "StorageFree"))
-        into.broker_samples.append((now, whole(name, "broker id", INT_MAX), None, None, None, free, None, None, None))
+        into.broker_sample(now, whole(name, "broker id", INT_MAX), disk_free_bytes=free)
 
     rows = of_kind(document(data, source), source, "a broker with its StorageFree", _is_broker)
     each(into.rejects, source, rows, broker)

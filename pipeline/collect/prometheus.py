@@ -5,6 +5,8 @@ What is known (JMX exporter's usual spellings; case and underscores do not count
 * `kafka_server_brokertopicmetrics_bytesinpersec_oneminuterate{topic}`, and `bytesoutpersec`, also with the rate's name
   in a label (`name="BytesInPerSec"`); with `partition`: of a replica; without `topic`: of the broker;
 * `reassignmentbytesinpersec`, `reassignmentbytesoutpersec` (KIP-352), `kafka_server_..._reassigningpartitions`.
+* `kafka_network_requestmetrics_totaltimems_99thpercentile{request}` of Produce, FetchConsumer and FetchFollower, also
+  with the time's name (`name="TotalTimeMs"`) or the share (`quantile="0.99"`) in a label. NaN: nothing is known.
 Counters (`_total`) need two scrapes and are passed over, as is every metric that is not known: an exporter has
 hundreds. A line of a known metric that cannot be read is quarantined. The broker is the label `broker_id` or `broker`,
 or the one that the file was given for.
@@ -32,6 +34,12 @@ _RATES: Final = {
     "reassignmentbytesinpersec": "reassignment_in_bps",
     "reassignmentbytesoutpersec": "reassignment_out_bps",
 }
+_TIMES: Final = {
+    "produce": "produce_p99_ms",
+    "fetchconsumer": "fetch_consumer_p99_ms",
+    "fetchfollower": "fetch_follower_p99_ms",
+}
+_REQUESTS: Final = "kafkanetworkrequestmetrics"
 _MOVING: Final = re.compile("kafkaserver.*reassigningpartitions(?:value)?")
 
 
@@ -70,6 +78,8 @@ class _Samples:
             if found is None and _SIZE in _plain(line):
                 bad_row("line", "name{labels} value", line)
             return False
+        if what in _TIMES.values() and found[3].lower() == "nan":
+            return True
         labels = dict(_labels(found[2] or ""))
         value = amount(found[3], what)
         when = now if found[4] is None else _time(int(found[4]))
@@ -99,22 +109,13 @@ class _Samples:
             sample = (when, broker_id, topic, number, row.get("in_bps"), row.get("out_bps"), None)
             self._into.replica_samples.append((*sample, (when, broker_id) in moving))
         for (when, broker_id), row in self._of_brokers.items():
-            count = row.get("reassigning_partitions")
-            self._into.broker_samples.append(
-                (
-                    when,
-                    broker_id,
-                    None,
-                    row.get("in_bps"),
-                    row.get("out_bps"),
-                    None,
-                    None if count is None else int(count),
-                    row.get("reassignment_in_bps"),
-                    row.get("reassignment_out_bps"),
-                )
-            )
+            known: dict[str, float | None] = {f"nw_{name}" if name in _NETWORK else name: v for name, v in row.items()}
+            if (count := row.get("reassigning_partitions")) is not None:
+                known["reassigning_partitions"] = int(count)
+            self._into.broker_sample(when, broker_id, **known)
 
 
+_NETWORK: Final = ("in_bps", "out_bps")
 _MOVES: Final = ("reassigning_partitions", "reassignment_in_bps", "reassignment_out_bps")
 
 
@@ -128,6 +129,8 @@ def _known(name: str, labels: str) -> str | None:
         return _SIZE
     if _MOVING.fullmatch(plain):
         return "reassigning_partitions"
+    if plain.startswith(_REQUESTS):
+        return _time_of_requests(plain.removeprefix(_REQUESTS), labels)
     if not plain.startswith(_TOPICS) or not plain.endswith("oneminuterate"):
         return None
     named = plain.removeprefix(_TOPICS).removesuffix("oneminuterate")
@@ -135,6 +138,15 @@ def _known(name: str, labels: str) -> str | None:
         label = re.search(r'name="(\w+)"', labels)
         named = "" if label is None else label[1].lower()
     return _RATES.get(named)
+
+
+def _time_of_requests(name: str, labels: str) -> str | None:
+    """The column that a metric of requests is for; None for other requests, shares and times."""
+    is_total = name.startswith("totaltimems") or (name == "99thpercentile" and 'name="TotalTimeMs"' in labels)
+    is_p99 = name.endswith("99thpercentile") or 'quantile="0.99"' in labels
+    request = re.search(r'request="(\w+)"', labels)
+    known = is_total and is_p99 and name in {"totaltimems", "totaltimems99thpercentile", "99thpercentile"}
+    return _TIMES.get(request[1].lower()) if known and request is not None else None
 
 
 def _labels(text: str) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,8 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from pipeline.spark.session import NoSpark, java
+from pipeline.spark.session import java
+from pipeline.spark.starting import NoSpark
 
 
 def main(arguments: Sequence[str]) -> int:

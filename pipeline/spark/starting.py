@@ -52,11 +52,12 @@ def _ask(channel: Any, builder: Any, left_s: float, grpc: Any) -> str | None:
     """Why there is no answer yet; None where there is one."""
     from pyspark.sql.connect.proto import base_pb2, base_pb2_grpc  # noqa: PLC0415 - as above
 
-    who = {
+    who: Any = {
         "session_id": str(uuid4()),
         "user_context": base_pb2.UserContext(user_id=builder.userId or os.environ.get("USER", "")),
     }
-    stub, metadata = base_pb2_grpc.SparkConnectServiceStub(channel), builder.metadata()
+    services: Any = base_pb2_grpc
+    stub, metadata = services.SparkConnectServiceStub(channel), builder.metadata()
     question = base_pb2.AnalyzePlanRequest(**who, spark_version=base_pb2.AnalyzePlanRequest.SparkVersion())
     try:
         stub.AnalyzePlan(question, timeout=max(left_s, _PAUSE_S), metadata=metadata)

@@ -87,6 +87,9 @@ BROKER_SAMPLE: Final = Table(
         ("reassigning_partitions", "int", True),
         ("reassignment_in_bps", "double", True),
         ("reassignment_out_bps", "double", True),
+        ("produce_p99_ms", "double", True),  # of 100 requests 99 took no longer, from their arrival to their answer
+        ("fetch_consumer_p99_ms", "double", True),
+        ("fetch_follower_p99_ms", "double", True),
     ),
     ("ts", "broker_id"),
 )

@@ -140,11 +140,15 @@ def test_every_source_of_sizes_and_rates_can_be_given(tmp_path: Path, inputs: di
     for name, value in given.items():
         (tmp_path / name).write_text(json.dumps(value))
     rate = "kafka_server_brokertopicmetrics_bytesinpersec_oneminuterate"
-    (tmp_path / "metrics").write_text(f'{rate}{{topic="t"}} 7\n')
+    time = "kafka_network_requestmetrics_totaltimems_99thpercentile"
+    (tmp_path / "metrics").write_text(f'{rate}{{topic="t"}} 7\n{time}{{request="Produce"}} 12.5\n')
     options = ("--partition-meta", tmp_path / "meta", "--broker-metrics", tmp_path / "free")
     more = ("--capacities", tmp_path / "capacity", "--prometheus", f"1={tmp_path / 'metrics'}")
     code, collected = collect(tmp_path, inputs, "good", *options, *more)
     assert (code, collected["bases"]) == (0, {"size_only": 4, "split": 2})
+    assert collected["request_p99_ms"] == {"produce": 12.5}
+    samples = Place(tmp_path / "tables", "east", "1").read(TABLES["broker_sample"]).to_pylist()
+    assert [s["broker_id"] for s in samples if s["produce_p99_ms"] == 12.5] == [1]
     result = run(
         "collect", tmp_path, "--cluster", "c", "--snapshot", "1", "--map", inputs["map"], "--prometheus", "x=f"
     )

@@ -270,9 +270,31 @@ def test_prometheus_text_gives_sizes_and_rates_and_marks_what_was_measured_durin
     assert [(row[1], row[3], row[7]) for row in found.broker_samples] == [(4, 50.0, 3.0)]
 
 
+REQUESTS = """
+kafka_network_RequestMetrics_99thPercentile{name="TotalTimeMs",request="Produce",} 12.5
+kafka_network_requestmetrics_totaltimems{request="FetchConsumer",quantile="0.99",} 501.0
+kafka_network_requestmetrics_totaltimems_99thpercentile{request="FetchFollower",} NaN
+kafka_network_requestmetrics_totaltimems_mean{request="Produce",} 1
+kafka_network_requestmetrics_totaltimems{request="Produce",quantile="0.5",} 2
+kafka_network_RequestMetrics_99thPercentile{name="LocalTimeMs",request="Produce",} 3
+kafka_network_requestmetrics_totaltimems_99thpercentile{request="Metadata",} 4
+"""
+
+
+def test_prometheus_text_gives_the_times_of_requests_by_broker() -> None:
+    """The 99th percentile of the total time, in each of the exporter's spellings; NaN is not known."""
+    found = Gathered()
+    from_prometheus(REQUESTS.encode(), "m", found, broker_id=4, now=NOW)
+    (sample,) = rows(found, "broker_sample")
+    times = {name: value for name, value in sample.items() if name.endswith("_ms")}
+    assert times == {"produce_p99_ms": 12.5, "fetch_consumer_p99_ms": 501.0, "fetch_follower_p99_ms": None}
+    assert reasons(found) == []
+
+
 @pytest.mark.parametrize(
     "line",
     [
+        'kafka_network_requestmetrics_totaltimems{request="Produce",quantile="0.99"} -1',
         'kafka_log_log_size{topic="t",partition="0"} -5',
         'kafka_log_log_size{topic="t",partition="0"} NaN',
         'kafka_log_log_size{topic="t",partition="-1"} 5',
@@ -286,7 +308,7 @@ def test_prometheus_text_gives_sizes_and_rates_and_marks_what_was_measured_durin
 def test_a_line_of_a_known_metric_that_cannot_be_read_is_quarantined(line: str) -> None:
     found = Gathered()
     from_prometheus(line.encode(), "m", found, broker_id=4, now=NOW)
-    assert found.logs == []
+    assert (found.logs, found.broker_samples) == ([], [])
     assert [(row[0], row[1], row[2]) for row in found.rejects.rows] == [("m", 1, line)]
 
 

@@ -83,7 +83,7 @@ def test_the_basis_of_a_broker_is_the_weakest_among_its_replicas() -> None:
 
 
 def test_free_bytes_become_a_capacity_where_none_is_known() -> None:
-    samples = [(NOW, 1, None, None, None, 50, None, None, None), (NOW, 2, None, None, None, 60, None, None, None)]
+    samples = [(NOW, broker_id, None, None, None, free, *[None] * 6) for broker_id, free in ((1, 50), (2, 60))]
     given = tables([broker(1, disk=7), broker(2), broker(3)], PARTITIONS, LOGS)
     given["broker_sample"] = from_rows(BROKER_SAMPLE, samples)
     found = load(validate(given))

@@ -137,7 +137,7 @@ def test_samples_are_held_to_names_rates_and_age() -> None:
         (NOW, 9, "t", None, 1.0, 1.0, True, False),
         (NOW, 1, "t", 0, -1.0, 1.0, True, False),
     ]
-    of_brokers = [(NOW, 1, None, 1.0, 1.0, 5, None, None, None), (NOW, 2, None, 1.0, 1.0, -5, None, None, None)]
+    of_brokers = [(NOW, broker_id, None, 1.0, 1.0, free, *[None] * 6) for broker_id, free in ((1, 5), (2, -5))]
     given = {
         **tables(BROKERS, [GOOD]),
         "replica_sample": from_rows(REPLICA_SAMPLE, samples),

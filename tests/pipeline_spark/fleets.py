@@ -91,7 +91,7 @@ def _sample(random: Random, partitions: list[tuple[Any, ...]]) -> tuple[Any, ...
 
 def _disk(random: Random, ids: list[int]) -> tuple[Any, ...]:
     when, free = NOW + timedelta(seconds=random.randint(0, 20)), random.choice((None, 500, 9000))
-    return (when, random.choice(ids), None, None, None, free, None, None, None)
+    return (when, random.choice(ids), None, None, None, free, *[None] * 6)
 
 
 def _spoil(rows: Rows) -> None:
@@ -118,7 +118,7 @@ def _spoil(rows: Rows) -> None:
         rates = (1.0, None, None, False)
         old = (NOW - timedelta(days=9), None, "t0", 0, *rates)
         rows[REPLICA_SAMPLE] += [(NOW, None, "t0", None, *rates), (NOW, broker, "nowhere", 0, *rates), old]
-        rows[BROKER_SAMPLE] += [(NOW, broker, None, None, None, -3, *nothing)]
+        rows[BROKER_SAMPLE] += [(NOW, broker, None, None, None, -3, *nothing, *nothing)]
 
 
 def silver(collected: Mapping[str, Arrow]) -> dict[str, Arrow]:

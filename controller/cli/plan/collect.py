@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from pyarrow.compute import max as max_of
 
 from controller.cli.plan.options import failing
 from controller.cli.plan.saying import amount, counted, reason_rows, say, say_json
@@ -28,7 +29,7 @@ from pipeline.collect.prometheus import from_prometheus
 from pipeline.errors import BadInput
 from pipeline.stages.load import load
 from pipeline.stages.validate import validate
-from pipeline.tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, TABLES
+from pipeline.tables.declared import BROKER, BROKER_SAMPLE, PARTITION, QUARANTINE, REPLICA_LOAD, TABLES
 from pipeline.tables.files import Place, check_name
 
 _FILES: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
@@ -87,6 +88,7 @@ def collect(
         "brokers": found[BROKER.name].num_rows,
         "partitions": found[PARTITION.name].num_rows,
         "bytes": sum(found["broker_load"].column("size_bytes").to_pylist()),
+        "request_p99_ms": _slowest(found[BROKER_SAMPLE.name]),
         "bases": counted(found[REPLICA_LOAD.name].column("basis").to_pylist()),
         "consistent": consistent,
         "quarantined": reasons,
@@ -149,6 +151,13 @@ def _write(place: Place, found: dict[str, Any]) -> None:
         place.write(TABLES[name], found[name])
 
 
+def _slowest(samples: Any) -> dict[str, float]:
+    """Of each kind of request that was measured, the time of the slowest broker."""
+    names = [name for name in BROKER_SAMPLE.names if name.endswith("_p99_ms")]
+    slowest = {name.removesuffix("_p99_ms"): max_of(samples.column(name)).as_py() for name in names}
+    return {name: time for name, time in slowest.items() if time is not None}
+
+
 def _rows(said: dict[str, Any]) -> list[tuple[str, str]]:
     moment = "" if said["consistent"] in {None, True} else ", read while it changed"
     rows = [
@@ -156,4 +165,7 @@ def _rows(said: dict[str, Any]) -> list[tuple[str, str]]:
         ("holds", f"{said['brokers']} brokers, {said['partitions']} partitions, {amount(said['bytes'])}"),
         ("rates", ", ".join(f"{basis} of {count}" for basis, count in said["bases"].items()) or "none"),
     ]
+    if said["request_p99_ms"]:
+        times = (f"{name.replace('_', ' ')} {time:g} ms" for name, time in said["request_p99_ms"].items())
+        rows.append(("requests", f"{', '.join(times)}: 99 of 100 at the slowest broker take no longer"))
     return rows + reason_rows("quarantined", said["quarantined"])
