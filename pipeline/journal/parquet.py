@@ -19,6 +19,7 @@ from pipeline.tables.journal import (
     ETA_CALIBRATION,
     PROGRESS,
     STUCK,
+    WAVE_CALIBRATION,
 )
 from pipeline.tables.schema import Table
 
@@ -40,9 +41,10 @@ def write_audit(found: Audit, folder: Path) -> None:
 
 
 def write_progress(found: Progress, folder: Path) -> None:
-    """progress, stuck, broker_reassignment, eta_calibration and quarantine."""
+    """progress, stuck, broker_reassignment, eta_calibration, wave_calibration and quarantine."""
     write(folder, PROGRESS, found.moves)
     write(folder, STUCK, found.stuck)
     write(folder, BROKER_REASSIGNMENT, found.series)
     write(folder, ETA_CALIBRATION, found.calibration)
+    write(folder, WAVE_CALIBRATION, found.waves)
     write(folder, QUARANTINE, found.quarantine)

@@ -84,8 +84,28 @@ class Calibration(NamedTuple):
     ratio: float
 
 
+class WaveTime(NamedTuple):
+    """A row of WAVE_CALIBRATION: a wave of an exported plan. `moves`: those that copy; `completed`: of them, by the
+    journal; `ratio`: real over expected; `verdict`: where the real time lies, or why there is none."""
+
+    plan: str
+    wave: int
+    moves: int
+    completed: int
+    bytes: int
+    started_ms: int | None
+    ended_ms: int | None
+    eta_s: float | None
+    eta_low_s: float | None
+    eta_high_s: float | None
+    real_s: float | None
+    ratio: float | None
+    verdict: str
+
+
 class Progress(NamedTuple):
-    """Everything. `as_of_ms`: the moment of which it speaks; `step_ms`: of the series."""
+    """Everything. `as_of_ms`: the moment of which it speaks; `step_ms`: of the series; `waves`: of plans that were
+    named."""
 
     as_of_ms: int
     moves: tuple[Move, ...]
@@ -94,3 +114,4 @@ class Progress(NamedTuple):
     step_ms: int
     calibration: tuple[Calibration, ...]
     quarantine: tuple[Quarantined, ...]
+    waves: tuple[WaveTime, ...] = ()

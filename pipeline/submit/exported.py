@@ -63,13 +63,16 @@ class Rate:
 
 @attrs.frozen
 class Wave:
-    """What is handed over at once. `bytes`: to be copied in all. `eta_s`: what the plan expects, if it does."""
+    """What is handed over at once. `bytes`: to be copied in all. `eta_s`: what the plan expects, if it does, with its
+    interval."""
 
     number: int
     moves: tuple[Move, ...]
     rates: Mapping[int, Rate]
     bytes: int
     eta_s: float | None
+    eta_low_s: float | None = None
+    eta_high_s: float | None = None
 
     @property
     def copies(self) -> int:
@@ -130,7 +133,8 @@ def _waves(folder: Path, files: Mapping[str, Any]) -> Iterator[Wave]:
             raise ValueError(f"rollback/{name} names other partitions than {path}")
         moves = tuple(Move(*tp, before[tp], target) for tp, target in after.items())
         rates = _rates(folder / f"throttles/{name}") if f"throttles/{name}" in files else {}
-        yield Wave(number, moves, rates, int(said[number]["bytes"]), said[number]["eta_s"])
+        expected = (said[number][name] for name in ("eta_s", "eta_low_s", "eta_high_s"))
+        yield Wave(number, moves, rates, int(said[number]["bytes"]), *expected)
 
 
 def _entries(file: Path) -> dict[tuple[str, int], Replicas]:

@@ -138,3 +138,22 @@ ETA_CALIBRATION: Final = Table(
         ("ratio", "double", False),
     ),
 )
+
+WAVE_CALIBRATION: Final = Table(
+    "wave_calibration",
+    (
+        ("plan", "string", False),
+        ("wave", "int", False),
+        ("moves", "int", False),
+        ("completed", "int", False),
+        ("bytes", "long", False),
+        ("started_ms", "long", True),
+        ("ended_ms", "long", True),
+        ("eta_s", "double", True),
+        ("eta_low_s", "double", True),
+        ("eta_high_s", "double", True),
+        ("real_s", "double", True),
+        ("ratio", "double", True),
+        ("verdict", "string", False),
+    ),
+)

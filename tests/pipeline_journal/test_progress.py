@@ -182,6 +182,7 @@ def test_tables_are_written_with_their_schemas(tmp_path: Path) -> None:
         "progress",
         "quarantine",
         "stuck",
+        "wave_calibration",
     ]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names
     assert pq.read_table(tmp_path / "out" / "audit_violation").num_rows == 0

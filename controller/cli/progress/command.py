@@ -19,6 +19,7 @@ from rich.text import Text
 
 from controller.cli.audit.engines import Engine, checked, files_of, options, spark
 from controller.cli.printing import clean, fail, of_system, one_line, print_unfolded, say
+from controller.cli.progress.waves import print_waves, said_of, with_waves
 from controller.cli.store.progress import bar
 from controller.cli.writable import need_folder
 from pipeline.journal.files import NoJournal
@@ -46,6 +47,14 @@ from pipeline.progress.conclusions import STUCK_MS
     show_default=True,
     help="A move without a step forward for so long is stuck.",
 )
+@click.option(
+    "--export",
+    "exports",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    multiple=True,
+    help="A plan that kedge plan export wrote: what its waves were expected to take, and took.",
+)
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON per row of every table.")
 @click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Write the tables as Parquet.")
 @click.option("--quiet", is_flag=True, help="No bar on a terminal.")
@@ -59,6 +68,7 @@ def progress(
     samples: Path | None,
     as_of: int | None,
     stuck_after: float,
+    exports: tuple[Path, ...],
     as_json: bool,
     out: Path | None,
     quiet: bool,
@@ -73,7 +83,7 @@ def progress(
     try:
         given = Samples() if samples is None else read_samples(samples)
         asked = {"as_of_ms": as_of, "stuck_ms": round(stuck_after * 1000)}
-        found = _run(files, chosen, given, asked, quiet=quiet)
+        found = with_waves(_run(files, chosen, given, asked, quiet=quiet), exports)
         if out is not None:
             from pipeline.journal.parquet import write_progress  # noqa: PLC0415 - as for the audit
 
@@ -84,7 +94,11 @@ def progress(
         fail(one_line(error))
     except ImportError as error:
         fail(f"tables and Spark need the extra kedge[pipeline]: {one_line(error)}")
-    print_json(found) if as_json else print_tables(found)
+    if as_json:
+        print_json(found)
+    else:
+        print_tables(found)
+        print_waves(found.waves)
     conclude(found)
 
 
@@ -112,6 +126,7 @@ def print_json(found: Progress) -> None:
         "stuck": found.stuck,
         "broker_reassignment": found.series,
         "eta_calibration": found.calibration,
+        "wave_calibration": found.waves,
         "quarantined": found.quarantine,
     }
     for name, rows in tables.items():
@@ -167,8 +182,8 @@ def conclude(found: Progress) -> None:
     running = sum(move.ended is None for move in found.moves)
     ratios = sorted(one.ratio for one in found.calibration)
     learned = f"; real over predicted time: {ratios[len(ratios) // 2]:g} in the middle" if ratios else ""
-    at = f"as of {_time(found.as_of_ms)}"
-    say(f"{at}: {running} moves run, {len(found.stuck)} are stuck, {len(found.moves) - running} ended{learned}")
+    counts = f"{running} moves run, {len(found.stuck)} are stuck, {len(found.moves) - running} ended"
+    say(f"as of {_time(found.as_of_ms)}: {counts}{learned}{said_of(found.waves)}")
     if found.quarantine:
         fail(f"{len(found.quarantine)} lines are in quarantine")
     if found.stuck:

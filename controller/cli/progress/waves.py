@@ -1,0 +1,73 @@
+"""The waves of exported plans: what each was expected to take, and what it took by the journal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from controller.cli.printing import clean, fail, one_line, print_unfolded
+from pipeline.amounts import amount, duration
+from pipeline.progress.values import Progress, WaveTime
+from pipeline.progress.waves import summary_of, wave_times
+
+_COLUMNS = ("plan", "wave", "moves", "bytes", "expected", "took", "real/expected", "verdict")
+
+
+def with_waves(found: Progress, exports: Sequence[Path]) -> Progress:
+    """What was found, with the waves of the plans in these folders. A folder that is no export is exit code 2."""
+    if not exports:
+        return found
+    from pipeline.errors import BadInput  # noqa: PLC0415 - whoever names no plan needs no Arrow
+    from pipeline.submit.exported import read_export  # noqa: PLC0415
+
+    try:
+        plans = [read_export(folder) for folder in exports]
+    except BadInput as error:
+        fail(one_line(error))
+    return found._replace(waves=tuple(time for plan in plans for time in wave_times(found.moves, plan)))
+
+
+def print_waves(waves: Sequence[WaveTime]) -> None:
+    """A row per wave; nothing where there are none."""
+    if not waves:
+        return
+    table = Table(box=None, pad_edge=False, show_edge=False)
+    for name in _COLUMNS:
+        table.add_column(name, overflow="fold")
+    for wave in waves:
+        table.add_row(*(Text(clean(cell)) for cell in _cells(wave)))
+    console = Console()
+    if sys.stdout.isatty():
+        console.print(table)
+    else:
+        print_unfolded(console, table)
+
+
+def _cells(wave: WaveTime) -> tuple[str, ...]:
+    expected = ""
+    if wave.eta_s is not None and wave.eta_low_s is not None and wave.eta_high_s is not None:
+        expected = f"{duration(wave.eta_s)} ({duration(wave.eta_low_s)} to {duration(wave.eta_high_s)})"
+    return (
+        wave.plan,
+        str(wave.wave),
+        f"{wave.completed}/{wave.moves}",
+        amount(wave.bytes),
+        expected,
+        "" if wave.real_s is None else duration(wave.real_s),
+        "" if wave.ratio is None else f"{wave.ratio:.2f}",
+        wave.verdict,
+    )
+
+
+def said_of(waves: Sequence[WaveTime]) -> str:
+    """How right the times were, as a part of a sentence; nothing where none can be told."""
+    found = summary_of(waves)
+    if found is None:
+        return ""
+    ratios = f"{found.median:.2f} in the middle, {found.lowest:.2f} to {found.highest:.2f}"
+    return f"; {found.within} of {found.waves} waves took what was expected; real over expected: {ratios}"
