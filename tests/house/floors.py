@@ -222,8 +222,8 @@ ROOMS: Final = (
     Room(
         "pipeline.spark",
         ("pipeline", *_MODEL, "controller.codec", "controller.rules", "stores.servers"),
-        "the one place that knows Spark; a Java is found as for servers",
-        third_party=("attrs", "numpy", "pyspark", "pyarrow"),
+        "the one place that knows Spark, and grpc, by which its servers are reached; a Java is found as for servers",
+        third_party=("attrs", "numpy", "pyspark", "pyarrow", "grpc"),
     ),
     Room(
         "controller",

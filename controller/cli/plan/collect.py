@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from pyarrow.compute import max as max_of
 
 from controller.cli.plan.options import failing
 from controller.cli.plan.saying import amount, counted, reason_rows, say, say_json
@@ -154,8 +153,8 @@ def _write(place: Place, found: dict[str, Any]) -> None:
 def _slowest(samples: Any) -> dict[str, float]:
     """Of each kind of request that was measured, the time of the slowest broker."""
     names = [name for name in BROKER_SAMPLE.names if name.endswith("_p99_ms")]
-    slowest = {name.removesuffix("_p99_ms"): max_of(samples.column(name)).as_py() for name in names}
-    return {name: time for name, time in slowest.items() if time is not None}
+    times = {name: [time for time in samples.column(name).to_pylist() if time is not None] for name in names}
+    return {name.removesuffix("_p99_ms"): max(found) for name, found in times.items() if found}
 
 
 def _rows(said: dict[str, Any]) -> list[tuple[str, str]]:
