@@ -63,8 +63,8 @@ class Rate:
 
 @attrs.frozen
 class Wave:
-    """What is handed over at once. `bytes`: to copy, as far as known. `eta_s`: what the plan expects, if it does, with its
-    interval."""
+    """What is handed over at once. `bytes`: to copy, as far as known. `eta_s`: what the plan expects, if it does, with
+    its interval."""
 
     number: int
     moves: tuple[Move, ...]

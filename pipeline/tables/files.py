@@ -128,6 +128,13 @@ def find_places(root: Path, table: Table, snapshot: str | None) -> list[Place]:
     return found
 
 
+def find_snapshots(root: Path, table: Table, cluster: str | None) -> list[Place]:
+    """As `find_place`, every snapshot of the cluster, by name. NotFound where there is none."""
+    named = find_place(root, table, cluster, None).cluster
+    found = [Place(root, named, name) for name in _values(root / table.name / f"cluster={named}", "snapshot")]
+    return [place for place in found if place.parts(table)]
+
+
 def find_place(root: Path, table: Table, cluster: str | None, snapshot: str | None) -> Place:
     """The place that is named; where a name is left out, the only cluster, the last snapshot by name. NotFound where
     there is none, BadInput where there are several clusters."""

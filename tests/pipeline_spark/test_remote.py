@@ -19,8 +19,8 @@ from click.testing import CliRunner
 
 from controller.cli.root import kedge
 from pipeline.tables.arrow import from_rows
-from pipeline.tables.declared import BROKER
-from pipeline.tables.files import find_places
+from pipeline.tables.declared import BROKER, TABLES
+from pipeline.tables.files import Place, find_places
 from stores.servers import ServerProcess, free_port
 from tests.pipeline_journal.journals import completed_early, written
 from tests.pipeline_journal.journals import write as write_journal
@@ -158,6 +158,31 @@ def test_a_server_of_spark_connect_says_and_writes_what_the_local_engine_does(
     assert [line.partition(": ")[0] for line in local[1][2].splitlines()] == ["cluster g1", "cluster g3"]
     assert "plans/g0.json" in wanted
     assert "out/g2/rollback/wave-0001.json" in wanted
+
+
+def test_past_snapshots_are_replayed_as_the_local_engine_does_it(server: str, tmp_path: Path) -> None:
+    """Every snapshot: of one cluster checked natively, of every cluster planned, each in one job."""
+    fleet = fleets.generated(2)
+    for snapshot, of in (("1", ("g0", "g1")), ("2", ("g0", "g1")), ("3", ("g1",))):
+        for cluster, other in zip(of, reversed(list(fleet)), strict=False):
+            for name, table in fleet[cluster if snapshot == "1" else other].items():
+                Place(tmp_path / "tables", cluster, snapshot).write(TABLES[name], table)
+    tables, plans = str(tmp_path / "tables"), str(tmp_path / "plans")
+    again = ("--name", "again", "--tolerance", "0.2", "--out", plans)
+    lines = [
+        ("plan", "check", tables, "--cluster", "g0", "--all-snapshots", "--json"),
+        ("plan", "rebalance", tables, *again, "--all-clusters", "--all-snapshots", "--json"),
+    ]
+    local = here(*lines)
+    wanted = files(tmp_path)
+    for folder in (*(Path(tables) / name for name in ("plan", "plan_move", "violation")), Path(plans)):
+        shutil.rmtree(folder)
+    assert there(lines, "--remote", server) == local
+    assert files(tmp_path) == wanted
+    assert sorted(path for path in wanted if path.startswith("plans/")) == [
+        f"plans/{place}.json" for place in ("g0/1", "g0/2", "g1/1", "g1/2", "g1/3")
+    ]
+    assert all(code in {0, 1} and err == "" for code, _, err in local)
 
 
 def test_an_embedded_session_gives_the_exit_codes_of_the_local_engine_and_leaves_nothing(

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.plan.options import Common, engined, failing
+from controller.cli.plan.options import Common, failing, replayed
 from controller.cli.plan.running import Said, Stage, Tables, finish, told_of
 from controller.cli.store.progress import Told
 from pipeline.stages.arrays import Limits
@@ -28,7 +28,7 @@ _LIMITS: Final = Limits()
 @click.option("--disk-share", default=_LIMITS.disk_share, show_default=True, help="Of a disk that may be full.")
 @click.option("--network-share", default=_LIMITS.network_share, show_default=True, help="Of a network, likewise.")
 @click.option("--ignore-racks", is_flag=True, help="Look at it as if there were no racks.")
-@engined
+@replayed
 def check(common: Common, *, factor: int | None, disk_share: float, network_share: float, ignore_racks: bool) -> None:
     """Say which rules a snapshot breaks: racks, factors, dead brokers, capacities, leaders, in-sync replicas."""
     with failing():

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from controller.cli.plan.options import Amount, Brokers, Common, NewBrokers, engined, failing
+from controller.cli.plan.options import Amount, Brokers, Common, NewBrokers, failing, replayed
 from controller.cli.plan.running import Said, Stage, Tables, finish, told_of
 from controller.cli.plan.saying import counted, reason_rows
 from controller.cli.store.progress import Told
@@ -70,7 +70,7 @@ def _making(command: _T) -> _T:
         )
     ):
         wrapped = decorate(wrapped)
-    found: _T = engined(wrapped)
+    found: _T = replayed(wrapped)
     return found
 
 
@@ -169,6 +169,8 @@ def _make(
 ) -> None:
     with failing():
         request = asked()
+        if common.all_snapshots and name is None and not common.dry_run:
+            raise BadInput("--all-snapshots needs --name or --dry-run: what was planned of them then is kept")
         named = KINDS[type(request)] if name is None else name
         check_name(named, "--name")  # a bad name is found before the work
         plans, pages = Files("--out", out, "json", common), Files("--report", report, "html", common)
@@ -196,21 +198,22 @@ def _make(
 
 
 class Files:
-    """Where something goes beside the tables: a file, or a folder with one per cluster."""
+    """Where something goes beside the tables: a file, or a folder with one per cluster; with --all-snapshots that is a
+    folder per cluster, with one per snapshot."""
 
     def __init__(self, option: str, path: str | None, suffix: str, common: Common) -> None:
         """BadInput where it cannot be written: found here, before any table is."""
         self._path = None if path is None else Path(path)
         self._suffix = suffix
-        self._several = common.all_clusters
+        self._common = common
         problem = None if self._path is None else self._problem(self._path)
         if problem is not None:
             raise BadInput(f"{option} {problem}")
 
     def _problem(self, path: Path) -> str | None:
-        if not self._several:
+        if not self._common.several:
             return file_problem(path)
-        replaced = sorted(path.glob(f"*.{self._suffix}"))
+        replaced = sorted(path.glob(f"**/*.{self._suffix}"))
         problems = (problem for file in replaced if (problem := file_problem(file)) is not None)
         return folder_problem(path) or next(problems, None)
 
@@ -218,9 +221,10 @@ class Files:
         """`content` is asked for only where something goes."""
         if self._path is None:
             return
-        if self._several:
-            self._path.mkdir(parents=True, exist_ok=True)
-        path = self._path / f"{place.cluster}.{self._suffix}" if self._several else self._path
+        name = f"{place.cluster}/{place.snapshot}" if self._common.all_snapshots else place.cluster
+        path = self._path / f"{name}.{self._suffix}" if self._common.several else self._path
+        if self._common.several:
+            path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content())
 
 

@@ -83,6 +83,12 @@ class Common:
     plain: bool
     engine: Engine = Engine("local", None, None)  # noqa: RUF009 - a tuple
     all_clusters: bool = False
+    all_snapshots: bool = False
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one snapshot may be named."""
+        return self.all_clusters or self.all_snapshots
 
 
 def common(command: _T) -> _T:
@@ -92,8 +98,20 @@ def common(command: _T) -> _T:
 
 def engined(command: _T) -> _T:
     """The same with both engines, and with --all-clusters."""
-    several = click.option("--all-clusters", is_flag=True, help="Of every cluster of TABLES, one by one in one run.")
-    return _taking(command, (*WHERE_SPARK_IS, several, _engine((*ENGINES, "spark"))))
+    return _taking(command, (*WHERE_SPARK_IS, _EVERY_CLUSTER, _engine((*ENGINES, "spark"))))
+
+
+def replayed(command: _T) -> _T:
+    """The same, and with --all-snapshots."""
+    return _taking(command, (*WHERE_SPARK_IS, _EVERY_CLUSTER, _EVERY_SNAPSHOT, _engine((*ENGINES, "spark"))))
+
+
+_EVERY_CLUSTER: Final = click.option(
+    "--all-clusters", is_flag=True, help="Of every cluster of TABLES, one by one in one run."
+)
+_EVERY_SNAPSHOT: Final = click.option(
+    "--all-snapshots", is_flag=True, help="Of every snapshot: the past once more, with these settings."
+)
 
 
 def _engine(names: tuple[str, ...]) -> Callable[[Any], Any]:
@@ -116,12 +134,16 @@ def _taking(command: _T, more: tuple[Callable[[Any], Any], ...]) -> _T:
         remote: str | None = None,
         remote_timeout: float = REMOTE_TIMEOUT_S,
         all_clusters: bool = False,
+        all_snapshots: bool = False,
         **options: Any,
     ) -> Any:
         chosen = checked(Engine(engine, master, remote, remote_timeout))
         if all_clusters and cluster is not None:
             fail("either --cluster or --all-clusters, not both")
-        given = Common(Path(tables), cluster, snapshot, as_json, dry_run, plain, chosen, all_clusters)
+        if all_snapshots and snapshot is not None:
+            fail("either --snapshot or --all-snapshots, not both")
+        every = (all_clusters, all_snapshots)
+        given = Common(Path(tables), cluster, snapshot, as_json, dry_run, plain, chosen, *every)
         return command(given, **options)
 
     taking.__doc__, taking.__name__ = command.__doc__, command.__name__

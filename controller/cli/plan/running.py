@@ -3,6 +3,7 @@
 * One cluster: what cannot be used is exit code 2, and nothing is written. With --all-clusters such a one is told and
   left out, the others are done, and the exit code is 2 in the end; one of which nothing is asked (`drain` without
   brokers where none is draining) is told and is no failure. Else the exit code is the largest of the clusters'.
+* With --all-snapshots the same holds of every snapshot.
 * Spark hands over what was made of all clusters at once; this process writes it, with the bytes of the local engine.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import attrs
 import click
@@ -23,7 +24,7 @@ from controller.cli.store.progress import Told, bar
 from pipeline.errors import NotFound, NothingAsked, PipelineError
 from pipeline.tables.arrow import Arrow
 from pipeline.tables.declared import PARTITION
-from pipeline.tables.files import PART, Place, Wanted, check_name, find_place, find_places, read_all
+from pipeline.tables.files import PART, Place, Wanted, check_name, find_place, find_places, find_snapshots, read_all
 from pipeline.tables.schema import Table
 
 if TYPE_CHECKING:
@@ -66,16 +67,17 @@ def run(
         if not isinstance(found, PipelineError):
             yield place, found
             continue
-        if not common.all_clusters:
+        if not common.several:
             raise found
         failed += not isinstance(found, NothingAsked)
-        click.echo(f"cluster {place.cluster}: {one_line(found)}", err=True)
+        of = f", snapshot {place.snapshot}" if common.all_snapshots else ""
+        click.echo(f"cluster {place.cluster}{of}: {one_line(found)}", err=True)
     if failed:
-        raise SomeFailed(f"{failed} clusters could not be used")
+        raise SomeFailed(f"{failed} could not be used")
 
 
 class SomeFailed(PipelineError):
-    """Some clusters of several could not be used; they were told."""
+    """Some clusters or snapshots of several could not be used; they were told."""
 
 
 def places(common: Common, table: Table = PARTITION, part: str = PART) -> list[Place]:
@@ -83,13 +85,26 @@ def places(common: Common, table: Table = PARTITION, part: str = PART) -> list[P
     for name, option in ((common.cluster, "--cluster"), (common.snapshot, "--snapshot")):
         if name is not None:
             check_name(name, option)
+    if common.all_snapshots:
+        return [place for place in _every_snapshot(common) if place.has(table, part)] or _none(common, table, part)
     if not common.all_clusters:
         return [find_place(common.tables, PARTITION, common.cluster, common.snapshot)]
     found = [place for place in find_places(common.tables, PARTITION, common.snapshot) if place.has(table, part)]
-    if not found:
-        what = f"table {table.name}" if part == PART else f"{table.name} {part}"
-        raise NotFound(f"{common.tables}: no cluster has a {what}")
-    return found
+    return found or _none(common, table, part)
+
+
+def _every_snapshot(common: Common) -> list[Place]:
+    """All snapshots of the cluster that is named, or of all clusters."""
+    if not common.all_clusters:
+        return find_snapshots(common.tables, PARTITION, common.cluster)
+    clusters = [place.cluster for place in find_places(common.tables, PARTITION, None)]
+    return [place for cluster in clusters for place in find_snapshots(common.tables, PARTITION, cluster)]
+
+
+def _none(common: Common, table: Table, part: str) -> NoReturn:
+    what = "snapshot" if common.all_snapshots else "cluster"
+    named = f"table {table.name}" if part == PART else f"{table.name} {part}"
+    raise NotFound(f"{common.tables}: no {what} has a {named}")
 
 
 def _results(common: Common, stage: Stage, of: list[Place]) -> Iterator[tuple[Place, Tables | PipelineError]]:
@@ -132,10 +147,12 @@ def _on_spark(common: Common, stage: Stage, of: list[Place]) -> Iterator[tuple[P
 def finish(common: Common, said: Sequence[Said], *, failed: bool) -> None:
     """Print what came of the clusters, and end with the exit code."""
     if common.as_json:
-        say_json({"clusters": [one.row for one in said]} if common.all_clusters else said[0].row)
+        listed = "clusters" if common.all_clusters else "snapshots"
+        say_json({listed: [one.row for one in said]} if common.several else said[0].row)
     else:
         for one in said:
-            say([("cluster", one.row["cluster"]), *one.lines] if common.all_clusters else one.lines)
+            names = ["cluster"] * common.all_clusters + ["snapshot"] * common.all_snapshots
+            say([*((name, one.row[name]) for name in names), *one.lines])
     sys.exit(2 if failed else max((one.code for one in said), default=0))
 
 

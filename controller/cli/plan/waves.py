@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.plan.options import Amount, Common, engined, failing
+from controller.cli.plan.options import Amount, Common, failing, replayed
 from controller.cli.plan.running import Said, Stage, Tables, finish, told_of
 from controller.cli.plan.saying import amount, counted, reason_rows
 from controller.cli.store.progress import Told
@@ -44,7 +44,7 @@ _THROTTLE_MIN: Final = 1024  # a broker that copies at less is one of which the 
 @click.option("--disk-ceiling", default=_DEFAULT.disk_ceiling, show_default=True, help="Of a disk, meanwhile.")
 @click.option("--network-share", default=_DEFAULT.network_share, show_default=True, help="Of a network.")
 @click.option("--throttle", "throttle_bps", type=Amount(), help="Bytes/s of every broker; default: head-room.")
-@engined
+@replayed
 def waves(common: Common, *, name: str, **settings: Any) -> None:
     """Cut a plan into waves that no broker's limits are broken by, with rates and times."""
     with failing():
@@ -83,7 +83,7 @@ def _say(common: Common, place: Place, found: Tables, name: str) -> Said:
             place.write(table, found[table.name], name)
     listed = found[WAVE.name].to_pylist()
     reasons = counted(found[PLAN_REASON.name].column("reason").to_pylist())
-    named = {"cluster": place.cluster, "snapshot": place.snapshot} if common.all_clusters else {}
+    named = {"cluster": place.cluster, "snapshot": place.snapshot} if common.several else {}
     minded = of_waves(listed)
     row = {"plan": name, **named, "waves": listed, "reasons": reasons, "mind": minded, "written": not common.dry_run}
     shown = [(f"wave {row['wave']}", _words(row)) for row in listed]

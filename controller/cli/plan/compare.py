@@ -1,0 +1,114 @@
+"""`kedge plan compare`: plans side by side, of every snapshot that has them: the past, and what other settings would
+have made of it.
+
+Exit code: 0 compared, 2 there is no such plan in any snapshot. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from controller.cli.plan.options import Common, failing
+from controller.cli.plan.running import places
+from controller.cli.plan.saying import say, say_json
+from controller.cli.printing import clean, print_unfolded
+from pipeline.amounts import amount, duration
+from pipeline.errors import NotFound
+from pipeline.stages.compare import differing, row_of, total_of
+from pipeline.tables.declared import PLAN, WAVE
+from pipeline.tables.files import check_name
+
+_COLUMNS: Final = (
+    "snapshot",
+    "plan",
+    "partitions",
+    "copies",
+    "bound",
+    "bytes, max/mean",
+    "leaders, max/mean",
+    "refused",
+    "waves",
+    "time",
+)
+
+
+@click.command()
+@click.argument("tables", metavar="TABLES", type=click.Path(file_okay=False))
+@click.option("--name", "names", metavar="NAME", multiple=True, required=True, help="Of a plan; may be given again.")
+@click.option("--cluster", metavar="ID", help="Of the tables; needed where there are several.")
+@click.option("--snapshot", metavar="ID", help="Of the tables; default: every one that has a plan of that name.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def compare(tables: str, *, names: tuple[str, ...], cluster: str | None, snapshot: str | None, as_json: bool) -> None:
+    """Compare plans of past snapshots: what each moves, what comes of it, how long its waves take."""
+    with failing():
+        for name in names:
+            check_name(name, "--name")
+        common = Common(Path(tables), cluster, snapshot, as_json, True, True, all_snapshots=snapshot is None)  # noqa: FBT003 - as options
+        rows = _rows(common, tuple(dict.fromkeys(names)))
+    totals = [total_of(of) for name in dict.fromkeys(names) if (of := [row for row in rows if row["plan"] == name])]
+    differ = differing(rows)
+    if as_json:
+        say_json({"cluster": rows[0]["cluster"], "plans": rows, "totals": totals, "settings": differ})
+        return
+    _print(rows, totals)
+    if differ:
+        say((setting, "; ".join(map(_value, of.items()))) for setting, of in differ.items())
+
+
+def _rows(common: Common, names: Sequence[str]) -> list[dict[str, Any]]:
+    """A row per snapshot and plan, in their order. NotFound where a plan is in no snapshot."""
+    found = []
+    of = places(common)
+    for place in of:
+        for name in names:
+            if place.has(PLAN, name):
+                wave = place.read(WAVE, name) if place.has(WAVE, name) else None
+                named = {"cluster": place.cluster, "snapshot": place.snapshot}
+                found.append({**named, **row_of(place.read(PLAN, name), wave)})
+    missing = [name for name in names if all(row["plan"] != name for row in found)]
+    if missing:
+        where = f"snapshot {of[0].snapshot}" if common.snapshot else f"any of {len(of)} snapshots"
+        raise NotFound(f"{common.tables}: no plan {', '.join(missing)} in {where} of cluster {of[0].cluster}")
+    return found
+
+
+def _print(rows: Sequence[Mapping[str, Any]], totals: Sequence[Mapping[str, Any]]) -> None:
+    table = Table(box=None, pad_edge=False, show_edge=False)
+    for name in _COLUMNS:
+        table.add_column(name, overflow="fold")
+    in_all = [{**total, "snapshot": f"{total['snapshots']} snapshots"} for total in totals]
+    for row in (*rows, *in_all):
+        table.add_row(*(Text(clean(cell)) for cell in _cells(row)))
+    console = Console()
+    if sys.stdout.isatty():
+        console.print(table)
+    else:
+        print_unfolded(console, table)
+
+
+def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        row["snapshot"],
+        row["plan"],
+        str(row["partitions_changed"]),
+        amount(row["bytes_copied"]),
+        amount(row["bytes_bound"]),
+        f"{row['size_max_mean_before']:.4f} to {row['size_max_mean_after']:.4f}",
+        f"{row['leaders_max_mean_before']:.4f} to {row['leaders_max_mean_after']:.4f}",
+        str(row["rejected"]),
+        "" if row["waves"] is None else str(row["waves"]),
+        "" if row["eta_s"] is None else duration(row["eta_s"]),
+    )
+
+
+def _value(of: tuple[str, Sequence[str]]) -> str:
+    plan, values = of
+    return f"{plan}: {', '.join(value or 'none' for value in values)}"

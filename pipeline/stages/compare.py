@@ -1,0 +1,53 @@
+"""Plans of one snapshot or of many, side by side: what each moves, against which bound, what comes of it, how long.
+
+Of each plan its row of the table `plan`, and the sums of its waves, where it was cut into some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from pipeline.tables.arrow import Arrow
+from pipeline.tables.declared import PLAN
+
+SUMMED: Final = ("partitions_changed", "replicas_copied", "bytes_copied", "bytes_bound", "rejected", "waves")
+TIMES: Final = ("eta_s", "eta_low_s", "eta_high_s")
+MEANT: Final = ("size_max_mean_before", "size_max_mean_after", "leaders_max_mean_before", "leaders_max_mean_after")
+
+
+def row_of(plan: Arrow, wave: Arrow | None) -> dict[str, Any]:
+    """The plan's row, `waves` (how many, None: not cut) and their times together (None: one of them has none)."""
+    (said,) = plan.to_pylist()
+    waves = None if wave is None else wave.to_pylist()
+    times = {name: None if waves is None else _sum(row[name] for row in waves) for name in TIMES}
+    return {**said, "settings": dict(said["settings"]), "waves": None if waves is None else len(waves), **times}
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    listed = list(values)
+    known = [value for value in listed if value is not None]
+    return sum(known) if len(known) == len(listed) else None
+
+
+def total_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Of rows of one plan: how many snapshots, sums, and means of what is a ratio. At least one row is needed."""
+    sums = {name: _sum(row[name] for row in rows) for name in (*SUMMED, *TIMES)}
+    means = {name: sum(row[name] for row in rows) / len(rows) for name in MEANT}
+    return {PLAN.name: rows[0][PLAN.name], "snapshots": len(rows), **sums, **means}
+
+
+def differing(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, list[str]]]:
+    """The settings that not all rows share: by their name and the plan's, each value once, in the rows' order."""
+    listed = list(rows)
+    names = sorted({name for row in listed for name in row["settings"]} | {"kind"})
+    found: dict[str, dict[str, list[str]]] = {}
+    for name in names:
+        values: dict[str, list[str]] = {}
+        for row in listed:
+            value = row["kind"] if name == "kind" else row["settings"].get(name, "")
+            if value not in values.setdefault(row[PLAN.name], []):
+                values[row[PLAN.name]].append(value)
+        if len({value for several in values.values() for value in several}) > 1:
+            found[name] = values
+    return found
