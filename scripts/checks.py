@@ -76,6 +76,7 @@ SERVERS = {
     "etcd": ["stores.servers.etcd", "--which", "--install"],
     "spark": ["pipeline.spark", "--install"],
     "browser": ["tests.browser", "--install"],
+    "kafka": ["tests.kafka_jars", "--install"],
 }
 # What runs them in containers, as above.
 CONTAINERS = ["stores.servers.containers", "--install"]

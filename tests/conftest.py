@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.checklist", "tests.servers", "tests.sparks", "stores.servers.fixtures"]
+pytest_plugins = ["tests.checklist", "tests.servers", "tests.sparks", "tests.kafka_servers", "stores.servers.fixtures"]
 
 # Timings of examples are those of the machine, which may be shared; they say nothing of the code, so neither a
 # deadline nor the check for slow generation may fail a test.

@@ -196,6 +196,12 @@ ROOMS: Final = (
         third_party=("attrs", "tenacity", "click", "rich"),
     ),
     Room(
+        "controller.cli.kafka",
+        (*_MODEL, "controller.cli.printing", "controller.wire.messages"),
+        "the one place of the commands that knows kafka-python: they see values, and errors that are one line",
+        third_party=("attrs", "click", "kafka"),
+    ),
+    Room(
         "pipeline",
         (*_MODEL, "controller.codec", "controller.rules", "pipeline"),
         "plans and audits stand on values, their bytes and the rules; a fleet is planned without a controller",

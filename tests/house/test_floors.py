@@ -37,6 +37,7 @@ def test_only_the_command_line_needs_more_than_the_two_dependencies() -> None:
     more = {name for name in more if not within(name, "pipeline")}  # an extra of its own
     assert more == {
         "controller.cli",
+        "controller.cli.kafka",
         "controller.metrics.prometheus",
         "controller.wire",
         "stores.zookeeper",

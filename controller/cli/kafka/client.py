@@ -1,0 +1,121 @@
+"""The one place that knows how kafka-python sends: a request to a broker, to any broker, to the controller.
+
+* kafka-python's own methods leave out the messages of servers, which operators must read: so requests are its classes,
+  and answers are given back as they came.
+* Whatever goes wrong on the way becomes Failed or Refused here; nothing of kafka-python's errors gets further.
+* What was not sent is sent again until the deadline; what may have been, only if it is a question.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from kafka import KafkaAdminClient
+from kafka import errors as kafka_errors
+from kafka.protocol.metadata import MetadataRequest
+
+from controller.cli.kafka.errors import Failed, NotConnected, Refused
+from controller.cli.printing import one_line
+
+NOT_CONTROLLER: Final = 41
+_PAUSE_S: Final = 0.1
+_NOT_SENT: Final = (kafka_errors.NodeNotReadyError,)
+_LOST: Final = (kafka_errors.KafkaConnectionError, kafka_errors.Cancelled)
+
+
+class Client(KafkaAdminClient):  # type: ignore[misc] # kafka-python brings no types
+    """A connection to a cluster. Not thread-safe."""
+
+    def __init__(self, **settings: Any) -> None:
+        try:
+            super().__init__(**settings)
+        except BaseException:
+            self._closed = False
+            self.close()  # its thread runs already
+            raise
+        self._controller: int | None = None
+
+    @property
+    def deadline_s(self) -> float:
+        """Seconds that a request may take."""
+        return float(self.config["request_timeout_ms"]) / 1000
+
+    def ask(self, request: Any, broker: int | None = None, *, repeatable: bool = True, timeout_s: float = 0) -> Any:
+        """The answer of that broker, or of any. `repeatable`: it may be sent twice. Raises Failed, Refused."""
+        deadline = time.monotonic() + (timeout_s or self.deadline_s)
+        again = (*_NOT_SENT, *_LOST) if repeatable else _NOT_SENT
+        while True:
+            try:
+                return self._manager.run(self._send, request, broker)
+            except again as error:
+                if time.monotonic() >= deadline:
+                    raise NotConnected(f"{_at(broker)} cannot be reached: {_said(error)}") from None
+                self._manager.run(self._net.sleep, _PAUSE_S)
+            except kafka_errors.KafkaError as error:
+                raise _failure(error, request, broker, self.deadline_s) from None
+
+    def ask_controller(
+        self,
+        request: Any,
+        error_of: Callable[[Any], int] = lambda _: 0,
+        *,
+        repeatable: bool = False,
+        timeout_s: float = 0,
+    ) -> Any:
+        """The answer of the controller; `error_of` an answer is its code, of which 41 means: ask who it is now."""
+        deadline = time.monotonic() + (timeout_s or self.deadline_s)
+        while True:
+            if self._controller is None:
+                self._controller = self._find_controller(deadline)
+            answer = self.ask(request, self._controller, repeatable=repeatable, timeout_s=timeout_s)
+            if error_of(answer) != NOT_CONTROLLER or time.monotonic() >= deadline:
+                return answer
+            self._controller = None
+            self._manager.run(self._net.sleep, _PAUSE_S)
+
+    def versions(self) -> dict[int, tuple[int, int]]:
+        """What the server offers: key of an API -> its lowest and highest version."""
+        offered: dict[int, tuple[int, int]] = dict(self._manager.broker_version_data.api_versions)
+        return offered
+
+    async def _send(self, request: Any, broker: int | None) -> Any:
+        return await self._manager.send(request, node_id=broker)
+
+    def _find_controller(self, deadline: float) -> int:
+        while True:
+            found: int = self.ask(MetadataRequest(topics=[], allow_auto_topic_creation=False)).controller_id
+            if found != -1:
+                return found
+            if time.monotonic() >= deadline:
+                raise Failed("the cluster has no controller")
+            self._manager.run(self._net.sleep, _PAUSE_S)
+
+
+def refused(code: int, message: str | None = None) -> Refused:
+    """The error for a code in an answer, with the server's message, or Kafka's general one where it gave none."""
+    known = kafka_errors.for_code(code)
+    return Refused(code, message or known.description or known.__name__)
+
+
+def _failure(error: Any, request: Any, broker: int | None, deadline_s: float) -> Failed:
+    named = getattr(request, "name", type(request).__name__)
+    if isinstance(error, kafka_errors.IncompatibleBrokerVersion):
+        return Refused(35, f"The server does not support {named.removesuffix('Request')}")
+    if isinstance(error, (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)):
+        return Failed(f"{_at(broker)} gave no answer to {named} within {deadline_s:g} s")
+    if isinstance(error, _LOST):
+        return Failed(f"{_at(broker)}: the connection was lost, {named} may have been executed: {_said(error)}")
+    code = getattr(error, "errno", None)
+    return refused(code, _said(error)) if code else Failed(_said(error))
+
+
+def _at(broker: int | None) -> str:
+    return "the server" if broker is None else f"broker {broker}"
+
+
+def _said(error: Any) -> str:
+    """What the error says, without the name of kafka-python's class."""
+    said = " ".join(str(argument) for argument in error.args) or getattr(error, "description", "") or ""
+    return " ".join(said.split())[:500] or one_line(error)

@@ -1,0 +1,253 @@
+"""A cluster as commands see it: questions and orders of operators, values in and out.
+
+Errors of a whole request are raised (`Refused`); those of a partition, topic or resource are given back, by it, so that
+one that is bad hides no other.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+import uuid
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+from kafka.protocol.admin import (
+    AlterPartitionReassignmentsRequest,
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DescribeClusterRequest,
+    DescribeTopicPartitionsRequest,
+    ListPartitionReassignmentsRequest,
+)
+from kafka.protocol.metadata import MetadataRequest
+
+from controller.cli.kafka.client import Client, refused
+from controller.cli.kafka.configs import Configs
+from controller.cli.kafka.dirs import LogDirs
+from controller.cli.kafka.errors import Refused
+from controller.cli.kafka.grouping import by_topic
+from controller.cli.kafka.private import Private
+from controller.cli.kafka.values import Broker, Move, PartitionState, TopicPartition, TopicState
+
+DEFAULT_TIMEOUT_MS: Final = 30_000
+UNKNOWN_TOPIC: Final = 3
+UNSUPPORTED: Final = 35
+STATUS_TAG: Final = "_20000"
+"""The tagged field of a partition in Metadata in which Kedge tells its status (KIP-694)."""
+_PAGE: Final = 2000
+
+
+class Cluster(Configs, LogDirs, Private):
+    """What a command asks of a cluster. Made by `connected`."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+
+    def offers(self, api: int) -> bool:
+        """Whether the server tells in ApiVersions that it knows this key."""
+        return api in self.client.versions()
+
+    def brokers(self) -> dict[int, Broker]:
+        """Those that live, by id."""
+        try:
+            answer = self.client.ask(DescribeClusterRequest())
+            if answer.error_code:
+                raise refused(answer.error_code, answer.error_message)
+            found = [(each.broker_id, each) for each in answer.brokers]
+        except Refused as error:
+            if error.code != UNSUPPORTED:
+                raise
+            answer = self.client.ask(MetadataRequest(topics=[], allow_auto_topic_creation=False))
+            found = [(each.node_id, each) for each in answer.brokers]
+        return {i: Broker(i, each.host, each.port, each.rack or None) for i, each in sorted(found, key=lambda x: x[0])}
+
+    def topics(self, names: Collection[str] | None = None) -> dict[str, TopicState]:
+        """The topics of these names, or all of them; those that are unknown are left out. Sorted by name."""
+        wanted = None if names is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in sorted(names)]
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        found = {}
+        for topic in self.client.ask(request).topics:
+            if topic.error_code == UNKNOWN_TOPIC:
+                continue
+            if topic.error_code and not topic.partitions:
+                raise refused(topic.error_code)
+            found[topic.name] = TopicState(
+                topic.name, _base64(topic.topic_id), topic.is_internal, _in_order(map(_partition, topic.partitions))
+            )
+        return dict(sorted(found.items()))
+
+    def with_eligible(self, topics: Mapping[str, TopicState]) -> dict[str, TopicState]:
+        """The same topics with `elr` and `last_known_elr`, where the server knows them (KIP-966)."""
+        found: dict[TopicPartition, Any] = {}
+        cursor: Any = None
+        while topics:
+            request = DescribeTopicPartitionsRequest(
+                topics=[DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in sorted(topics)],
+                response_partition_limit=_PAGE,
+                cursor=cursor,
+            )
+            try:
+                answer = self.client.ask(request)
+            except Refused as error:
+                if error.code == UNSUPPORTED:
+                    return dict(topics)
+                raise
+            found |= {TopicPartition(t.name, p.partition_index): p for t in answer.topics for p in t.partitions}
+            if answer.next_cursor is None:
+                break
+            cursor = DescribeTopicPartitionsRequest.Cursor(
+                topic_name=answer.next_cursor.topic_name, partition_index=answer.next_cursor.partition_index
+            )
+        return {name: _with_eligible(topic, found) for name, topic in topics.items()}
+
+    def reassignments(self, of: Iterable[TopicPartition] | None = None) -> dict[TopicPartition, Move]:
+        """The reassignments that run, of these partitions or of all. Sorted."""
+        form = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
+        wanted = None if of is None else [form(name=t, partition_indexes=p) for t, p in by_topic(of).items()]
+        request = ListPartitionReassignmentsRequest(timeout_ms=DEFAULT_TIMEOUT_MS, topics=wanted)
+        answer = self.client.ask_controller(request, lambda a: int(a.error_code), repeatable=True)
+        if answer.error_code:
+            raise refused(answer.error_code, answer.error_message)
+        return dict(
+            sorted(
+                (
+                    TopicPartition(topic.name, p.partition_index),
+                    Move(tuple(p.replicas), tuple(p.adding_replicas), tuple(p.removing_replicas)),
+                )
+                for topic in answer.topics
+                for p in topic.partitions
+            )
+        )
+
+    def alter_reassignments(
+        self, targets: Mapping[TopicPartition, Sequence[int] | None], timeout_ms: int = DEFAULT_TIMEOUT_MS
+    ) -> dict[TopicPartition, Refused]:
+        """Starts or, with None, cancels them. Gives back those that were refused."""
+        topic_of = AlterPartitionReassignmentsRequest.ReassignableTopic
+        request = AlterPartitionReassignmentsRequest(
+            timeout_ms=timeout_ms,
+            topics=[
+                topic_of(
+                    name=name,
+                    partitions=[
+                        topic_of.ReassignablePartition(
+                            partition_index=i,
+                            replicas=None if (target := targets[TopicPartition(name, i)]) is None else list(target),
+                        )
+                        for i in indexes
+                    ],
+                )
+                for name, indexes in by_topic(targets).items()
+            ],
+        )
+        answer = self.client.ask_controller(request, lambda a: int(a.error_code), timeout_s=timeout_ms / 1000)
+        if answer.error_code:
+            raise refused(answer.error_code, answer.error_message)
+        return {
+            TopicPartition(topic.name, p.partition_index): refused(p.error_code, p.error_message)
+            for topic in answer.responses
+            for p in topic.partitions
+            if p.error_code
+        }
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int | None,
+        replication_factor: int | None,
+        assignments: Mapping[int, Sequence[int]] | None = None,
+        configs: Mapping[str, str] | None = None,
+    ) -> None:
+        """Makes it; None: the server's own number. Raises Refused."""
+        topic_of = CreateTopicsRequest.CreatableTopic
+        request = CreateTopicsRequest(
+            topics=[
+                topic_of(
+                    name=name,
+                    num_partitions=-1 if partitions is None else partitions,
+                    replication_factor=-1 if replication_factor is None else replication_factor,
+                    assignments=[
+                        topic_of.CreatableReplicaAssignment(partition_index=i, broker_ids=list(replicas))
+                        for i, replicas in sorted((assignments or {}).items())
+                    ],
+                    configs=[topic_of.CreatableTopicConfig(name=k, value=v) for k, v in (configs or {}).items()],
+                )
+            ],
+            timeout_ms=DEFAULT_TIMEOUT_MS,
+            validate_only=False,
+        )
+        (answer,) = self.client.ask_controller(request, lambda a: int(a.topics[0].error_code)).topics
+        if answer.error_code:
+            raise refused(answer.error_code, answer.error_message)
+
+    def delete_topics(self, names: Iterable[str]) -> dict[str, Refused]:
+        """Deletes them. Gives back those that were refused."""
+        form = DeleteTopicsRequest.DeleteTopicState
+        wanted = sorted(names)
+        request = DeleteTopicsRequest(
+            topics=[form(name=name) for name in wanted], topic_names=wanted, timeout_ms=DEFAULT_TIMEOUT_MS
+        )
+        answer = self.client.ask_controller(request, lambda a: next((int(r.error_code) for r in a.responses), 0))
+        return {r.name: refused(r.error_code, r.error_message) for r in answer.responses if r.error_code}
+
+    def create_partitions(self, name: str, count: int, new: Sequence[Sequence[int]] | None = None) -> None:
+        """The topic has `count` partitions afterwards; `new`: replicas of those that are added. Raises Refused."""
+        topic_of = CreatePartitionsRequest.CreatePartitionsTopic
+        assignments = (
+            None
+            if new is None
+            else [topic_of.CreatePartitionsAssignment(broker_ids=list(replicas)) for replicas in new]
+        )
+        request = CreatePartitionsRequest(
+            topics=[topic_of(name=name, count=count, assignments=assignments)],
+            timeout_ms=DEFAULT_TIMEOUT_MS,
+            validate_only=False,
+        )
+        (answer,) = self.client.ask_controller(request, lambda a: int(a.results[0].error_code)).results
+        if answer.error_code:
+            raise refused(answer.error_code, answer.error_message)
+
+    def pause(self, seconds: float) -> None:
+        """Between two looks at something that takes its time."""
+        time.sleep(seconds)
+
+
+def _partition(said: Any) -> PartitionState:
+    status = (said.unknown_tags or {}).get(STATUS_TAG, b"\x00")
+    return PartitionState(
+        said.partition_index,
+        None if said.leader_id < 0 else said.leader_id,
+        tuple(said.replica_nodes),
+        tuple(said.isr_nodes),
+        tuple(said.offline_replicas or ()),
+        status=int.from_bytes(status, "big", signed=True),
+    )
+
+
+def _with_eligible(topic: TopicState, found: Mapping[TopicPartition, Any]) -> TopicState:
+    return attrs.evolve(
+        topic,
+        partitions=tuple(
+            p
+            if (said := found.get(TopicPartition(topic.name, p.index))) is None
+            else attrs.evolve(p, elr=_maybe(said.eligible_leader_replicas), last_known_elr=_maybe(said.last_known_elr))
+            for p in topic.partitions
+        ),
+    )
+
+
+def _maybe(brokers: Sequence[int] | None) -> tuple[int, ...] | None:
+    return None if brokers is None else tuple(brokers)
+
+
+def _in_order(partitions: Iterable[PartitionState]) -> tuple[PartitionState, ...]:
+    return tuple(sorted(partitions, key=lambda partition: partition.index))
+
+
+def _base64(topic_id: uuid.UUID | None) -> str:
+    if topic_id is None or not topic_id.int:
+        return ""
+    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")

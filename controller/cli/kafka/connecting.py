@@ -1,0 +1,95 @@
+"""Connecting a command: `connected(endpoint)` gives a Cluster, or ends in one line that says why not."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from controller.cli.kafka.errors import NotConnected
+from controller.cli.kafka.options import Endpoint
+from controller.cli.kafka.probing import await_server
+from controller.cli.kafka.properties import read_properties
+from controller.cli.kafka.security import settings
+
+if TYPE_CHECKING:  # at run time kafka-python is loaded only by who connects
+    from controller.cli.kafka.client import Client
+    from controller.cli.kafka.cluster import Cluster
+
+_FIRST_TRY_MS: Final = 1_500
+
+
+@contextmanager
+def connected(endpoint: Endpoint) -> Iterator[Cluster]:
+    """The cluster, for as long as the block runs. Raises Failed: NotConnected, or what is wrong with the file."""
+    given = settings({} if endpoint.config_file is None else read_properties(endpoint.config_file))
+    if find_spec("kafka") is None:
+        click.echo("kedge: kafka-python not installed; run: pip install kedge[wire]", err=True)
+        sys.exit(2)
+    with _listening() as heard:
+        client = _connect(endpoint.servers, given, heard)
+        from controller.cli.kafka.cluster import Cluster  # noqa: PLC0415 - as above
+
+        try:
+            yield Cluster(client)
+        finally:
+            client.close()
+
+
+def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
+    """kafka-python alone would try again until its time is over, and not say why, what a wrong password answers."""
+    from kafka.errors import KafkaError  # noqa: PLC0415 - as above
+
+    from controller.cli.kafka.client import Client  # noqa: PLC0415 - as above
+
+    deadline, try_ms = time.monotonic() + given["bootstrap_timeout_ms"] / 1000, _FIRST_TRY_MS
+    await_server(servers.split(","), given.get("ssl_context"), deadline)
+    while True:
+        left_ms = max(1, round((deadline - time.monotonic()) * 1000))
+        this = {"bootstrap_servers": servers.split(","), "bootstrap_timeout_ms": min(try_ms, left_ms)}
+        try:
+            return Client(**{**given, **this})
+        except (KafkaError, OSError, ValueError) as error:
+            said = heard.last or " ".join(str(argument) for argument in error.args) or type(error).__name__
+            if left_ms <= try_ms or heard.is_final:
+                raise NotConnected(f"{servers}: {said}") from None
+            try_ms *= 2
+
+
+class _Heard(logging.Handler):
+    """Keeps why a connection failed last, of what kafka-python writes into its log: its errors do not say it."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.last = ""
+        self.is_final = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        from kafka import errors  # noqa: PLC0415 - it wrote this
+
+        given = record.args if isinstance(record.args, tuple) else ()
+        for error in given:
+            if isinstance(error, Exception) and not isinstance(error, errors.KafkaTimeoutError) and not self.is_final:
+                self.last = " ".join(str(argument) for argument in error.args) or type(error).__name__
+                final = (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
+                self.is_final = isinstance(error, final)
+
+
+@contextmanager
+def _listening() -> Iterator[_Heard]:
+    """kafka-python's log goes to the handler, and not to the operator's terminal."""
+    heard, log = _Heard(), logging.getLogger("kafka")
+    before = log.propagate
+    log.addHandler(heard)
+    log.propagate = False
+    try:
+        yield heard
+    finally:
+        log.propagate = before
+        log.removeHandler(heard)

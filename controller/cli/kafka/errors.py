@@ -1,0 +1,62 @@
+"""How commands fail: the errors of this folder, and the one place that turns them into a line and an exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from controller.cli.printing import clean, one_line
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+
+
+class Failed(Exception):
+    """What was asked for was not done, or not wholly; the message is what the operator reads.
+
+    `terse`: Kafka's tool prints it without "Error: " before it. It may have several lines, one a partition.
+    """
+
+    def __init__(self, message: str, *, terse: bool = False) -> None:
+        super().__init__(message)
+        self.terse = terse
+
+
+class Refused(Failed):
+    """A server answered with an error. `code` is Kafka's number, the message the server's own where it gave one."""
+
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class NotConnected(Failed):
+    """No server was reached, or none that lets us in."""
+
+
+@contextmanager
+def ending(*, as_json: bool = False) -> Iterator[None]:
+    """Whatever a command raises inside ends it with a line and exit code 1; click's own errors pass, which are 2."""
+    try:
+        yield
+    except Failed as error:
+        _say(str(error), terse=error.terse, as_json=as_json)
+        sys.exit(EXIT_FAILED)
+    except KeyboardInterrupt:
+        _say("interrupted", terse=False, as_json=as_json)
+        sys.exit(EXIT_FAILED)
+    except OSError as error:
+        named = f"{error.filename}: {error.strerror}" if error.filename else one_line(error)
+        _say(named, terse=False, as_json=as_json)
+        sys.exit(EXIT_FAILED)
+
+
+def _say(message: str, *, terse: bool, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps({"error": message}))
+    lines = "\n".join(clean(line) for line in message.splitlines())
+    click.echo(lines if terse else f"Error: {lines}", err=True)

@@ -1,0 +1,65 @@
+"""Files of properties as Java reads them: `key=value`, `key: value`, `key value`, comments, escapes, long lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from controller.cli.kafka.errors import Failed
+
+_BYTES_MAX: Final = 1 << 20
+_SPLIT: Final = re.compile(r"((?:\\.|[^\\=:\s])*)\s*[=:]?\s*(.*)", re.DOTALL)
+_ESCAPE: Final = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
+_NAMED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+
+
+def read_properties(path: Path) -> dict[str, str]:
+    """What stands in the file; of a key that stands there twice, the last. Raises Failed."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise Failed(f"{path}: {error.strerror}") from None
+    if len(data) > _BYTES_MAX:
+        raise Failed(f"{path}: no file of properties, it has {len(data)} bytes")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")  # what Java's own files were written in
+    return parse_properties(text)
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """As `read_properties`, of a text."""
+    found = {}
+    for line in _logical_lines(text):
+        matched = _SPLIT.fullmatch(line)
+        if matched is not None:
+            found[_unescaped(matched[1])] = _unescaped(matched[2])
+    return found
+
+
+def _logical_lines(text: str) -> Iterator[str]:
+    """Lines without comments and empty ones; those that end with an odd number of backslashes go on in the next."""
+    begun = ""
+    for raw in text.splitlines():
+        line = raw.lstrip(" \t\f")
+        if not begun and (not line or line[0] in "#!"):
+            continue
+        whole = begun + line
+        if (len(whole) - len(whole.rstrip("\\"))) % 2:
+            begun = whole[:-1]
+            continue
+        begun = ""
+        yield whole
+    if begun:
+        yield begun
+
+
+def _unescaped(text: str) -> str:
+    def meant(found: re.Match[str]) -> str:
+        said = found[1]
+        return chr(int(said[1:], 16)) if len(said) == 5 else _NAMED.get(said, said)
+
+    return _ESCAPE.sub(meant, text)

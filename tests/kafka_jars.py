@@ -1,0 +1,89 @@
+"""The jars of a Kafka broker and of Kafka's own tools, from Maven, in the cache folder of servers.
+
+`python -m tests.kafka_jars`: where they are, in one line; with `--install`, Debian's Maven and a JDK are installed
+first where they are missing and root may. Exit code 1, with what is missing, where they cannot be had.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from stores.servers import NoServer, debian
+from stores.servers.jars import cache_folder
+from stores.servers.java import JAVA_PACKAGE, find_java
+from stores.servers.process import tool
+
+VERSION: Final = "3.9.1"
+JAVA_MIN: Final = 17
+_MAVEN_S: Final = 600.0
+# The binding of slf4j is what Kafka's own release has: without one, warnings of the tools are lost.
+_WANTED: Final = {
+    "3.9.1": (
+        ("org.apache.kafka", "kafka_2.13", "3.9.1"),
+        ("org.apache.kafka", "kafka-tools", "3.9.1"),
+        ("org.slf4j", "slf4j-reload4j", "1.7.36"),
+    )
+}
+_POM: Final = (
+    '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>kedge</groupId>'
+    "<artifactId>jars</artifactId><version>1</version><packaging>pom</packaging>"
+    "<dependencies>{}</dependencies></project>"
+)
+_DEPENDENCY: Final = "<dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+
+
+def java() -> str:
+    """A Java that runs brokers and compiles one file. Raises NoServer."""
+    return find_java(JAVA_MIN, "Kafka")
+
+
+def maven() -> str:
+    """Its program. Raises NoServer."""
+    found = shutil.which("mvn")
+    if found is None:
+        raise NoServer("the jars of Kafka need Maven: no mvn is on the PATH (Debian's maven)")
+    return found
+
+
+def kafka_classpath(version: str = VERSION) -> str:
+    """All jars of that version as a class path, downloaded if they are not there. Raises NoServer."""
+    folder = cache_folder() / f"kafka-tools-{version}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "whole").exists():
+            _download(folder, version)
+            (folder / "whole").touch()
+    return os.pathsep.join(str(jar) for jar in sorted((folder / "jars").glob("*.jar")))
+
+
+def _download(folder: Path, version: str) -> None:
+    pom = folder / "pom.xml"
+    pom.write_text(_POM.format("".join(_DEPENDENCY.format(*wanted) for wanted in _WANTED[version])), encoding="utf-8")
+    command = [maven(), "--quiet", "--batch-mode", "--file", str(pom), "dependency:copy-dependencies"]
+    tool([*command, f"-DoutputDirectory={folder / 'jars'}"], f"the jars of Kafka {version}", _MAVEN_S)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 1, and the reason on stderr, where they cannot be had."""
+    try:
+        if "--install" in arguments:
+            debian.have(java, JAVA_PACKAGE)
+            debian.have(maven, "maven")
+        jars = kafka_classpath().split(os.pathsep)
+        command = java()
+    except NoServer as error:
+        sys.stderr.write(f"{error}\n(the tests that need it are left out by --no-servers)\n")
+        return 1
+    sys.stdout.write(f"Kafka {VERSION}: {len(jars)} jars in {Path(jars[0]).parent}, {command}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
