@@ -191,7 +191,15 @@ ROOMS: Final = (
     ),
     Room(
         "controller.cli",
-        (*_AROUND, "controller.check", "controller.migration", "controller.rig", "controller.wire", "pipeline"),
+        (
+            *_AROUND,
+            "controller.check",
+            "controller.migration",
+            "controller.rig",
+            "controller.wire",
+            "pipeline",
+            "controller.cli.kafka",
+        ),
         "commands stand above everything, and are the one place with click and rich",
         third_party=("attrs", "tenacity", "click", "rich"),
     ),

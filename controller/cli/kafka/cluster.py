@@ -29,6 +29,7 @@ from controller.cli.kafka.configs import Configs
 from controller.cli.kafka.dirs import LogDirs
 from controller.cli.kafka.errors import Refused
 from controller.cli.kafka.grouping import by_topic
+from controller.cli.kafka.offsets import Offsets
 from controller.cli.kafka.private import Private
 from controller.cli.kafka.values import Broker, Move, PartitionState, TopicPartition, TopicState
 
@@ -40,7 +41,7 @@ STATUS_TAG: Final = "_20000"
 _PAGE: Final = 2000
 
 
-class Cluster(Configs, LogDirs, Private):
+class Cluster(Configs, LogDirs, Offsets, Private):
     """What a command asks of a cluster. Made by `connected`."""
 
     def __init__(self, client: Client) -> None:

@@ -1,5 +1,5 @@
-"""What Kedge's gateway can do beyond Kafka: requests under private keys, of which a server says in ApiVersions whether it
-knows them. Without, `offers` is False, and a command goes Kafka's way.
+"""What Kedge's gateway can do beyond Kafka: requests under private keys, of which a server says in ApiVersions whether
+it knows them. Without, `offers` is False, and a command goes Kafka's way.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ class Private:
 
     client: Client
 
-    def set_reassignment_rates(self, brokers: Iterable[int], rate: int, timeout_ms: int = _TIMEOUT_MS) -> None:
-        """Moves copy at most `rate` bytes/s into and out of each of these brokers (KIP-542); those of other brokers that
-        were set this way go. The controller takes them back when the last reassignment ends. No brokers: it does so
-        now. Raises Refused."""
+    def set_reassignment_rates(self, brokers: Iterable[int], rate: int, *, stays: bool = False) -> None:
+        """Moves copy at most `rate` bytes/s into and out of each of these brokers (KIP-542); those of other brokers
+        that were set this way go. The controller takes them back when the last reassignment ends, unless `stays`. No
+        brokers: it does so now. Raises Refused."""
         of = AlterInterbrokerThrottledRatesRequest.ThrottledBroker
         request = AlterInterbrokerThrottledRatesRequest(
             brokers=[of(broker_id=broker, leader_rate=rate, follower_rate=rate) for broker in sorted(brokers)],
-            remove_throttle=True,
+            remove_throttle=not stays,
             family=_REASSIGNMENT,
-            timeout_ms=timeout_ms,
+            timeout_ms=_TIMEOUT_MS,
             validate_only=False,
             min_version=1,
         )
-        answer = self.client.ask_controller(request, lambda a: _first(a.brokers), timeout_s=timeout_ms / 1000)
+        answer = self.client.ask_controller(request, lambda a: _first(a.brokers))
         _raise_first(answer.brokers)
 
     def delete_partitions(self, topic: str, partitions: Sequence[int], *, immediate: bool) -> None:
