@@ -151,6 +151,7 @@ class KafkaCluster:
             "log.dirs": ",".join(map(str, self.log_dirs(node))),
             "num.network.threads": "1",
             "num.io.threads": "2",
+            "replica.fetch.max.bytes": "65536",  # a throttled follower takes one of these, then it waits
             "auto.create.topics.enable": "false",
             "broker.heartbeat.interval.ms": "500",
             "broker.session.timeout.ms": "6000",

@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, Late]] = {
     "journal": Late("controller.cli.journal", "What the controller did, line by line."),
     "plan": Late("controller.cli.plan", "Plan reassignments: collect, plan, cut into waves, export."),
     "progress": Late("controller.cli.progress", "Tell how far moves are by journals, and what is stuck."),
+    "reassign-partitions": Late("controller.cli.reassign", "Move partitions to other brokers, as Kafka's tool does."),
     "store": Late("controller.cli.store", "Ask a store how it is; dump, load, compare, migrate."),
 }
 
@@ -83,7 +84,7 @@ class _Commands(click.Group):
         late = COMMANDS.get(cmd_name)
         if late is None:
             return None
-        found = getattr(import_module(late.module), cmd_name)
+        found = getattr(import_module(late.module), cmd_name.replace("-", "_"))
         assert isinstance(found, click.Command), found
         return found
 

@@ -191,13 +191,25 @@ ROOMS: Final = (
     ),
     Room(
         "controller.cli",
-        (*_AROUND, "controller.check", "controller.migration", "controller.rig", "controller.wire", "pipeline"),
+        (
+            *_AROUND,
+            "controller.check",
+            "controller.migration",
+            "controller.rig",
+            "controller.wire",
+            "pipeline",
+            "controller.cli.kafka",
+        ),
         "commands stand above everything, and are the one place with click and rich",
         third_party=("attrs", "tenacity", "click", "rich"),
     ),
     Room(
         "controller.cli.kafka",
+<<<<<<< HEAD
         (*_MODEL, "controller.cli.printing"),
+=======
+        (*_MODEL, "controller.cli.printing", "controller.wire.messages"),
+>>>>>>> commands
         "the one place of the commands that knows kafka-python: they see values, and errors that are one line",
         third_party=("attrs", "click", "kafka"),
     ),

@@ -19,11 +19,13 @@ class Failed(Exception):
     """What was asked for was not done, or not wholly; the message is what the operator reads.
 
     `terse`: Kafka's tool prints it without "Error: " before it. It may have several lines, one a partition.
+    `answered`: an object with what went well and what did not was printed already, if one was asked for.
     """
 
-    def __init__(self, message: str, *, terse: bool = False) -> None:
+    def __init__(self, message: str, *, terse: bool = False, answered: bool = False) -> None:
         super().__init__(message)
         self.terse = terse
+        self.answered = answered
 
 
 class Refused(Failed):
@@ -44,7 +46,7 @@ def ending(*, as_json: bool = False) -> Iterator[None]:
     try:
         yield
     except Failed as error:
-        _say(str(error), terse=error.terse, as_json=as_json)
+        _say(str(error), terse=error.terse, as_json=as_json and not error.answered)
         sys.exit(EXIT_FAILED)
     except KeyboardInterrupt:
         _say("interrupted", terse=False, as_json=as_json)

@@ -1,0 +1,156 @@
+"""`kedge reassign-partitions`: options, and which go with which action."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from controller.cli.kafka import Endpoint, connected, ending, endpoint_options, json_option
+from controller.cli.kafka.options import checked_servers
+from controller.cli.reassign.asked import Asked
+from controller.cli.reassign.generate import Wanted
+from controller.cli.reassign.plan import parse_brokers, read_plan, read_topics
+
+_ACTIONS: Final = ("generate", "execute", "verify", "progress", "list", "cancel", "cancel_all")
+_PLAN: Final = "reassignment_json_file"
+_CONNECTING: Final = frozenset({"bootstrap_server", "command_config", "zookeeper", "as_json"})
+# What each action needs, and what it may have besides.
+_NEEDS: Final = {
+    "generate": ("topics_to_move_json_file", "broker_list"),
+    "execute": (_PLAN,),
+    "verify": (_PLAN,),
+    "progress": (_PLAN,),
+    "list": (),
+    "cancel": (_PLAN,),
+    "cancel_all": (),
+}
+_MAY_HAVE: Final = {
+    "generate": ("disable_rack_aware", "seed"),
+    "execute": ("throttle", "replica_alter_log_dirs_throttle", "timeout", "additional", "preserve_throttles"),
+    "verify": ("preserve_throttles",),
+    "progress": ("watch",),
+    "list": ("as_text",),
+    "cancel": ("preserve_throttles", "timeout"),
+    "cancel_all": ("preserve_throttles", "timeout"),
+}
+_BY_ZOOKEEPER: Final = frozenset({"generate", "execute", "verify"})
+_SPELLED: Final = {"as_text": "text"}
+_RATE: Final = click.IntRange(1, 2**63 - 1)
+_FILE: Final = click.Path(path_type=Path)
+
+
+@click.command("reassign-partitions")
+@endpoint_options
+@click.option("--zookeeper", metavar="HOST:PORT[,...][/CHROOT]", help="Deprecated: by the key in ZooKeeper.")
+@click.option("--generate", "action", flag_value="generate", multiple=True, help="Propose a plan, change nothing.")
+@click.option("--execute", "action", flag_value="execute", multiple=True, help="Begin the moves of a plan.")
+@click.option("--verify", "action", flag_value="verify", multiple=True, help="Tell whether a plan is done.")
+@click.option("--progress", "action", flag_value="progress", multiple=True, help="Tell how far behind replicas are.")
+@click.option("--list", "action", flag_value="list", multiple=True, help="Print the plan of all moves that run.")
+@click.option("--cancel", "action", flag_value="cancel", multiple=True, help="Stop the moves of a plan.")
+@click.option("--cancel-all", "action", flag_value="cancel_all", multiple=True, help="Stop all moves that run.")
+@click.option("--reassignment-json-file", type=_FILE, metavar="FILE", help="The plan.")
+@click.option("--topics-to-move-json-file", type=_FILE, metavar="FILE", help='{"topics":[{"topic":"foo"}],"version":1}')
+@click.option("--broker-list", metavar="ID[,...]", help="Brokers over which the topics are spread.")
+@click.option("--disable-rack-aware", "--ignore-racks", is_flag=True, help="Spread without a look at racks.")
+@click.option("--seed", type=int, help="The same seed, the same proposal.")
+@click.option("--throttle", type=_RATE, metavar="BYTES/S", help="The most that a broker copies for moves.")
+@click.option(
+    "--replica-alter-log-dirs-throttle",
+    type=_RATE,
+    metavar="BYTES/S",
+    help="The most that a broker copies between its directories.",
+)
+@click.option("--timeout", type=click.IntRange(1, 2**31 - 1), metavar="MS", help="Of the request for moves.")
+@click.option("--additional", is_flag=True, help="Accepted, as Kafka's: other moves always go on.")
+@click.option("--preserve-throttles", is_flag=True, help="Leave throttles as they are.")
+@click.option("--watch", is_flag=True, help="Stay until the plan is done, with a bar on a terminal.")
+@click.option("--text", "as_text", is_flag=True, help="List as Kafka's tool does, not as a plan.")
+@json_option
+def reassign_partitions(**given: Any) -> None:
+    """Move partitions to other brokers: propose, begin, follow, verify, list and cancel.
+
+    Exactly one action. Exit code 0: done; 1: not, or not wholly, with one line on stderr; 2: options that do not fit.
+    """
+    action = _checked(given)
+    if given["zookeeper"] is not None:
+        click.echo(
+            "Warning: --zookeeper is deprecated, and will be removed in a future version. Use --bootstrap-server.",
+            err=True,
+        )
+    with ending(as_json=given["as_json"]):
+        asked = _asked(action, given)
+        if given["zookeeper"] is not None:
+            from controller.cli.reassign import legacy  # noqa: PLC0415 - kazoo is loaded by who needs it
+
+            with legacy.opened(given["zookeeper"]) as tree:
+                legacy.ACTIONS[action](tree, asked)
+            return
+        with connected(Endpoint(given["bootstrap_server"], given["command_config"])) as cluster:
+            from controller.cli.reassign.actions import ACTIONS  # noqa: PLC0415 - kafka-python is there
+
+            ACTIONS[action](cluster, asked)
+
+
+def _asked(action: str, given: dict[str, Any]) -> Asked:
+    """All of it read and checked, as far as that goes without a cluster. Raises Failed."""
+    wanted = None
+    if action == "generate":
+        topics, brokers = read_topics(given["topics_to_move_json_file"]), parse_brokers(given["broker_list"])
+        wanted = Wanted(topics, brokers, not given["disable_rack_aware"], given["seed"])
+    return Asked(
+        wanted=wanted,
+        plan=None if given[_PLAN] is None else read_plan(given[_PLAN]),
+        throttle=given["throttle"],
+        dirs_throttle=given["replica_alter_log_dirs_throttle"],
+        timeout_ms=given["timeout"],
+        preserve_throttles=given["preserve_throttles"],
+        watch=given["watch"],
+        as_text=given["as_text"],
+        as_json=given["as_json"],
+    )
+
+
+def _checked(given: dict[str, Any]) -> str:
+    """The action. Raises UsageError where options do not fit, in Kafka's words."""
+    actions = set(given["action"])
+    if len(actions) != 1:
+        names = ", ".join(map(_option, _ACTIONS))
+        raise click.UsageError(f"Command must include exactly one action: {names}")
+    if given["bootstrap_server"] is not None and given["zookeeper"] is not None:
+        raise click.UsageError("Only one of --bootstrap-server and --zookeeper can be given")
+    if given["bootstrap_server"] is None and given["zookeeper"] is None:
+        raise click.UsageError("Please specify --bootstrap-server")
+    (action,) = actions
+    if given["zookeeper"] is not None:
+        _check_zookeeper(action, given)
+    for name in _NEEDS[action]:
+        if given[name] is None:
+            raise click.UsageError(f'Missing required argument "[{_option(name)[2:]}]"')
+    fitting = {*_NEEDS[action], *_MAY_HAVE[action], *_CONNECTING, "action"}
+    for name, value in given.items():
+        if name not in fitting and value not in (None, False, ()):
+            raise click.UsageError(
+                f'Option "[{_option(name)[2:]}]" can\'t be used with action "[{_option(action)[2:]}]"'
+            )
+    if given["as_text"] and given["as_json"]:
+        raise click.UsageError("Only one of --text and --json can be given")
+    return str(action)
+
+
+def _check_zookeeper(action: str, given: dict[str, Any]) -> None:
+    if action not in _BY_ZOOKEEPER:
+        raise click.UsageError(f"{_option(action)} needs --bootstrap-server: it cannot be done by --zookeeper")
+    if given["command_config"] is not None:
+        raise click.UsageError("--command-config goes with --bootstrap-server")
+    servers, _, _ = given["zookeeper"].partition("/")
+    try:
+        checked_servers(servers)
+    except ValueError as error:
+        raise click.UsageError(f"--zookeeper: {error}") from None
+
+
+def _option(name: str) -> str:
+    return "--" + _SPELLED.get(name, name).replace("_", "-")

@@ -1,0 +1,174 @@
+"""--zookeeper: plans by the key /admin/reassign_partitions, throttles by settings, as Kafka's tool did before KIP-455.
+
+Everything is read from the store and written there; the controller looks at what was written. Moves cannot be listed,
+cancelled or followed this way, and while the key is there no other plan can be given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final
+
+import click
+
+from controller.cli.kafka.errors import Failed
+from controller.cli.kafka.values import Broker, PartitionState, TopicPartition, TopicState
+from controller.cli.printing import without_place
+from controller.cli.reassign.asked import Asked
+from controller.cli.reassign.generate import generate
+from controller.cli.reassign.legacy_settings import change_settings
+from controller.cli.reassign.plan import Plan, document, dumped, named
+from controller.cli.reassign.texts import LOW_WARNING, VERIFY_WARNING, described, rollback_text, states, text
+from controller.cli.reassign.throttled import (
+    FOLLOWER_REPLICAS,
+    LEADER_REPLICAS,
+    LOW_RATE,
+    RATE_KEYS,
+    REPLICA_KEYS,
+    Lists,
+    cleared_text,
+    lists,
+)
+from controller.cli.reassign.view import current_replicas, replicas_of
+from controller.codec import broker as broker_codec
+from controller.codec import keys, legacy
+from controller.codec import topic as topic_codec
+from controller.codec.text import BadValue
+from controller.model.legacy import LegacyEntry
+from stores import ABSENT, Conflict, MetadataStore, Put, StoreError, open_store
+
+_CALL_S: Final = 30.0
+_RUNS: Final = "There is an existing assignment running."
+
+
+class Tree:
+    """A cluster as its tree in ZooKeeper tells it."""
+
+    def __init__(self, store: MetadataStore) -> None:
+        self.store: Final = store
+
+    def brokers(self) -> dict[int, Broker]:
+        """Those that live, by id."""
+        found = {}
+        for name in self.store.children(keys.BROKER_IDS, timeout_s=_CALL_S):
+            entry = self.store.get(keys.broker(int(name)), timeout_s=_CALL_S) if name.isdigit() else None
+            if entry is not None:
+                said = broker_codec.decode(entry.value, int(name))
+                found[int(name)] = Broker(int(name), "", -1, said.rack)
+        return dict(sorted(found.items()))
+
+    def topics(self, names: Collection[str] | None = None) -> dict[str, TopicState]:
+        """The topics of these names that exist, with replicas alone."""
+        wanted = sorted(self.store.children(keys.TOPICS, timeout_s=_CALL_S) if names is None else names)
+        entries = self.store.get_many([keys.topic(name) for name in wanted], timeout_s=_CALL_S)
+        return {
+            name: _topic(name, entry.value) for name, entry in zip(wanted, entries, strict=True) if entry is not None
+        }
+
+    def running(self) -> frozenset[TopicPartition]:
+        """What the key names: it moves, or waits for it."""
+        entry = self.store.get(keys.REASSIGN_PARTITIONS, sync=True, timeout_s=_CALL_S)
+        if entry is None:
+            return frozenset()
+        found = legacy.decode(entry.value, entry.version).entries
+        return frozenset(TopicPartition(each.topic, each.partition) for each in found)
+
+    def has_key(self) -> bool:
+        """Whether a plan runs."""
+        return self.store.get(keys.REASSIGN_PARTITIONS, sync=True, timeout_s=_CALL_S) is not None
+
+
+@contextmanager
+def opened(place: str) -> Iterator[Tree]:
+    """The tree at HOST:PORT[,...][/CHROOT]. Errors of the store and of what stands in it become Failed."""
+    try:
+        store = open_store(f"zookeeper://{place}")
+        try:
+            yield Tree(store)
+        finally:
+            store.close()
+    except (StoreError, BadValue, ValueError) as error:
+        raise Failed(f"{place}: {without_place(error)}") from None
+
+
+def _topic(name: str, value: bytes) -> TopicState:
+    found = topic_codec.decode(value, name)
+    states = tuple(PartitionState(i, None, replicas, ()) for i, replicas in enumerate(found.assignments))
+    return TopicState(name, found.topic.topic_id, is_internal=False, partitions=states)
+
+
+def _execute(tree: Tree, asked: Asked) -> None:
+    """Throttles first, then the key; while it is there, a plan changes the throttle and nothing else, as it was with
+    Kafka's tool."""
+    plan, runs = asked.the_plan, tree.has_key()
+    if plan.dirs:
+        raise Failed("log_dirs need --bootstrap-server: brokers are told of directories, not ZooKeeper")
+    if runs and asked.throttle is None:
+        raise Failed(_RUNS)
+    current = current_replicas(tree, plan)
+    say: Callable[[str], object] = (lambda text: None) if asked.as_json else click.echo  # noqa: ARG005 - said at the end
+    say(_RUNS if runs else rollback_text(current))
+    if asked.throttle is not None:
+        if asked.throttle < LOW_RATE:
+            click.echo(LOW_WARNING, err=True)
+        say(VERIFY_WARNING)
+        _throttle(tree, lists({}, plan.targets, current), asked.throttle)
+        say(f"The inter-broker throttle limit was set to {asked.throttle} B/s")
+    if not runs:
+        _put(tree, plan)
+        several = "" if len(plan.entries) == 1 else "s"
+        say(f"Successfully started partition reassignment{several} for {','.join(map(str, plan.entries))}")
+    if asked.as_json:
+        started = [] if runs else plan.entries
+        answer = {"current": document(current), "started": named(started), "refused": [], "throttle": asked.throttle}
+        click.echo(dumped(answer))
+
+
+def _put(tree: Tree, plan: Plan) -> None:
+    entries = [LegacyEntry(tp.topic, tp.partition, replicas) for tp, replicas in plan.targets.items()]
+    value = legacy.encode(entries)
+    if len(value) > legacy.BYTES_MAX:
+        raise Failed(f"the plan has {len(value)} bytes, and the key takes {legacy.BYTES_MAX}: give it in parts")
+    try:
+        tree.store.commit([Put(keys.REASSIGN_PARTITIONS, value, ABSENT)], timeout_s=_CALL_S)
+    except Conflict:
+        raise Failed(_RUNS) from None
+
+
+def _throttle(tree: Tree, held: Lists, rate: int) -> None:
+    by_topic = {
+        topic: {LEADER_REPLICAS: leaders, FOLLOWER_REPLICAS: held.followers[topic]}
+        for topic, leaders in held.leaders.items()
+    }
+    for topic, lists_ in by_topic.items():
+        change_settings(tree.store, "topics", topic, lists_)
+    for broker in held.brokers:
+        change_settings(tree.store, "brokers", str(broker), dict.fromkeys(RATE_KEYS, str(rate)))
+
+
+def _verify(tree: Tree, asked: Asked) -> None:
+    plan, runs = asked.the_plan, tree.running()
+    present = replicas_of(tree.topics(plan.topics).values())
+    found = states(plan, runs, present)
+    clears = not tree.has_key() and not asked.preserve_throttles
+    brokers = tree.brokers()
+    if not asked.as_json:
+        click.echo(text(plan, found, present) + "\n")
+    if clears:
+        if not asked.as_json:
+            click.echo(cleared_text(brokers, plan.topics))
+        for broker in brokers:
+            change_settings(tree.store, "brokers", str(broker), dict.fromkeys(RATE_KEYS))
+        for topic in sorted({tp.topic for tp in present}):
+            change_settings(tree.store, "topics", topic, dict.fromkeys(REPLICA_KEYS))
+    if asked.as_json:
+        answer = {"partitions": described(plan, found, present), "log_dirs": [], "throttles_cleared": clears}
+        click.echo(dumped(answer))
+
+
+ACTIONS: Final[Mapping[str, Callable[[Tree, Asked], None]]] = {
+    "generate": lambda tree, asked: generate(tree, asked.the_wanted, as_json=asked.as_json),
+    "execute": _execute,
+    "verify": _verify,
+}

@@ -1,0 +1,139 @@
+"""--progress: how far behind each replica of a plan is (KIP-179), once, or until the plan is done.
+
+A replica is in sync when its leader says so (it is in the isr). Else its log ends so many messages before that of its
+leader. The lag that brokers tell with their directories is not enough: Kafka's tell 0 of what they copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from controller.cli.kafka.cluster import Cluster
+from controller.cli.kafka.errors import Failed
+from controller.cli.kafka.values import Description, TopicPartition
+from controller.cli.printing import clean
+from controller.cli.reassign.plan import Plan, dumped
+from controller.cli.reassign.texts import COMPLETED, IN_PROGRESS, states
+from controller.cli.reassign.view import replicas_of
+
+IN_SYNC: Final = "In sync"
+_HEADINGS: Final = ("Topic", "Partition", "Broker")
+_WIDTHS: Final = (11, 11, 8)  # to the next column, where nothing is wider
+_RULE: Final = "-" * 37
+_LOOK_S: Final = 1.0
+
+
+@attrs.frozen
+class Row:
+    """`behind`: messages, of a replica that is not in sync."""
+
+    topic: str
+    partition: int
+    broker: int
+    status: str
+    behind: int | None = None
+
+
+def show_progress(cluster: Cluster, plan: Plan, *, watch: bool, as_json: bool) -> None:
+    """Prints it once; with `watch` when the plan is done, and a bar meanwhile. Raises Failed if it will not be."""
+    if watch:
+        _watch(cluster, plan, as_json=as_json)
+        return
+    found = rows(cluster, plan)
+    click.echo(dumped(_object(found)) if as_json else table(found))
+
+
+def rows(cluster: Cluster, plan: Plan) -> list[Row]:
+    """One for each replica that the plan asks for, in its order."""
+    look = _Look(cluster, plan)
+    return [look.at(tp, broker) for tp, replicas in plan.targets.items() for broker in replicas]
+
+
+class _Look:
+    """What brokers say at one moment; each is asked once, and only if something there is not in sync."""
+
+    def __init__(self, cluster: Cluster, plan: Plan) -> None:
+        self._cluster, self._plan = cluster, plan
+        self._topics, self._live = cluster.topics(plan.topics), cluster.brokers()
+        self._states = {TopicPartition(t.name, p.index): p for t in self._topics.values() for p in t.partitions}
+        self._held: dict[int, Description] = {}
+        self._ends: dict[int, dict[TopicPartition, int]] = {}
+
+    def at(self, tp: TopicPartition, broker: int) -> Row:
+        """How a replica is."""
+        state = self._states.get(tp)
+        if tp.topic not in self._topics:
+            return _row(tp, broker, "Unknown topic")
+        if state is None:
+            return _row(tp, broker, "Unknown partition")
+        if broker not in self._live:
+            return _row(tp, broker, "Unknown broker")
+        if broker in state.isr:
+            return _row(tp, broker, IN_SYNC)
+        if broker not in self._held:
+            self._held[broker] = self._cluster.log_dirs(broker, self._plan.targets)
+        replicas = [replica for replica in self._held[broker].replicas.get(tp, ()) if not replica.is_future]
+        if not replicas:
+            return _row(tp, broker, "Broker does not host this partition")
+        behind = max(0, replicas[0].lag, self._end(state.leader, tp) - self._end(broker, tp))
+        return _row(tp, broker, f"Behind: {behind} messages behind", behind)
+
+    def _end(self, broker: int | None, tp: TopicPartition) -> int:
+        """Of its log; 0 where nobody tells."""
+        if broker not in self._live:
+            return 0
+        if broker not in self._ends:
+            self._ends[broker] = self._cluster.end_offsets(broker, self._plan.targets)
+        return self._ends[broker].get(tp, 0)
+
+
+def table(found: list[Row]) -> str:
+    """Columns at 0, 11, 22 and 30, wider where names are; a rule of 37 dashes."""
+    cells = [_HEADINGS, *((clean(row.topic), str(row.partition), str(row.broker)) for row in found)]
+    widths = [max(least, *(len(line[i]) + 2 for line in cells)) for i, least in enumerate(_WIDTHS)]
+    statuses = ["Status", *(row.status for row in found)]
+    lines = [
+        "".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + status
+        for line, status in zip(cells, statuses, strict=True)
+    ]
+    return "\n".join([lines[0], _RULE, *lines[1:]])
+
+
+def _watch(cluster: Cluster, plan: Plan, *, as_json: bool) -> None:
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=len(plan.entries))
+        while True:
+            running = cluster.reassignments(plan.entries)
+            present = replicas_of(cluster.topics(plan.topics).values())
+            now = states(plan, running.keys(), present)
+            found = rows(cluster, plan)
+            done = sum(state == COMPLETED for state in now.values())
+            bar.update(task, completed=done, description=_said(found, done, len(now)))
+            if IN_PROGRESS not in now.values():
+                break
+            cluster.pause(_LOOK_S)
+    click.echo(dumped(_object(found)) if as_json else table(found))
+    if done < len(now):
+        others = ", ".join(str(tp) for tp, state in now.items() if state != COMPLETED)
+        raise Failed(f"no reassignment runs of what is not where the plan wants it: {others}", answered=as_json)
+
+
+def _said(found: list[Row], done: int, all_: int) -> str:
+    behind = sum(row.behind or 0 for row in found)
+    return f"{done} of {all_} partitions, {behind} messages behind"
+
+
+def _object(found: list[Row]) -> Mapping[str, object]:
+    return {"replicas": [attrs.asdict(row) for row in found], "in_sync": all(row.status == IN_SYNC for row in found)}
+
+
+def _row(tp: TopicPartition, broker: int, status: str, behind: int | None = None) -> Row:
+    return Row(tp.topic, tp.partition, broker, status, behind)

@@ -1,0 +1,125 @@
+"""What the tests of this folder share: one cluster, Kafka's tools beside it, and the `kedge` command."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from kafka import KafkaProducer
+
+from controller.cli.kafka import Endpoint, connected
+from controller.cli.kafka.cluster import Cluster
+from controller.cli.root import kedge
+from controller.model.values import TopicPartition
+from tests.kafka.java_tools import JavaTools, java_tools
+from tests.kafka_servers import BROKERS, KafkaCluster
+
+_WAIT_S = 60.0
+_RECORD = b"x" * 10_000
+
+Kedge = Callable[..., Result]
+Topics = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JavaTools]:
+    with java_tools(tmp_path_factory.mktemp("tools")) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def session(kafka_cluster: KafkaCluster) -> Iterator[Cluster]:
+    """A connection of the tests' own, which all brokers have joined."""
+    with connected(Endpoint(kafka_cluster.servers)) as found:
+        until(lambda: len(found.brokers()) == len(BROKERS))
+        yield found
+
+
+@pytest.fixture
+def cluster(session: Cluster) -> Iterator[Cluster]:
+    """The same, and after the test nothing moves any more."""
+    yield session
+    moves = session.reassignments()
+    if moves:
+        session.alter_reassignments(dict.fromkeys(moves))
+
+
+@pytest.fixture
+def run(kafka_cluster: KafkaCluster) -> Kedge:
+    """`kedge COMMAND --bootstrap-server ...`, in this process."""
+
+    def invoke(command: str, *arguments: object) -> Result:
+        where = [command, "--bootstrap-server", kafka_cluster.servers]
+        return CliRunner().invoke(kedge, [*where, *map(str, arguments)])
+
+    return invoke
+
+
+@pytest.fixture
+def topic(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Topics]:
+    """Makes topics with names of their own, which go after the test. `assignment`: replicas of each partition."""
+    numbers, made = itertools.count(), []
+
+    def make(assignment: Sequence[Sequence[int]], name: str = "") -> str:
+        name = name or f"{request.node.name[5:40].rstrip('_[]')}.{next(numbers)}"
+        cluster.create_topic(name, None, None, dict(enumerate(assignment)))
+        made.append(name)
+        until(lambda: has_leaders(cluster, name, len(assignment)))
+        return name
+
+    yield make
+    moves = [tp for tp in cluster.reassignments() if tp.topic in made]
+    if moves:
+        cluster.alter_reassignments(dict.fromkeys(moves))
+    if made:
+        cluster.delete_topics(made)
+
+
+def has_leaders(cluster: Cluster, name: str, partitions: int) -> bool:
+    found = cluster.topics([name]).get(name)
+    return found is not None and [p.leader is not None for p in found.partitions] == [True] * partitions
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Returns once `holds()`; fails at the deadline."""
+    deadline = time.monotonic() + _WAIT_S
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def produce(servers: str, topic: str, records: int, partition: int = 0) -> None:
+    """Records of 10 kB each, all of them acknowledged by all replicas."""
+    producer = KafkaProducer(bootstrap_servers=servers.split(","), acks="all")
+    try:
+        for sent in [producer.send(topic, value=_RECORD, partition=partition) for _ in range(records)]:
+            sent.get(_WAIT_S)
+    finally:
+        producer.close()
+
+
+def plan(folder: Path, replicas: dict[tuple[str, int], Sequence[int]], name: str = "plan.json") -> Path:
+    """A plan's file."""
+    partitions = [{"topic": t, "partition": p, "replicas": [*r]} for (t, p), r in replicas.items()]
+    file = folder / name
+    file.write_text(json.dumps({"version": 1, "partitions": partitions}))
+    return file
+
+
+def replicas(cluster: Cluster, topic: str, partition: int = 0) -> tuple[int, ...]:
+    """Where it is."""
+    return next(p.replicas for p in cluster.topics([topic])[topic].partitions if p.index == partition)
+
+
+def settled(cluster: Cluster, *topics: str) -> bool:
+    """Whether nothing of these is being reassigned."""
+    return not any(tp.topic in topics for tp in cluster.reassignments())
+
+
+def partitions_of(topic: str, count: int) -> list[TopicPartition]:
+    return [TopicPartition(topic, p) for p in range(count)]

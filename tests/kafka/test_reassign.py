@@ -1,0 +1,290 @@
+"""`kedge reassign-partitions` on a real Kafka cluster: what it does, and that it says what Kafka's own tool says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from controller.cli.kafka.cluster import Cluster
+from controller.cli.kafka.configs import Resource, ResourceType, Source
+from controller.cli.kafka.errors import Refused
+from controller.model.values import TopicPartition
+from tests.kafka.conftest import Kedge, Topics, plan, produce, replicas, settled, until
+from tests.kafka.java_tools import REASSIGN, JavaTools, Ran
+from tests.kafka_servers import KafkaCluster
+
+pytestmark = [pytest.mark.server, pytest.mark.slow]
+
+COMMAND = "reassign-partitions"
+Java = Callable[..., Ran]
+Throttles = dict[str, dict[str, str | None]]
+RECORDS = 200  # of 10 kB: more than a throttle lets through while a test looks
+SLOW = 2000
+FILE = "--reassignment-json-file"
+
+
+@pytest.fixture
+def java(tools: JavaTools, kafka_cluster: KafkaCluster) -> Java:
+    def invoke(*arguments: object) -> Ran:
+        return tools(REASSIGN, "--bootstrap-server", kafka_cluster.servers, *arguments)
+
+    return invoke
+
+
+def throttles(cluster: Cluster, topics: list[str]) -> Throttles:
+    """What is set on brokers and these topics, of throttles."""
+    resources = [Resource(ResourceType.BROKER, str(b)) for b in cluster.brokers()]
+    resources += [Resource(ResourceType.TOPIC, topic) for topic in topics]
+    found = {}
+    for resource, settings in cluster.describe_configs(resources).items():
+        assert not isinstance(settings, Refused)
+        found[resource.name] = {
+            name: s.value
+            for name, s in settings.items()
+            if "throttled" in name and s.source not in {Source.DEFAULT_CONFIG, Source.STATIC_BROKER_CONFIG}
+        }
+    return {name: set_ for name, set_ in found.items() if set_}
+
+
+def shown(cluster: Cluster, topics: list[str], holds: Callable[[Throttles], bool]) -> Throttles:
+    """What is set, once it is as expected: brokers of Kafka's tell a setting a moment after they took it."""
+    until(lambda: holds(throttles(cluster, topics)))
+    return throttles(cluster, topics)
+
+
+def test_a_plan_is_executed_and_verified_with_the_words_of_kafkas_tool(
+    *, run: Kedge, java: Java, cluster: Cluster, topic: Topics, tmp_path: Path
+) -> None:
+    """On twins: one moved by Kafka's tool, one by ours; one partition and several; what was there is printed before."""
+    ours, theirs = topic([[1, 2], [2, 3]], "twin.kedge"), topic([[1, 2], [2, 3]], "twin.kafka")
+    for name, targets in (("both", {0: [2, 3], 1: [3, 1]}), ("one", {1: [1, 3]})):
+        mine = plan(tmp_path, {(ours, p): r for p, r in targets.items()}, f"{name}.ours")
+        other = plan(tmp_path, {(theirs, p): r for p, r in targets.items()}, f"{name}.theirs")
+        done, said = run(COMMAND, "--execute", FILE, mine), java("--execute", FILE, other)
+        assert (done.exit_code, done.stderr) == (said.code, "")
+        assert done.stdout == said.out.replace(theirs, ours)
+        until(lambda: settled(cluster, ours, theirs))
+        done, said = run(COMMAND, "--verify", FILE, mine), java("--verify", FILE, other)
+        assert (done.exit_code, done.stdout) == (said.code, said.out.replace(theirs, ours))
+        assert f"Reassignment of partition {ours}-1 is completed." in done.stdout
+    assert [replicas(cluster, ours, p) for p in (0, 1)] == [(2, 3), (1, 3)]
+
+
+@pytest.mark.checklist(125)
+def test_what_was_printed_before_undoes_the_move(run: Kedge, cluster: Cluster, topic: Topics, tmp_path: Path) -> None:
+    name = topic([[1, 2]])
+    done = run(COMMAND, "--execute", FILE, plan(tmp_path, {(name, 0): [3, 1]}))
+    until(lambda: replicas(cluster, name) == (3, 1) and settled(cluster, name))
+    rollback = tmp_path / "rollback.json"
+    rollback.write_text(done.stdout.splitlines()[2])
+    assert run(COMMAND, "--execute", FILE, rollback).exit_code == 0
+    until(lambda: replicas(cluster, name) == (1, 2) and settled(cluster, name))
+
+
+@pytest.mark.checklist(61, 72)
+def test_a_throttled_move_is_listed_followed_and_cancelled(
+    *, run: Kedge, java: Java, kafka_cluster: KafkaCluster, cluster: Cluster, topic: Topics, tmp_path: Path
+) -> None:
+    """Its throttles are those that Kafka's tool sets; they go with --verify once it is over."""
+    ours, theirs = topic([[1, 2]], "slow.kedge"), topic([[1, 2]], "slow.kafka")
+    for name in (ours, theirs):
+        produce(kafka_cluster.servers, name, RECORDS)
+    mine, other = plan(tmp_path, {(ours, 0): [2, 3]}, "ours"), plan(tmp_path, {(theirs, 0): [2, 3]}, "theirs")
+
+    said = java("--execute", FILE, other, "--throttle", SLOW)
+    set_by_kafka = shown(cluster, [theirs], lambda found: len(found) == 4)
+    assert java("--cancel", FILE, other, "--preserve-throttles").code == 0
+    done = run(COMMAND, "--execute", FILE, mine, "--throttle", SLOW)
+    assert (done.exit_code, done.stdout) == (said.code, said.out.replace(theirs, ours))
+    set_by_us = shown(cluster, [ours], lambda found: len(found) == 4)
+    assert set_by_us.pop(ours) == set_by_kafka.pop(theirs)
+    assert set_by_us == set_by_kafka == {b: {s: str(SLOW) for s in set_by_us["1"]} for b in ("1", "2", "3")}
+
+    assert run(COMMAND, "--list", "--text").stdout == java("--list").out
+    listed = json.loads(run(COMMAND, "--list").stdout)
+    assert listed["partitions"] == [{"topic": ours, "partition": 0, "replicas": [2, 3], "log_dirs": ["any", "any"]}]
+    done, said = run(COMMAND, "--verify", FILE, mine), java("--verify", FILE, mine)
+    assert (done.exit_code, done.stdout) == (said.code, said.out)
+    assert "is still in progress" in done.stdout
+    assert throttles(cluster, [ours])  # it runs, so they stay
+
+    progress = run(COMMAND, "--progress", FILE, mine).stdout.splitlines()
+    assert progress[2].split(maxsplit=3)[1:] == ["0", "2", "In sync"]
+    assert progress[3].split()[3] == "Behind:"
+    assert 0 < int(progress[3].split()[4]) <= RECORDS
+
+    kept = tmp_path / "listed.json"
+    kept.write_text(json.dumps(listed))
+    done = run(COMMAND, "--cancel", FILE, kept)
+    assert done.exit_code == 0
+    assert done.stdout == (
+        f"Successfully cancelled partition reassignment for: {ours}-0\n"
+        f"Clearing broker-level throttles on brokers 1,2,3\nClearing topic-level throttles on topic {ours}\n"
+    )
+    shown(cluster, [ours], lambda found: not found)
+    assert sorted(replicas(cluster, ours)) == [1, 2]
+    said = java("--cancel", FILE, kept)
+    done = run(COMMAND, "--cancel", FILE, kept)
+    assert done.stdout == said.out.replace("None of the specified partition moves are active.", "")
+    assert run(COMMAND, "--list").stdout == '{"version":1,"partitions":[]}\n'
+    assert run(COMMAND, "--list", "--text").stdout == java("--list").out == "No partition reassignments found.\n"
+
+
+@pytest.mark.checklist(63, 124, 126)
+def test_moves_are_added_to_moves_and_a_cancel_leaves_throttles_to_those_that_run_on(
+    *, run: Kedge, kafka_cluster: KafkaCluster, cluster: Cluster, topic: Topics, tmp_path: Path
+) -> None:
+    """The lists name the replicas of both; the same plan again changes the rate; --cancel-all ends all, twice."""
+    one, two = topic([[1, 2]], "added.one"), topic([[1, 2]], "added.two")
+    for name in (one, two):
+        produce(kafka_cluster.servers, name, RECORDS)
+    first, second = plan(tmp_path, {(one, 0): [1, 3]}, "first"), plan(tmp_path, {(two, 0): [3, 2]}, "second")
+    assert run(COMMAND, "--execute", FILE, first, "--throttle", SLOW).exit_code == 0
+    assert run(COMMAND, "--execute", FILE, second, "--throttle", SLOW + 1, "--additional").exit_code == 0
+    found = shown(cluster, [one, two], lambda found: set(found.get("3", {}).values()) == {str(SLOW + 1)})
+    assert {s: found[one][s] for s in found[one]} == found[two]
+    assert found[one]["leader.replication.throttled.replicas"] == "0:1,0:2"
+    assert found[one]["follower.replication.throttled.replicas"] == "0:3"
+    assert len(cluster.reassignments()) == 2
+
+    assert run(COMMAND, "--execute", FILE, second, "--throttle", SLOW + 2).exit_code == 0
+    shown(cluster, [], lambda found: set(found["1"].values()) == {str(SLOW + 2)})
+
+    done = run(COMMAND, "--cancel", FILE, second, "--json")
+    answer = json.loads(done.stdout)
+    assert answer["cancelled"] == [{"topic": two, "partition": 0}]
+    assert (answer["throttles_cleared"], set(throttles(cluster, [])["1"].values())) == (False, {str(SLOW + 2)})
+    done = run(COMMAND, "--cancel-all", "--preserve-throttles")
+    assert done.stdout == f"Successfully cancelled partition reassignment for: {one}-0\n"
+    assert throttles(cluster, [one])
+    done = run(COMMAND, "--cancel-all")
+    assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "No partition reassignments found.")
+    assert {one} <= throttles(cluster, [one, two]).keys()  # it cannot know of topics
+    assert run(COMMAND, "--verify", FILE, first).exit_code == 0
+    assert run(COMMAND, "--verify", FILE, second).exit_code == 0
+    shown(cluster, [one, two], lambda found: not found)
+
+
+@pytest.mark.checklist(64, 65, 66, 67, 68, 69)
+def test_progress_says_of_each_replica_how_it_is(run: Kedge, topic: Topics, tmp_path: Path) -> None:
+    """What is not known, and what is not there, too."""
+    name = topic([[1, 2]])
+    file = plan(tmp_path, {(name, 0): [1, 3, 42], ("asdf", 0): [1], (name, 42): [1]})
+    done = run(COMMAND, "--progress", FILE, file)
+    wide = len(name) + 2
+    assert done.stdout.splitlines() == [
+        f"{'Topic':{wide}}Partition  Broker  Status",
+        "-" * 37,
+        f"{'asdf':{wide}}0          1       Unknown topic",
+        f"{name:{wide}}0          1       In sync",
+        f"{name:{wide}}0          3       Broker does not host this partition",
+        f"{name:{wide}}0          42      Unknown broker",
+        f"{name:{wide}}42         1       Unknown partition",
+    ]
+    found = json.loads(run(COMMAND, "--progress", FILE, file, "--json").stdout)
+    assert (found["in_sync"], len(found["replicas"])) == (False, 5)
+
+
+def test_a_plan_is_watched_until_it_is_done(
+    *, run: Kedge, kafka_cluster: KafkaCluster, cluster: Cluster, topic: Topics, tmp_path: Path
+) -> None:
+    """And one that will not be, because nothing runs, is a failure."""
+    name = topic([[1, 2]])
+    produce(kafka_cluster.servers, name, RECORDS)
+    file = plan(tmp_path, {(name, 0): [2, 3]})
+    done = run(COMMAND, "--progress", "--watch", FILE, file)
+    assert (done.exit_code, done.stderr) == (
+        1,
+        f"Error: no reassignment runs of what is not where the plan wants it: {name}-0\n",
+    )
+    assert run(COMMAND, "--execute", FILE, file).exit_code == 0
+    done = run(COMMAND, "--progress", "--watch", FILE, file)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert [line.split(maxsplit=3)[3] for line in done.stdout.splitlines()[2:]] == ["In sync", "In sync"]
+    assert replicas(cluster, name) == (2, 3)
+
+
+@pytest.mark.checklist(73, 155)
+def test_a_proposal_obeys_racks_and_can_be_repeated(*, run: Kedge, java: Java, topic: Topics, tmp_path: Path) -> None:
+    """What is there now reads as Kafka's tool prints it; a seed gives the same again; it is a plan."""
+    name = topic([[1, 2], [2, 1], [1, 2]])
+    topics = tmp_path / "topics.json"
+    topics.write_text(json.dumps({"version": 1, "topics": [{"topic": name}]}))
+    asked = ("--generate", "--topics-to-move-json-file", topics, "--broker-list", "1,2,3")
+    done, said = run(COMMAND, *asked, "--seed", 7), java(*asked)
+    ours, theirs = done.stdout.splitlines(), said.out.splitlines()
+    assert ours[:4] == theirs[:4]
+    proposed, other = json.loads(ours[4]), json.loads(theirs[4])
+    assert [entry["partition"] for entry in proposed["partitions"]] == [
+        entry["partition"] for entry in other["partitions"]
+    ]
+    leaders = [entry["replicas"][0] for entry in proposed["partitions"]]
+    assert sorted(leaders) == [1, 2, 3]
+    assert all(len(set(entry["replicas"])) == 2 for entry in proposed["partitions"])
+    again = json.loads(run(COMMAND, *asked, "--seed", 7, "--json").stdout)
+    assert again["proposed"] == proposed
+    assert run(COMMAND, *asked, "--disable-rack-aware").exit_code == 0
+    (tmp_path / "proposed.json").write_text(ours[4])
+    assert run(COMMAND, "--execute", FILE, tmp_path / "proposed.json").exit_code == 0
+
+
+@pytest.mark.checklist(74)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        '{"version":1}',
+        '{"version":1,"partitions":[]}',
+        '{"version":2,"partitions":[]}',
+        '{"partitions":[{"topic":"T","partition":0,"replicas":[]}]}',
+        '{"partitions":[{"topic":"T","partition":0,"replicas":[1]},{"topic":"T","partition":0,"replicas":[2]}]}',
+        '{"version":1,"partitions":[{"topic":"T","partition":0,"replicas":[1,1,2]}]}',
+        '{"version":1,"partitions":[{"topic":"T","partition":0,"replicas":[1,77]}]}',
+        '{"version":1,"partitions":[{"topic":"T","partition":99,"replicas":[1,2]}]}',
+        '{"version":1,"partitions":[{"topic":"no-such","partition":0,"replicas":[1,2]}]}',
+        '{"version":1,"partitions":[{"topic":"T","partition":0,"replicas":[1,2],"log_dirs":["any"]}]}',
+    ],
+)
+def test_a_bad_plan_is_refused_in_kafkas_words_and_nothing_moves(
+    *, run: Kedge, java: Java, cluster: Cluster, topic: Topics, tmp_path: Path, text: str
+) -> None:
+    name = topic([[1, 2]], "refused.t")
+    file = tmp_path / "plan.json"
+    file.write_text(text.replace("T", name) if '"T"' in text else text)
+    done, said = run(COMMAND, "--execute", FILE, file), java("--execute", FILE, file)
+    theirs = said.out.splitlines()[0].replace("org.apache.kafka.common.errors.UnknownTopicOrPartitionException: ", "")
+    assert (done.exit_code, done.stdout, done.stderr.strip()) == (said.code, "", theirs)
+    assert (cluster.reassignments(), replicas(cluster, name)) == ({}, (1, 2))
+
+
+def test_directories_that_a_plan_names_are_moved_to(
+    *, run: Kedge, java: Java, kafka_cluster: KafkaCluster, cluster: Cluster, topic: Topics, tmp_path: Path
+) -> None:
+    """Within a broker, and of a replica that is new to it; --verify tells of each, as Kafka's tool does."""
+    name = topic([[1, 2]])
+    there = cluster.log_dirs(1).replicas[TopicPartition(name, 0)][0].path
+    other = next(str(path) for path in kafka_cluster.log_dirs(1) if str(path) != there)
+    wanted = str(kafka_cluster.log_dirs(3)[1])
+    entry = {"topic": name, "partition": 0, "replicas": [1, 3], "log_dirs": [other, wanted]}
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps({"partitions": [entry]}))
+    done = run(COMMAND, "--execute", FILE, file, "--replica-alter-log-dirs-throttle", 10_000_000)
+    assert (done.exit_code, "The replica-alter-dir throttle limit was set to 10000000 B/s" in done.stdout) == (0, True)
+    until(lambda: "completed" in run(COMMAND, "--verify", FILE, file, "--preserve-throttles").stdout.splitlines()[2])
+    until(
+        lambda: (
+            settled(cluster, name) and all(len(r) == 1 for b in (1, 3) for r in cluster.log_dirs(b).replicas.values())
+        )
+    )
+    assert [cluster.log_dirs(b).replicas[TopicPartition(name, 0)][0].path for b in (1, 3)] == [other, wanted]
+    done, said = run(COMMAND, "--verify", FILE, file), java("--verify", FILE, file)
+    assert done.stdout == said.out
+    entry["log_dirs"] = [there, "/no/such"]
+    file.write_text(json.dumps({"partitions": [entry]}))
+    done, said = run(COMMAND, "--verify", FILE, file), java("--verify", FILE, file)
+    assert done.stdout == said.out
+    done = run(COMMAND, "--execute", FILE, file)
+    assert (done.exit_code, f"Error: Failed to alter dir for {name}-0-3: " in done.stderr) == (1, True)
