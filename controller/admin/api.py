@@ -346,6 +346,13 @@ class Admin(ConfigRequests, ThrottlingAdmin):
     def _results(self, values: Mapping[K, Future[V]]) -> Results[K, V]:
         return Results(values, self._submitter.future)
 
+    def authorize(self, operation: str) -> None:
+        """For what is not asked of this API, but on behalf of the same principal: ClusterAuthorizationFailed where it
+        may not do `operation` on the cluster."""
+        refusal = self._refusal(operation)
+        if refusal is not None:
+            raise refusal()
+
     def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
         """The error for a principal that may not do this on the cluster; None if it may."""
         if self._authorizer is None or self._principal is None:

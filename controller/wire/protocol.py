@@ -77,14 +77,17 @@ def elements(messages: Messages, header: Header, frame: bytes, most: int) -> int
 
 def read_request(messages: Messages, header: Header, frame: bytes) -> Request:
     """The whole request. Garbage where the frame is none. Bytes behind it are let be: librdkafka sends some."""
-    kind, version = messages.request, header.version
     try:
-        flexible = kind.flexible_version_q(version)
-        with _compiling:  # the codec makes its decoder at the first use, and not so that two threads might
-            kind._struct.compiled_decode_from(version, compact=flexible, tagged=flexible, data_class=kind)  # noqa: SLF001
-        return kind.decode(frame, version=version, header=True)
+        return _decoded(messages.request, header.version, frame)
     except Exception as error:
         raise Garbage(f"no {messages.name} request, version {header.version}: {error!r:.200}") from error
+
+
+def _decoded(kind: Any, version: int, frame: bytes) -> Any:
+    flexible = kind.flexible_version_q(version)
+    with _compiling:  # the codec makes its decoder at the first use, and not so that two threads might
+        kind._struct.compiled_decode_from(version, compact=flexible, tagged=flexible, data_class=kind)  # noqa: SLF001
+    return kind.decode(frame, version=version, header=True)
 
 
 def write_answer(messages: Messages, version: int, correlation_id: int, answer: Answer) -> bytes:
@@ -92,6 +95,24 @@ def write_answer(messages: Messages, version: int, correlation_id: int, answer: 
     response = build(messages.response, version, answer)
     response.with_header(correlation_id)
     return bytes(response.encode(header=True, framed=True))
+
+
+def write_request(messages: Messages, header: Header, fields: Answer) -> bytes:
+    """The frame, with its size before it. ValueError for a field that the schema does not have: a mistake of ours."""
+    request = build(messages.request, header.version, fields)
+    request.with_header(header.correlation_id, header.client_id)
+    return bytes(request.encode(header=True, framed=True))
+
+
+def read_answer(messages: Messages, header: Header, frame: bytes) -> Any:
+    """The response to the request that had this header. Garbage where the frame is none, or one to another request."""
+    try:
+        response = _decoded(messages.response, header.version, frame)
+    except Exception as error:
+        raise Garbage(f"no {messages.name} response, version {header.version}: {error!r:.200}") from error
+    if response.header.correlation_id != header.correlation_id:
+        raise Garbage(f"a {messages.name} response to {response.header.correlation_id}, not {header.correlation_id}")
+    return response
 
 
 def is_long(answer: Any, room: int = _LONG) -> bool:
@@ -115,6 +136,8 @@ def build(kind: Any, version: int, fields: Mapping[str, Any]) -> Any:
         field = known.get(name)
         if field is None:
             raise ValueError(f"{kind.__name__} has no field {name!r}")
+        if not field.for_version_q(version):
+            continue
         values[name] = value if value is None else _built(field, version, value)
     return kind(version=version, **values)
 

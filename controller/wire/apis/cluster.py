@@ -8,12 +8,13 @@ from typing import Any, Final
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 from kafka.protocol.metadata.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
+from kafka.protocol.metadata.metadata import MetadataRequest
 
 from controller.model.errors import ErrorCode
 from controller.model.values import NO_LEADER
 from controller.wire.apis.answering import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from controller.wire.calls import Api, Call
+from controller.wire.messages import MetadataResponse
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.reading import ClusterRow, PartitionRow, TopicRow, cluster
 
@@ -50,7 +51,9 @@ def _topic(topic: TopicRow, *, rights: bool) -> dict[str, Any]:
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.is_internal,
-        "partitions": [_partition(partition) for partition in topic.partitions],
+        "partitions": [
+            _partition(partition) | {"status_code": partition.status_code} for partition in topic.partitions
+        ],
         "authorized_operations": TOPIC_OPERATIONS if rights else None,
     }
 

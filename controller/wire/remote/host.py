@@ -1,0 +1,144 @@
+"""The host that reaches brokers by TCP: what the controller says goes to where the broker registered that it listens.
+
+A callback comes on the thread of its broker, one at a time. It ends with the broker's answer, or with NotDelivered, and
+then the controller tries again by itself. A connection is kept, and made anew when it failed or when the broker has
+another epoch: it may listen elsewhere now. What failed on a kept connection is asked once more on a fresh one, since
+the broker may have closed it long ago; every request may be repeated without harm.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+
+from controller.host import Controller
+from controller.model.host import (
+    HostResponse,
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from controller.model.values import Broker
+from controller.model.view import ClusterView
+from controller.wire.calls import Address
+from controller.wire.messages import LeaderAndIsrRequest as LeaderAndIsr
+from controller.wire.messages import StopReplicaRequest as StopReplica
+from controller.wire.messages import UpdateMetadataRequest as UpdateMetadata
+from controller.wire.protocol import Messages
+from controller.wire.remote import orders
+from controller.wire.remote.link import Link, NotDelivered, messages
+
+TIMEOUT_S: Final = 10.0
+_LEADER_AND_ISR: Final = messages(LeaderAndIsr.API_KEY)
+_STOP_REPLICA: Final = messages(StopReplica.API_KEY)
+_UPDATE_METADATA: Final = messages(UpdateMetadata.API_KEY)
+
+Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+
+
+@attrs.frozen
+class _Kept:
+    """A connection to the broker that had this epoch when it was made."""
+
+    link: Link
+    broker_epoch: int
+
+
+class RemoteHost:
+    """Implements `controller.model.host.Host` for brokers that are processes elsewhere. `timeout_s`: what a broker may
+    take to be connected to, and to answer each request. The controller must run in threads (`start()`): callbacks ask
+    it where a broker is. ValueError for a time that is not positive.
+    """
+
+    def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
+        if not timeout_s > 0:
+            raise ValueError(f"timeout_s must be positive, not {timeout_s!r:.80}")
+        self._timeout_s = timeout_s
+        self._controller: Controller | None = None
+        self._kept: dict[int, _Kept] = {}
+        self._lock = threading.Lock()
+
+    def attach(self, controller: Controller) -> None:
+        """The controller that knows where brokers are; it takes the host when it is made, so this comes after that and
+        before its `start()`."""
+        self._controller = controller
+
+    def close(self) -> None:
+        """Every connection is closed; a later call makes a new one."""
+        with self._lock:
+            kept, self._kept = self._kept, {}
+        for each in kept.values():
+            each.link.close()
+
+    # --- the callbacks
+
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        return self._told(_LEADER_AND_ISR, request, lambda version: [orders.leader_and_isr(request, version)])
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+        return self._told(_UPDATE_METADATA, request, lambda version: [orders.update_metadata(request, version)])
+
+    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
+        return self._told(_STOP_REPLICA, request, lambda version: orders.stop_replica(request, version))
+
+    def _told(self, api: Messages, request: Ordered, made: Callable[[int], list[orders.Fields]]) -> HostResponse:
+        """What the broker answers; `made` gives the messages in a version. Raises NotDelivered."""
+        kept = self._kept_for(request)
+        if kept is not None:
+            try:
+                return self._asked(kept, api, request, made)
+            except NotDelivered:
+                self._drop(request.broker_id)
+        link = Link(self._address_of(request), self._timeout_s)
+        with self._lock:
+            fresh = self._kept[request.broker_id] = _Kept(link, request.broker_epoch)
+        try:
+            return self._asked(fresh, api, request, made)
+        except NotDelivered:
+            self._drop(request.broker_id)
+            raise
+
+    def _asked(
+        self, kept: _Kept, api: Messages, request: Ordered, made: Callable[[int], list[orders.Fields]]
+    ) -> HostResponse:
+        version = kept.link.version_of(api)
+        answers = [orders.answered(kept.link.ask(api, version, fields), request) for fields in made(version)]
+        errors: dict[Any, Any] = {}
+        for answer in answers:
+            if answer.error:
+                return answer
+            errors |= answer.errors
+        return HostResponse(errors=errors)
+
+    def _kept_for(self, request: Ordered) -> _Kept | None:
+        """The connection that there is to the broker under this epoch."""
+        kept = self._kept.get(request.broker_id)
+        if kept is not None and kept.broker_epoch != request.broker_epoch:
+            self._drop(request.broker_id)
+            return None
+        return kept
+
+    def _drop(self, broker_id: int) -> None:
+        with self._lock:
+            kept = self._kept.pop(broker_id, None)
+        if kept is not None:
+            kept.link.close()
+
+    def _address_of(self, request: Ordered) -> Address:
+        """Where the broker said that it listens, when it registered, here or at another controller's gateway."""
+        if self._controller is None:
+            raise NotDelivered("no controller is attached that knows where brokers are")
+        found: Broker | None = self._controller.query(_broker(request.broker_id)).result(self._timeout_s)
+        if found is None or found.epoch != request.broker_epoch:
+            raise NotDelivered(f"broker {request.broker_id} is not registered under epoch {request.broker_epoch}")
+        return Address(found.registration.host, found.registration.port)
+
+
+def _broker(broker_id: int) -> Callable[[ClusterView], Broker | None]:
+    def ask(view: ClusterView) -> Broker | None:
+        return view.brokers.get(broker_id)
+
+    return ask

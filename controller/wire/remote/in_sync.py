@@ -1,0 +1,130 @@
+"""AlterPartition: a leader says who is in sync, and is told what was committed.
+
+Topics go by name up to version 1 and by id from 2 up. Version 3 names the epoch under which the leader knows each
+member; one that has another epoch by now was restarted since, and is not taken (107): it may have lost what it had.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final
+from uuid import UUID
+
+import attrs
+
+from controller.model.errors import ErrorCode
+from controller.model.values import TopicPartition
+from controller.model.view import ClusterView
+from controller.wire.apis.answering import Outcome, outcome
+from controller.wire.calls import Api, Call
+from controller.wire.messages import AlterPartitionRequest
+from controller.wire.protocol import Answer, Request
+from controller.wire.reading import as_uuid
+from controller.wire.remote.link import messages
+
+Row = dict[str, Any]
+
+UNKNOWN_TOPIC_ID: Final = 100
+
+
+@attrs.frozen
+class _Seen:
+    """What the committed state says: the epochs of live brokers, and topics by id."""
+
+    epochs: dict[int, int]
+    names: dict[UUID, str]
+
+
+class IsrChanges:
+    """The handler, with the names of topics by id as they were last seen."""
+
+    def __init__(self) -> None:
+        self._names: dict[UUID, str] = {}
+        self.api = Api(messages(AlterPartitionRequest.API_KEY), self.alter_partition)
+
+    async def alter_partition(self, call: Call, request: Request) -> Answer:
+        """Errors of the whole: 41, 77, 7; of a partition: 3, 7, 41 where the leader knows more than this controller,
+        42, 74, 95, 100, 107."""
+        topics = request.topics or ()
+        ids = [topic.topic_id for topic in topics if topic.topic_id is not None]
+        known = await outcome(call.controller.query(_seen(ids, self._names)))
+        if known.error_code:
+            return {"error_code": known.error_code, "topics": []}
+        self._names = known.value.names
+        changes = [[_change(call, request, topic, p, known.value) for p in topic.partitions or ()] for topic in topics]
+        answers = [await asyncio.gather(*each) for each in changes]
+        for row in itertools.chain.from_iterable(answers):
+            if row["error_code"] == ErrorCode.STALE_BROKER_EPOCH:  # of the broker, not of the partition
+                return {"error_code": row["error_code"], "topics": []}
+        return {
+            "error_code": 0,
+            "topics": [
+                {"topic_name": topic.topic_name, "topic_id": topic.topic_id, "partitions": rows}
+                for topic, rows in zip(topics, answers, strict=True)
+            ],
+        }
+
+
+def _change(call: Call, request: Request, topic: Any, partition: Any, known: _Seen) -> Awaitable[Row]:
+    """The change of one partition. It is on its way when this returns, so that those of one request are decided in one
+    batch; what became of it is to be awaited."""
+    name = topic.topic_name if call.version < 2 else known.names.get(topic.topic_id)
+    if name is None:
+        return _answered(request, partition, _refused(UNKNOWN_TOPIC_ID))
+    members = partition.new_isr_with_epochs or ()
+    if any(each.broker_epoch not in (-1, known.epochs.get(each.broker_id)) for each in members):
+        return _answered(request, partition, _refused(ErrorCode.INELIGIBLE_REPLICA))
+    future = call.controller.alter_isr(
+        TopicPartition(name, partition.partition_index),
+        request.broker_id,
+        partition.leader_epoch,
+        partition.partition_epoch,
+        [each.broker_id for each in members] if call.version >= 3 else partition.new_isr or (),
+        request.broker_epoch,
+        partition.leader_recovery_state,
+    )
+    return _answered(request, partition, outcome(future))
+
+
+async def _refused(error_code: int) -> Outcome:
+    return Outcome(error_code=error_code)
+
+
+async def _answered(request: Request, partition: Any, became: Awaitable[Outcome]) -> Row:
+    """The isr and the partition epoch as committed; leader and leader epoch are those of who asked."""
+    found = await became
+    row = {"partition_index": partition.partition_index, "error_code": found.error_code}
+    if found.error_code:
+        return row
+    return row | {
+        "leader_id": request.broker_id,
+        "leader_epoch": partition.leader_epoch,
+        "isr": list(found.value.isr),
+        "leader_recovery_state": partition.leader_recovery_state,
+        "partition_epoch": found.value.partition_epoch,
+    }
+
+
+def _seen(ids: Iterable[UUID], cached: dict[UUID, str]) -> Callable[[ClusterView], _Seen]:
+    """The question for `Controller.query`. All topics are looked at only where an id is not where it was last."""
+
+    def ask(view: ClusterView) -> _Seen:
+        epochs = {broker_id: broker.epoch for broker_id, broker in view.brokers.items()}
+        if all(_is(view, cached.get(topic_id), topic_id) for topic_id in ids):
+            return _Seen(epochs, cached)
+        names = {}
+        for name in view.topic_names():
+            topic = view.topic(name)
+            topic_id = None if topic is None else as_uuid(topic.topic_id)
+            if topic_id is not None:
+                names[topic_id] = name
+        return _Seen(epochs, names)
+
+    return ask
+
+
+def _is(view: ClusterView, name: str | None, topic_id: UUID) -> bool:
+    topic = None if name is None else view.topic(name)
+    return topic is not None and as_uuid(topic.topic_id) == topic_id

@@ -1,0 +1,41 @@
+"""ControlledShutdown: a broker goes in good order. It is asked again until nothing remains that it leads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from controller.model.errors import ApiError
+from controller.model.view import ClusterView
+from controller.wire.calls import Api, Call
+from controller.wire.messages import ControlledShutdownRequest
+from controller.wire.protocol import Answer, Request
+from controller.wire.remote.link import messages
+
+
+async def controlled_shutdown(call: Call, request: Request) -> Answer:
+    """The partitions that the broker leads still since nobody else can. Version 1 names no epoch: the present one is
+    meant. Errors: 41, 77, 7."""
+    try:
+        epoch = request.broker_epoch
+        if call.version < 2:
+            epoch = await asyncio.wrap_future(call.controller.query(_epoch_of(request.broker_id)))
+        remaining = await asyncio.wrap_future(call.controller.controlled_shutdown(request.broker_id, epoch))
+    except ApiError as error:
+        return {"error_code": error.code, "remaining_partitions": []}
+    return {
+        "error_code": 0,
+        "remaining_partitions": [{"topic_name": tp.topic, "partition_index": tp.partition} for tp in remaining],
+    }
+
+
+def _epoch_of(broker_id: int) -> Callable[[ClusterView], int]:
+    def ask(view: ClusterView) -> int:
+        broker = view.brokers.get(broker_id)
+        return -1 if broker is None else broker.epoch
+
+    return ask
+
+
+LEAVING: Final = Api(messages(ControlledShutdownRequest.API_KEY), controlled_shutdown)

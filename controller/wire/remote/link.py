@@ -1,0 +1,106 @@
+"""One connection to a broker.
+
+A request is asked and answered, or NotDelivered is raised, within the time that is given; a connection on which that
+was raised is of no use any more. Which versions the broker speaks it is asked once per connection, by version 0 of
+ApiVersions, which everybody answers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+from controller.wire.calls import Address
+from controller.wire.errors import Refused
+from controller.wire.messages import RESPONSES, VERSIONS, requests
+from controller.wire.protocol import SIZE, Header, Messages, read_answer, write_request
+
+CLIENT_ID: Final = "kedge"
+ANSWER_BYTES_MAX: Final = 100 * 1024 * 1024
+_ASKED_FIRST: Final = Messages(ApiVersionsRequest, ApiVersionsResponse, range(1))
+
+
+class NotDelivered(ConnectionError):
+    """The broker was not reached, did not answer in time, or answered what is no answer. The request may have been
+    carried out."""
+
+
+def messages(key: int) -> Messages:
+    """An API of ours by its key."""
+    lowest, highest = VERSIONS[key]
+    return Messages(requests()[key], RESPONSES[key], range(lowest, highest + 1))
+
+
+class Link:
+    """Connected to a broker at `address`. Raises NotDelivered where that takes longer than `timeout_s`, which is also
+    the time that each request has. For one thread at a time."""
+
+    def __init__(self, address: Address, timeout_s: float) -> None:
+        self._name = f"{address.host}:{address.port}"
+        self._timeout_s = timeout_s
+        self._correlation_ids = itertools.count(1)
+        try:
+            self._socket = socket.create_connection((address.host, address.port), timeout_s)
+        except OSError as error:
+            raise NotDelivered(f"{self._name} is not reached: {error}") from error
+        try:
+            answer = self.ask(_ASKED_FIRST, 0, {})
+        except NotDelivered:
+            self.close()
+            raise
+        self._speaks = {row.api_key: range(row.min_version, row.max_version + 1) for row in answer.api_keys}
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def version_of(self, api: Messages) -> int:
+        """The highest version that both sides speak. NotDelivered where there is none."""
+        speaks = self._speaks.get(api.api_key, range(0))
+        both = range(max(api.versions.start, speaks.start), min(api.versions.stop, speaks.stop))
+        if not both:
+            raise NotDelivered(
+                f"{self._name} speaks {api.name} {_versions(speaks)}, we speak {_versions(api.versions)}"
+            )
+        return both[-1]
+
+    def ask(self, api: Messages, version: int, fields: Mapping[str, Any]) -> Any:
+        """The answer to a request with these fields (as `protocol.build` takes them)."""
+        header = Header(api.api_key, version, next(self._correlation_ids) % 2**31, CLIENT_ID)
+        frame = write_request(api, header, fields)
+        self._until = time.monotonic() + self._timeout_s
+        try:
+            self._socket.settimeout(self._timeout_s)
+            self._socket.sendall(frame)
+            return read_answer(api, header, self._frame())
+        except NotDelivered:
+            raise
+        except (OSError, Refused) as error:
+            raise NotDelivered(f"{self._name} did not answer {api.name}: {error}") from error
+
+    def _frame(self) -> bytes:
+        size = SIZE.unpack(self._read(SIZE.size))[0]
+        if not 0 <= size <= ANSWER_BYTES_MAX:
+            raise NotDelivered(f"{self._name} announces {size} bytes, {ANSWER_BYTES_MAX} are taken")
+        return self._read(size)
+
+    def _read(self, size: int) -> bytes:
+        read = bytearray()
+        while len(read) < size:
+            left_s = self._until - time.monotonic()
+            if left_s <= 0:
+                raise NotDelivered(f"{self._name} did not answer within {self._timeout_s} s")
+            self._socket.settimeout(left_s)
+            more = self._socket.recv(min(size - len(read), 1 << 20))
+            if not more:
+                raise NotDelivered(f"{self._name} hung up before it answered")
+            read += more
+        return bytes(read)
+
+
+def _versions(versions: range) -> str:
+    return f"{versions.start} to {versions[-1]}" if versions else "in no version"

@@ -1,0 +1,207 @@
+"""The controller's requests as messages to a broker, in the version that it speaks, and its answers back. Values only.
+
+Rules
+* `replicas` on the wire is R and behind it what only T has, as brokers of Kafka know it: `adding_replicas` is T without
+  R, `removing_replicas` R without T. So R is `replicas` without `adding_replicas`. T itself, in its order, travels in
+  the tag `target_replicas` from LeaderAndIsr 4 up; version 3 tells a move by adding and removing alone. Version 2 and
+  less are told R and no move.
+* A partition that an answer does not name went well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from controller.model.errors import ErrorCode
+from controller.model.host import (
+    HostResponse,
+    LeaderAndIsrPartition,
+    LeaderAndIsrRequest,
+    LivePeer,
+    PartitionMetadata,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from controller.model.values import TARGETS_SINCE, TopicPartition
+from controller.wire.reading import as_text, as_uuid
+
+Fields = dict[str, Any]
+
+INCREMENTAL: Final = 1
+FULL: Final = 2
+# Kafka's SecurityProtocol ids.
+PROTOCOLS: Final[Mapping[str, int]] = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+
+
+def leader_and_isr(request: LeaderAndIsrRequest, version: int) -> Fields:
+    """The fields of LeaderAndIsr."""
+    states = [(p.topic, p.topic_id, _member(p, request.controller_epoch, version)) for p in request.partitions]
+    return {
+        **_from_controller(request, full=request.full),
+        **_states(states, "ungrouped_partition_states", grouped=version >= 2),
+        "live_leaders": [
+            {"broker_id": peer.broker_id, "host_name": peer.host, "port": peer.port} for peer in request.live_leaders
+        ],
+    }
+
+
+def _member(p: LeaderAndIsrPartition, controller_epoch: int, version: int) -> Fields:
+    target = p.replicas if p.target_replicas is None or version < TARGETS_SINCE else p.target_replicas
+    adding = [b for b in target if b not in p.replicas]
+    return {
+        "partition_index": p.partition,
+        "controller_epoch": controller_epoch,
+        "leader": p.leader,
+        "leader_epoch": p.leader_epoch,
+        "isr": list(p.isr),
+        "partition_epoch": p.partition_epoch,
+        "replicas": [*p.replicas, *adding],
+        "adding_replicas": adding,
+        "removing_replicas": [b for b in p.replicas if b not in target],
+        "is_new": p.is_new,
+        "leader_recovery_state": p.leader_recovery_state,
+        "status_code": p.status_code,
+        "target_replicas": None if p.target_replicas is None else list(p.target_replicas),
+    }
+
+
+def update_metadata(request: UpdateMetadataRequest, version: int) -> Fields:
+    """The fields of UpdateMetadata."""
+    states = [(p.topic, p.topic_id, _known(p, request.controller_epoch)) for p in request.partitions]
+    return {
+        **_from_controller(request, full=request.full),
+        **_states(states, "ungrouped_partition_states", grouped=version >= 5),
+        "live_brokers": [_broker(peer) for peer in request.live_brokers],
+    }
+
+
+def _known(p: PartitionMetadata, controller_epoch: int) -> Fields:
+    return {
+        "partition_index": p.partition,
+        "controller_epoch": controller_epoch,
+        "leader": p.leader,
+        "leader_epoch": p.leader_epoch,
+        "isr": list(p.isr),
+        "zk_version": p.partition_epoch,
+        "replicas": list(p.replicas),
+        "offline_replicas": list(p.offline_replicas),
+        "status_code": p.status_code,
+    }
+
+
+def _broker(peer: LivePeer) -> Fields:
+    named = [(e.listener, e.host, e.port, PROTOCOLS.get(e.protocol, 0)) for e in peer.endpoints]
+    endpoints = named or [("PLAINTEXT", peer.host, peer.port, 0)]
+    return {
+        "id": peer.broker_id,
+        "v0_host": peer.host,
+        "v0_port": peer.port,
+        "rack": peer.rack,
+        "endpoints": [
+            {"listener": listener, "host": host, "port": port, "security_protocol": protocol}
+            for listener, host, port, protocol in endpoints
+        ],
+    }
+
+
+def stop_replica(request: StopReplicaRequest, version: int) -> list[Fields]:
+    """The fields of StopReplica, of one request for those that are deleted and one for those that are not: before
+    version 3 one request says it for all of its partitions."""
+    made = []
+    for delete in (True, False):
+        partitions = [p for p in request.partitions if p.delete is delete]
+        if not partitions:
+            continue
+        states = [
+            (p.topic, p.topic_id, {"partition_index": p.partition, "leader_epoch": p.leader_epoch, "delete": delete})
+            for p in partitions
+        ]
+        made.append({**_from_controller(request), **_stopped(states, version), "delete_partitions": delete})
+    return made
+
+
+def _stopped(states: list[tuple[str, str, Fields]], version: int) -> Fields:
+    if version == 0:
+        return {
+            "ungrouped_partitions": [
+                {"topic_name": topic, "partition_index": state["partition_index"]} for topic, _, state in states
+            ]
+        }
+    topics = _grouped(states)
+    if version < 3:
+        return {
+            "topics": [
+                {"name": topic, "partition_indexes": [state["partition_index"] for state in inner]}
+                for (topic, _), inner in topics.items()
+            ]
+        }
+    return {
+        "topic_states": [
+            {
+                "topic_name": topic,
+                "topic_id": as_uuid(topic_id),
+                "partition_states": [
+                    {
+                        "partition_index": state["partition_index"],
+                        "leader_epoch": state["leader_epoch"],
+                        "delete_partition": state["delete"],
+                    }
+                    for state in inner
+                ],
+            }
+            for (topic, topic_id), inner in topics.items()
+        ]
+    }
+
+
+def answered(response: Any, request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest) -> HostResponse:
+    """What a broker's answer says of the request: the error of the whole, and of each partition that it names."""
+    names = {p.topic_id: p.topic for p in request.partitions}
+    errors = {}
+    for row in getattr(response, "partition_errors", None) or ():
+        errors[TopicPartition(row.topic_name, row.partition_index)] = row.error_code
+    for topic in getattr(response, "topics", None) or ():  # LeaderAndIsr from version 5 up
+        name = names.get(as_text(topic.topic_id) if topic.topic_id else "", "")
+        for row in topic.partition_errors:
+            errors[TopicPartition(name, row.partition_index)] = row.error_code
+    wrong = {tp: _code(code) for tp, code in errors.items() if code}
+    return HostResponse(_code(response.error_code), wrong)
+
+
+def _code(number: int) -> ErrorCode:
+    """A number that we have no name for is an error as well."""
+    try:
+        return ErrorCode(number)
+    except ValueError:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def _from_controller(
+    request: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest, *, full: bool | None = None
+) -> Fields:
+    fields = {
+        "controller_id": request.controller_id,
+        "controller_epoch": request.controller_epoch,
+        "broker_epoch": request.broker_epoch,
+    }
+    return fields if full is None else fields | {"request_type": FULL if full else INCREMENTAL}
+
+
+def _states(states: Iterable[tuple[str, str, Fields]], ungrouped: str, *, grouped: bool) -> Fields:
+    """Partitions by topic, or, in old versions, each with its topic's name."""
+    if not grouped:
+        return {ungrouped: [{"topic_name": topic, **state} for topic, _, state in states]}
+    return {
+        "topic_states": [
+            {"topic_name": topic, "topic_id": as_uuid(topic_id), "partition_states": inner}
+            for (topic, topic_id), inner in _grouped(states).items()
+        ]
+    }
+
+
+def _grouped(states: Iterable[tuple[str, str, Fields]]) -> dict[tuple[str, str], list[Fields]]:
+    topics: dict[tuple[str, str], list[Fields]] = {}
+    for topic, topic_id, state in states:
+        topics.setdefault((topic, topic_id), []).append(state)
+    return topics

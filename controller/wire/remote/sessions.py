@@ -1,0 +1,164 @@
+"""BrokerRegistration and BrokerHeartbeat: which remote brokers are alive.
+
+Rules
+* A broker that registers has a store session here until it does not beat for the session time; then its registration
+  goes, which is its death. If this process ends, the session ends with it, and the broker registers elsewhere.
+* `incarnation_id` tells one process of a broker from the next. The same one again keeps the epoch. Another one at the
+  same address is the broker restarted: a death and a birth, with a new epoch. Another one elsewhere is refused (101)
+  while the first beats.
+* A beat under another epoch than the registered one is refused (77): the broker has to register again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from typing import Final
+from uuid import UUID
+
+import attrs
+
+from controller.host import Controller
+from controller.model.errors import ApiError, DuplicateBrokerRegistration, ErrorCode, InvalidRequest, StaleBrokerEpoch
+from controller.model.values import BrokerRegistration, Endpoint
+from controller.wire.apis.answering import outcome
+from controller.wire.calls import Api, Call
+from controller.wire.messages import BrokerHeartbeatRequest, BrokerRegistrationRequest
+from controller.wire.protocol import Answer, Request
+from controller.wire.remote.link import messages
+from controller.wire.remote.orders import PROTOCOLS
+from stores.base import StoreError
+
+log = logging.getLogger(__name__)
+INCONSISTENT_CLUSTER_ID: Final = 104
+_NAMES: Final = {number: name for name, number in PROTOCOLS.items()}
+
+
+@attrs.define(eq=False)
+class _Session:
+    """A process of a broker. `beat_at`: when it was heard of last, in the loop's time."""
+
+    incarnation: UUID | None
+    address: tuple[str, int]
+    beat_at: float
+    is_over: bool = False
+
+
+class Sessions:
+    """The remote brokers of one gateway, all on its loop. `session_s`: a broker that is silent for so long is dead."""
+
+    def __init__(self, session_s: float) -> None:
+        if not session_s > 0:
+            raise ValueError(f"session_s must be positive, not {session_s!r:.80}")
+        self._session_s = session_s
+        self._sessions: dict[int, _Session] = {}
+        self._locks: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._ending: set[asyncio.Task[None]] = set()
+        self.table: Final = (
+            Api(messages(BrokerRegistrationRequest.API_KEY), self.register),
+            Api(messages(BrokerHeartbeatRequest.API_KEY), self.beat),
+        )
+
+    # --- BrokerRegistration
+
+    async def register(self, call: Call, request: Request) -> Answer:
+        """The broker's epoch. Errors: 42, 101, 104, 7 where the store is not reached."""
+        if call.cluster_id is not None and request.cluster_id != call.cluster_id:
+            return {"error_code": INCONSISTENT_CLUSTER_ID}
+        try:
+            registration = _registration(request)
+            async with self._locks[registration.broker_id]:
+                epoch = await self._registered(call.controller, registration, request.incarnation_id)
+        except ApiError as error:
+            return {"error_code": error.code}
+        except StoreError as error:
+            log.warning("broker %d could not be registered: %r", request.broker_id, error)
+            return {"error_code": ErrorCode.REQUEST_TIMED_OUT}
+        return {"error_code": 0, "broker_epoch": epoch}
+
+    async def _registered(
+        self, controller: Controller, registration: BrokerRegistration, incarnation: UUID | None
+    ) -> int:
+        broker_id, address = registration.broker_id, (registration.host, registration.port)
+        present = self._sessions.get(broker_id)
+        if present is None and controller.broker_epoch(broker_id) is not None:
+            raise DuplicateBrokerRegistration(f"broker {broker_id} is one of this process")
+        if present is not None and (present.is_over or present.incarnation != incarnation):
+            if not present.is_over and present.address != address:
+                raise DuplicateBrokerRegistration(f"broker {broker_id} beats from {present.address}, not {address}")
+            await self._end(controller, broker_id, present)
+            present = None
+        epoch = await asyncio.to_thread(controller.register_broker, registration)
+        loop = asyncio.get_running_loop()
+        if present is None:
+            self._sessions[broker_id] = session = _Session(incarnation, address, loop.time())
+            loop.call_later(self._session_s, self._look, controller, broker_id, session)
+        else:
+            present.address, present.beat_at = address, loop.time()
+        return epoch
+
+    # --- BrokerHeartbeat
+
+    async def beat(self, call: Call, request: Request) -> Answer:
+        """The broker is alive. `want_shut_down`: as ControlledShutdown; `should_shut_down` once it leads nothing that
+        another can lead. Nobody is fenced here: who beats is served. Errors: 77, 41, 7."""
+        session = self._sessions.get(request.broker_id)
+        epoch = call.controller.broker_epoch(request.broker_id)
+        if session is None or session.is_over or epoch != request.broker_epoch:
+            return {"error_code": ErrorCode.STALE_BROKER_EPOCH}
+        session.beat_at = asyncio.get_running_loop().time()
+        answer = {"error_code": 0, "is_caught_up": True, "is_fenced": False, "should_shut_down": False}
+        if request.want_shut_down:
+            leads = await outcome(call.controller.controlled_shutdown(request.broker_id, request.broker_epoch))
+            answer |= {"error_code": leads.error_code, "should_shut_down": not leads.error_code and not leads.value}
+        return answer
+
+    # --- the end of a session
+
+    def _look(self, controller: Controller, broker_id: int, session: _Session) -> None:
+        """Whether the broker was heard of in time; if it was, look again when that will be over."""
+        if self._sessions.get(broker_id) is not session:
+            return
+        loop = asyncio.get_running_loop()
+        left_s = session.beat_at + self._session_s - loop.time()
+        if left_s > 0:
+            loop.call_later(left_s, self._look, controller, broker_id, session)
+            return
+        session.is_over = True  # from here on it has to register again, whatever comes first
+        log.warning("broker %d was silent for %.1f s: its session is over", broker_id, self._session_s)
+        task = asyncio.ensure_future(self._over(controller, broker_id, session))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
+
+    async def _over(self, controller: Controller, broker_id: int, session: _Session) -> None:
+        async with self._locks[broker_id]:
+            if self._sessions.get(broker_id) is session:
+                await self._end(controller, broker_id, session)
+
+    async def _end(self, controller: Controller, broker_id: int, session: _Session) -> None:
+        """Its registration is gone. The caller holds the broker's lock."""
+        session.is_over = True
+        epoch = controller.broker_epoch(broker_id)
+        try:
+            if epoch is not None:
+                await asyncio.to_thread(controller.unregister_broker, broker_id, epoch)
+        except StaleBrokerEpoch:
+            pass  # gone already
+        del self._sessions[broker_id]
+
+
+def _registration(request: Request) -> BrokerRegistration:
+    """What the broker says of itself. InvalidRequest for what nobody could reach or read."""
+    endpoints = tuple(
+        Endpoint(each.name, each.host, each.port, _NAMES.get(each.security_protocol, "PLAINTEXT"))
+        for each in request.listeners
+    )
+    if not endpoints or request.broker_id < 0:
+        raise InvalidRequest(f"broker {request.broker_id} needs an id from 0 up and a listener")
+    try:
+        return BrokerRegistration(
+            request.broker_id, endpoints[0].host, endpoints[0].port, request.rack, endpoints=endpoints
+        )
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(f"broker {request.broker_id}: {error}") from error

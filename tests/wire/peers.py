@@ -1,0 +1,78 @@
+"""A broker of another make, as far as a controller sees it: it speaks the versions that it is told to, writes down
+what it was asked, and answers as it is told."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import socketserver
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Self
+
+from kafka.protocol.api_header import RequestHeader
+from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+from controller.wire.calls import Address
+from controller.wire.protocol import SIZE, build
+from controller.wire.remote.link import messages
+
+Answer = Callable[[Any], Mapping[str, Any] | bytes | None]
+"""The fields of the answer to a request; bytes as they are; None: it hangs up."""
+
+
+class Peer:
+    """`with Peer({4: (0, 2)}) as peer:` speaks LeaderAndIsr 0 to 2 and nothing else, and answers that all went well,
+    unless `answer` says otherwise. `asked`: the requests, decoded, in their order."""
+
+    def __init__(self, versions: Mapping[int, tuple[int, int]], answer: Answer = lambda _: {}) -> None:
+        self._versions, self.answer = versions, answer
+        self.asked: list[Any] = []
+        self.connections = 0
+        peer = self
+
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self) -> None:
+                peer.connections += 1
+                with contextlib.suppress(ConnectionError):
+                    while size := self.rfile.read(SIZE.size):
+                        answered = peer._answered(self.rfile.read(SIZE.unpack(size)[0]))
+                        if answered is None:
+                            return
+                        self.wfile.write(answered)
+
+        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.address = Address("127.0.0.1", self._server.server_address[1])
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def _answered(self, frame: bytes) -> bytes | None:
+        header = RequestHeader.decode(io.BytesIO(frame), flexible=False)
+        key, version = header.request_api_key, header.request_api_version
+        if key == ApiVersionsRequest.API_KEY:
+            rows = [
+                {"api_key": k, "min_version": low, "max_version": high} for k, (low, high) in self._versions.items()
+            ]
+            return _framed(ApiVersionsResponse, 0, header.correlation_id, {"api_keys": rows})
+        api = messages(key)
+        request = api.request.decode(frame, version=version, header=True)
+        self.asked.append(request)
+        said = self.answer(request)
+        if said is None or isinstance(said, bytes):
+            return said
+        return _framed(api.response, version, header.correlation_id, said)
+
+
+def _framed(kind: Any, version: int, correlation_id: int, fields: Mapping[str, Any]) -> bytes:
+    response = build(kind, version, fields)
+    response.with_header(correlation_id)
+    return bytes(response.encode(header=True, framed=True))

@@ -1,0 +1,116 @@
+"""A controller whose brokers are elsewhere: a gateway that they register at, and brokers in processes of their own."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final, Self
+from uuid import UUID
+
+from controller import Controller
+from controller.model.view import ClusterView
+from controller.wire import Gateway
+from controller.wire.reading import as_uuid
+from controller.wire.remote import RemoteHost, with_remote_brokers
+from stores import MemoryStore
+from tests.wire.served import until
+
+CLUSTER: Final = "kedge-under-test"
+SCRIPT: Final = Path(__file__).resolve().parents[2] / "examples" / "remote" / "broker.py"
+
+
+class Remote:
+    """`with Remote() as remote:` no broker yet. `session_s`: a broker that is silent for so long is dead. Options are
+    the controller's."""
+
+    def __init__(self, *, session_s: float = 30.0, **options: Any) -> None:
+        self._session_s, self._options = session_s, options
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        store = MemoryStore()
+        self._stack.callback(store.close)
+        self.host = RemoteHost()
+        self._stack.callback(self.host.close)
+        self.controller = self._stack.enter_context(Controller(store, 1, self.host, **self._options))
+        self.host.attach(self.controller)
+        self.controller.start()
+        until(lambda: self.controller.is_active)
+        apis = with_remote_brokers(session_s=self._session_s)
+        self.gateway = self._stack.enter_context(Gateway(self.controller, cluster_id=CLUSTER, apis=apis))
+        self.address = self.gateway.address
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def broker(self, broker_id: int, rack: str | None = None) -> Process:
+        """The example, started; it goes with the cluster, unless it went before."""
+        return self._stack.enter_context(Process(broker_id, f"{self.address.host}:{self.address.port}", rack))
+
+    def live(self, *broker_ids: int) -> None:
+        """Waits until these are the live brokers."""
+        until(lambda: self.controller.describe().live_brokers == broker_ids)
+
+    def partition(self, topic: str, partition: int = 0) -> Any:
+        """As it is committed."""
+        return self.controller.query(lambda view: view.partition(topic, partition)).result(30)
+
+    def topic_id(self, topic: str) -> UUID | None:
+        """The id of a topic that there is."""
+
+        def ask(view: ClusterView) -> str:
+            found = view.topic(topic)
+            assert found is not None, topic
+            return found.topic_id
+
+        return as_uuid(self.controller.query(ask).result(30))
+
+    def partition_epoch(self, topic: str, partition: int = 0) -> int:
+        """Of a partition that there is."""
+
+        def ask(view: ClusterView) -> int:
+            found = view.partition(topic, partition)
+            assert found is not None, topic
+            return view.partition_epoch(found)
+
+        return self.controller.query(ask).result(30)
+
+
+class Process:
+    """An example broker in a process of its own."""
+
+    def __init__(self, broker_id: int, gateway: str, rack: str | None) -> None:
+        self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
+        command = [sys.executable, str(SCRIPT), "--gateway", gateway, "--id", str(broker_id), "--beat", "0.1"]
+        command += ["--cluster-id", CLUSTER, *(["--rack", rack] if rack else [])]
+        self._process = subprocess.Popen(command, stdout=self._said, stderr=subprocess.STDOUT)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._said.close()
+
+    def kill(self) -> None:
+        """It dies without a word."""
+        self._process.kill()
+        self._process.wait()
+
+    def ask_to_go(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+
+    def ended(self) -> int | None:
+        """Its exit code, None while it runs."""
+        return self._process.poll()
+
+    def said(self) -> list[str]:
+        """Its lines so far."""
+        self._said.seek(0)
+        return self._said.read().splitlines()

@@ -1,0 +1,65 @@
+"""Brokers in processes of their own join a gateway and follow orders: the example, started as a user would."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller import NewTopic, TopicPartition
+from tests.wire.remote import Remote
+from tests.wire.served import until
+
+pytestmark = [pytest.mark.server, pytest.mark.slow]
+TP = TopicPartition("orders", 0)
+
+
+def test_a_partition_moves_between_processes_and_leadership_leaves_the_one_that_is_killed() -> None:
+    with Remote(session_s=1.0) as remote:
+        brokers = {broker_id: remote.broker(broker_id, rack=f"rack-{broker_id}") for broker_id in (1, 2, 3)}
+        remote.live(1, 2, 3)
+        admin = remote.controller.admin
+        created = NewTopic(replica_assignments=[[1, 2]])
+        admin.create_topics({"orders": created}).all().result(30)
+        until(lambda: "leads orders 0 targets None" in brokers[1].said())
+        until(lambda: "follows orders 0 targets None" in brokers[2].said())
+
+        admin.alter_partition_reassignments({TP: [3, 2]}).all().result(30)
+        until(lambda: remote.partition("orders").move is None)
+        moved = remote.partition("orders")
+        assert (moved.replicas, set(moved.isr)) == ((3, 2), {2, 3})
+        assert "follows orders 0 targets [3, 2]" in brokers[3].said()
+        until(lambda: "deleted orders 0" in brokers[1].said())
+
+        leader = moved.leader
+        brokers[leader].kill()
+        remote.live(*(b for b in (1, 2, 3) if b != leader))
+        [other] = {2, 3} - {leader}
+        until(lambda: remote.partition("orders").leader == other)
+        assert remote.partition("orders").isr == (other,)
+        until(lambda: brokers[other].said()[-1] == "leads orders 0 targets None")
+
+
+def test_a_broker_that_is_asked_to_go_hands_leadership_over_first() -> None:
+    with Remote() as remote:
+        brokers = {broker_id: remote.broker(broker_id) for broker_id in (1, 2)}
+        remote.live(1, 2)
+        created = NewTopic(replica_assignments=[[1, 2]])
+        remote.controller.admin.create_topics({"orders": created}).all().result(30)
+        brokers[1].ask_to_go()
+        until(lambda: brokers[1].ended() is not None)
+        assert brokers[1].ended() == 0
+        assert remote.partition("orders").leader == 2
+        until(lambda: "leads orders 0 targets None" in brokers[2].said())
+
+
+def test_a_broker_that_was_killed_and_started_again_joins_the_isr_again() -> None:
+    with Remote(session_s=1.0) as remote:
+        brokers = {broker_id: remote.broker(broker_id) for broker_id in (1, 2)}
+        remote.live(1, 2)
+        created = NewTopic(replica_assignments=[[1, 2]])
+        remote.controller.admin.create_topics({"orders": created}).all().result(30)
+        until(lambda: "leads orders 0 targets None" in brokers[1].said())
+        brokers[1].kill()
+        again = remote.broker(1)  # let in once the session of the old one is over
+        until(lambda: remote.partition("orders").isr == (2,))
+        until(lambda: set(remote.partition("orders").isr) == {1, 2})
+        assert "follows orders 0 targets None" in again.said()

@@ -1,0 +1,189 @@
+"""The host that reaches brokers by TCP: what it sends to which version, and what it does when a broker fails it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from controller import BrokerRegistration, Controller, NewTopic
+from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
+from controller.wire import messages as m
+from controller.wire.protocol import SIZE
+from controller.wire.remote import RemoteHost
+from controller.wire.remote.link import Link, NotDelivered, messages
+from stores import MemoryStore
+from tests.wire.peers import Peer
+from tests.wire.served import until
+
+LATEST = {4: (0, 7), 5: (0, 4), 6: (0, 8)}
+LEADER_AND_ISR = messages(4)
+
+
+@pytest.fixture
+def controlled() -> Iterator[tuple[Controller, RemoteHost]]:
+    host, store = RemoteHost(timeout_s=5.0), MemoryStore()
+    with Controller(store, 1, host) as controller:
+        host.attach(controller)
+        controller.start()
+        yield controller, host
+    host.close()
+    store.close()
+
+
+def register(controller: Controller, broker_id: int, peer: Peer) -> int:
+    return controller.register_broker(BrokerRegistration(broker_id, peer.address.host, peer.address.port))
+
+
+def asked(peer: Peer, kind: Any) -> list[Any]:
+    return [request for request in peer.asked if isinstance(request, kind)]
+
+
+def states(peer: Peer) -> list[Any]:
+    """Every partition that the peer was told of by LeaderAndIsr, in order."""
+    requests = asked(peer, m.LeaderAndIsrRequest)
+    grouped = [p for request in requests for topic in request.topic_states or () for p in topic.partition_states]
+    return grouped + [p for request in requests for p in request.ungrouped_partition_states or ()]
+
+
+def until_not_delivered(controller: Controller, words: str) -> None:
+    until(lambda: any(words in text for text in controller.describe().findings.values()))
+
+
+@pytest.mark.parametrize("version", range(8))
+def test_each_version_of_leader_and_isr_tells_a_broker_what_it_leads(
+    controlled: tuple[Controller, RemoteHost], version: int
+) -> None:
+    controller, _ = controlled
+    with Peer({**LATEST, 4: (0, version)}) as peer:
+        epoch = register(controller, 1, peer)
+        until(lambda: controller.describe().live_brokers == (1,))
+        controller.admin.create_topics({"orders": NewTopic(1, 1)}).all().result(30)
+        until(lambda: states(peer))
+    assert states(peer)[0].leader == 1
+    assert {request.API_VERSION for request in asked(peer, m.LeaderAndIsrRequest)} == {version}
+    assert {r.broker_epoch for r in asked(peer, m.LeaderAndIsrRequest)} == {epoch if version >= 2 else -1}
+    assert asked(peer, m.UpdateMetadataRequest)
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_a_topic_that_is_deleted_is_deleted_on_brokers_of_every_version(
+    controlled: tuple[Controller, RemoteHost], version: int
+) -> None:
+    controller, _ = controlled
+    with Peer({**LATEST, 5: (0, version)}) as peer:
+        register(controller, 1, peer)
+        until(lambda: controller.describe().live_brokers == (1,))
+        controller.admin.create_topics({"orders": NewTopic(1, 1)}).all().result(30)
+        controller.admin.delete_topics(["orders"]).all().result(30)
+        until(lambda: controller.describe().replicas_to_delete == 0 and not controller.describe().deleting_topics)
+    assert {request.API_VERSION for request in asked(peer, m.StopReplicaRequest)} == {version}
+
+
+def test_a_broker_that_refuses_to_delete_is_asked_again(controlled: tuple[Controller, RemoteHost]) -> None:
+    controller, _ = controlled
+    refusals = [56]
+
+    def answer(request: Any) -> dict[str, Any]:
+        if not isinstance(request, m.StopReplicaRequest) or not refusals:
+            return {}
+        row = {"topic_name": "orders", "partition_index": 0, "error_code": refusals.pop()}
+        return {"partition_errors": [row]}
+
+    with Peer(LATEST, answer) as peer:
+        register(controller, 1, peer)
+        until(lambda: controller.describe().live_brokers == (1,))
+        controller.admin.create_topics({"orders": NewTopic(1, 1)}).all().result(30)
+        controller.admin.delete_topics(["orders"]).all().result(30)
+        until(lambda: not controller.describe().deleting_topics)
+    assert len(asked(peer, m.StopReplicaRequest)) >= 2
+
+
+def test_a_broker_that_lacks_the_api_is_told_nothing_and_named(controlled: tuple[Controller, RemoteHost]) -> None:
+    controller, _ = controlled
+    with Peer({6: (0, 8)}) as peer:
+        register(controller, 1, peer)
+        until_not_delivered(controller, "speaks LeaderAndIsr in no version, we speak 0 to 7")
+    assert peer.asked == []
+
+
+def test_what_a_broker_closed_meanwhile_is_asked_again_on_a_new_connection(
+    controlled: tuple[Controller, RemoteHost],
+) -> None:
+    controller, _ = controlled
+    with Peer(LATEST) as peer:
+        register(controller, 1, peer)
+        until(lambda: asked(peer, m.UpdateMetadataRequest))
+        hang_ups = [None]
+        peer.answer = lambda _: hang_ups.pop() if hang_ups else {}
+        controller.admin.create_topics({"orders": NewTopic(1, 1)}).all().result(30)
+        until(lambda: len(states(peer)) == 2)  # once for nothing, once more on the new connection
+        assert peer.connections == 2
+    first, second = asked(peer, m.LeaderAndIsrRequest)[-2:]
+    assert first.to_dict() == second.to_dict()
+    assert not any("not delivered" in text for text in controller.describe().findings.values())
+
+
+def test_a_broker_that_comes_back_elsewhere_is_found_there(controlled: tuple[Controller, RemoteHost]) -> None:
+    controller, _ = controlled
+    with Peer(LATEST) as first, Peer(LATEST) as second:
+        epoch = register(controller, 1, first)
+        until(lambda: asked(first, m.UpdateMetadataRequest))
+        controller.unregister_broker(1, epoch)
+        later = register(controller, 1, second)
+        until(lambda: asked(second, m.LeaderAndIsrRequest))
+    assert asked(second, m.LeaderAndIsrRequest)[0].broker_epoch == later
+    assert asked(second, m.LeaderAndIsrRequest)[0].request_type == 2
+
+
+def test_a_broker_that_does_not_answer_in_time_is_given_up() -> None:
+    with Peer(LATEST, lambda _: b"") as peer:
+        link = Link(peer.address, 0.2)
+        began = time.monotonic()
+        with pytest.raises(NotDelivered, match=r"did not answer"):
+            link.ask(LEADER_AND_ISR, 7, {})
+        assert time.monotonic() - began < 5
+        link.close()
+
+
+@pytest.mark.parametrize(
+    "answer, words",
+    [
+        (b"\xff\xff\xff\xff", "announces -1 bytes"),
+        (b"\x7f\xff\xff\xff", "announces 2147483647 bytes"),
+        (SIZE.pack(3) + b"abc", "no LeaderAndIsr response"),
+        (SIZE.pack(9) + b"\x00\x00\x00\x63\x00\x00\x00\x01\x00", "response to 99"),
+        (None, "hung up before it answered"),
+    ],
+)
+def test_what_is_no_answer_is_not_delivered(answer: bytes | None, words: str) -> None:
+    with Peer(LATEST, lambda _: answer) as peer:
+        link = Link(peer.address, 5.0)
+        with pytest.raises(NotDelivered, match=words):
+            link.ask(LEADER_AND_ISR, 7, {})
+        link.close()
+
+
+def test_who_is_not_there_is_not_reached() -> None:
+    with Peer(LATEST) as peer:
+        address = peer.address
+    with pytest.raises(NotDelivered, match="is not reached"):
+        Link(address, 5.0)
+
+
+def test_a_host_without_its_controller_and_one_without_time_say_so() -> None:
+    with pytest.raises(NotDelivered, match="no controller is attached"):
+        RemoteHost().update_metadata(UpdateMetadataRequest(1, 1, 1, 1, True, (), ()))
+    with pytest.raises(ValueError, match="timeout_s must be positive"):
+        RemoteHost(timeout_s=0)
+
+
+def test_a_broker_of_another_epoch_is_not_called(controlled: tuple[Controller, RemoteHost]) -> None:
+    controller, host = controlled
+    with Peer(LATEST) as peer:
+        epoch = register(controller, 1, peer)
+        until(lambda: controller.describe().live_brokers == (1,))
+        with pytest.raises(NotDelivered, match="is not registered under epoch"):
+            host.leader_and_isr(LeaderAndIsrRequest(1, epoch + 1, 1, 1, False, (), ()))

@@ -1,0 +1,122 @@
+"""AlterPartition: leaders that are elsewhere say who is in sync."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import pytest
+
+from controller import NewTopic
+from controller.wire import messages as m
+from controller.wire.reading import as_uuid
+from tests.wire.peers import Peer
+from tests.wire.remote import Remote
+from tests.wire.served import RawClient, until
+from tests.wire.test_remote_sessions import LATEST, register
+
+
+@attrs.define
+class Led:
+    """Two brokers, and a topic that broker 1 leads."""
+
+    remote: Remote
+    client: RawClient
+    epochs: dict[int, int]
+
+    def alter(self, version: int, isr: list[int], **fields: Any) -> Any:
+        """What broker 1 is answered to an isr of `orders`; `fields` are other than they should be."""
+        epochs = {b: fields.pop(f"epoch_of_{b}", self.epochs.get(b, -1)) for b in isr}
+        change = {
+            "partition_index": 0,
+            "leader_epoch": fields.pop("leader_epoch", self.remote.partition("orders").leader_epoch),
+            "new_isr": isr,
+            "new_isr_with_epochs": [{"broker_id": b, "broker_epoch": epoch} for b, epoch in epochs.items()],
+            "partition_epoch": fields.pop("partition_epoch", self.remote.partition_epoch("orders")),
+        }
+        topic = {"topic_name": "orders", "topic_id": self.remote.topic_id("orders"), "partitions": [change]}
+        topic |= {key: fields.pop(key) for key in ("topic_name", "topic_id") if key in fields}
+        asked = {"broker_id": 1, "broker_epoch": self.epochs[1], "topics": [topic], **fields}
+        return self.client.ask(m.AlterPartitionRequest, m.AlterPartitionResponse, version, **asked)
+
+
+@pytest.fixture(scope="module")
+def led() -> Iterator[Led]:
+    with Remote() as remote, RawClient(remote.address) as client, Peer(LATEST) as one, Peer(LATEST) as two:
+        epochs = {i: register(client, i, peer.address).broker_epoch for i, peer in {1: one, 2: two}.items()}
+        remote.live(1, 2)
+        created = {"orders": NewTopic(replica_assignments=[[1, 2]])}
+        remote.controller.admin.create_topics(created).all().result(30)
+        yield Led(remote, client, epochs)
+
+
+def only(answer: Any) -> Any:
+    [topic] = answer.topics
+    [partition] = topic.partitions
+    return partition
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_an_isr_shrinks_and_grows_in_every_version(led: Led, version: int) -> None:
+    for isr in ([1], [1, 2]):
+        answer = led.alter(version, isr)
+        row = only(answer)
+        assert (answer.error_code, row.error_code, row.isr) == (0, 0, isr)
+        assert (row.leader_id, row.leader_epoch) == (1, led.remote.partition("orders").leader_epoch)
+        assert led.remote.partition("orders").isr == tuple(isr)
+
+
+@pytest.mark.parametrize("version", range(4))
+@pytest.mark.parametrize(
+    "isr, fields, error_code",
+    [
+        ([1], {"leader_epoch": -1}, 74),
+        ([1], {"partition_epoch": 0}, 95),
+        ([2], {}, 42),
+        ([], {}, 42),
+        ([1, 9], {}, 107),
+    ],
+)
+def test_what_cannot_be_is_refused_for_the_partition(
+    led: Led, version: int, isr: list[int], fields: dict[str, Any], error_code: int
+) -> None:
+    before = led.remote.partition("orders")
+    answer = led.alter(version, isr, **fields)
+    assert (answer.error_code, only(answer).error_code) == (0, error_code)
+    assert led.remote.partition("orders") == before
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_a_leader_of_another_epoch_is_refused_as_a_whole(led: Led, version: int) -> None:
+    answer = led.alter(version, [1], broker_epoch=led.epochs[1] + 1)
+    assert (answer.error_code, list(answer.topics)) == (77, [])
+
+
+def test_a_member_that_was_restarted_since_the_leader_knew_it_is_not_taken(led: Led) -> None:
+    assert only(led.alter(3, [1, 2], epoch_of_2=led.epochs[2] - 1)).error_code == 107
+    assert only(led.alter(3, [1, 2], epoch_of_2=-1)).error_code == 0
+
+
+def test_topics_that_nobody_knows_by_name_or_by_id(led: Led) -> None:
+    assert only(led.alter(1, [1], topic_name="none")).error_code == 3
+    assert only(led.alter(2, [1], topic_id=as_uuid("AAECAwQFBgcICQoLDA0ODw"))).error_code == 100
+    assert only(led.alter(2, [1], topic_id=None)).error_code == 100
+
+
+def test_a_topic_that_was_made_anew_has_another_id(led: Led) -> None:
+    admin, ids = led.remote.controller.admin, []
+    for _ in range(2):
+        admin.create_topics({"bills": NewTopic(replica_assignments=[[1, 2]])}).all().result(30)
+        ids.append(led.remote.topic_id("bills"))
+        row = only(led.alter(2, [1, 2], topic_id=ids[-1], leader_epoch=0, partition_epoch=0))
+        assert (row.error_code, row.isr) == (0, [1, 2])
+        if len(ids) == 1:
+            admin.delete_topics(["bills"]).all().result(30)
+            until(lambda: not led.remote.controller.describe().deleting_topics)
+    assert only(led.alter(2, [1, 2], topic_id=ids[0], leader_epoch=0, partition_epoch=0)).error_code == 100
+
+
+def test_a_leader_that_knows_more_than_this_controller_is_told_so(led: Led) -> None:
+    answer = led.alter(2, [1], leader_epoch=1000)
+    assert (answer.error_code, only(answer).error_code) == (0, 41)

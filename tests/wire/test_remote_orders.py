@@ -1,0 +1,139 @@
+"""What a controller orders, as bytes that a broker of each version reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from controller.model.errors import ErrorCode
+from controller.model.host import (
+    LeaderAndIsrPartition,
+    LeaderAndIsrRequest,
+    LivePeer,
+    PartitionMetadata,
+    StopReplicaPartition,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from controller.model.values import Endpoint, TopicPartition
+from controller.wire import messages as m
+from controller.wire.protocol import build
+from controller.wire.reading import as_uuid
+from controller.wire.remote import orders
+
+ID = "AAECAwQFBgcICQoLDA0ODw"
+MOVING = LeaderAndIsrPartition("foo", ID, 2, 4, 9, (4, 5), 11, (4, 5), (6, 5), True, -1, 1)
+IDLE = attrs.evolve(MOVING, partition=3, target_replicas=None, is_new=False, status_code=0, leader_recovery_state=0)
+PEERS = (
+    LivePeer(4, "h4", 9092, "r1", (Endpoint("IN", "i4", 9093, "SSL"), Endpoint("OUT", "o4", 9094, "SASL_SSL"))),
+    LivePeer(5, "h5", 9092, None),
+)
+TOLD = LeaderAndIsrRequest(5, 77, 1, 3, False, (MOVING, IDLE), PEERS)
+
+
+def read(kind: Any, version: int, fields: dict[str, Any]) -> Any:
+    """What a broker reads."""
+    return kind.decode(bytes(build(kind, version, fields).encode()), version=version)
+
+
+def members(version: int, request: LeaderAndIsrRequest = TOLD) -> list[Any]:
+    order = read(m.LeaderAndIsrRequest, version, orders.leader_and_isr(request, version))
+    if version < 2:
+        return list(order.ungrouped_partition_states)
+    [topic] = order.topic_states
+    return list(topic.partition_states)
+
+
+@pytest.mark.checklist(98)
+@pytest.mark.parametrize("version", range(3))
+def test_a_peer_of_version_2_or_less_is_told_no_move(version: int) -> None:
+    moving, idle = members(version)
+    assert list(moving.replicas) == list(idle.replicas) == [4, 5]
+    assert (list(moving.isr), moving.leader, moving.leader_epoch, moving.partition_epoch) == ([4, 5], 4, 9, 11)
+
+
+@pytest.mark.parametrize("version", range(3, 8))
+def test_a_peer_of_version_3_or_more_is_told_what_is_added_and_what_leaves_as_kafka_tells_it(version: int) -> None:
+    moving, idle = members(version)
+    assert [moving.replicas, moving.adding_replicas, moving.removing_replicas] == [[4, 5, 6], [6], [4]]
+    assert [idle.replicas, idle.adding_replicas, idle.removing_replicas] == [[4, 5], [], []]
+
+
+@pytest.mark.checklist(98)
+@pytest.mark.parametrize("version", range(4, 8))
+def test_target_replicas_are_null_when_idle_and_in_their_order_while_moving(version: int) -> None:
+    moving, idle = members(version)
+    assert (moving.target_replicas, moving.status_code) == ([6, 5], -1)
+    assert (idle.target_replicas, idle.status_code) == (None, 0)
+
+
+@pytest.mark.parametrize("version", range(8))
+def test_leader_and_isr_says_who_orders_and_who_lives(version: int) -> None:
+    for full, number in {True: 2, False: 1}.items():
+        request = attrs.evolve(TOLD, full=full)
+        order = read(m.LeaderAndIsrRequest, version, orders.leader_and_isr(request, version))
+        assert (order.controller_id, order.controller_epoch) == (1, 3)
+        assert order.broker_epoch == (77 if version >= 2 else -1)
+        assert order.request_type == (number if version >= 5 else 0)
+        assert [(p.broker_id, p.host_name, p.port) for p in order.live_leaders] == [(4, "h4", 9092), (5, "h5", 9092)]
+        if version >= 5:
+            assert order.topic_states[0].topic_id == as_uuid(ID)
+    assert [each.is_new for each in members(version)] == [version >= 1, False]
+    assert [each.leader_recovery_state for each in members(version)] == [1 if version >= 6 else 0, 0]
+
+
+@pytest.mark.checklist(137)
+@pytest.mark.parametrize("version", range(9))
+def test_update_metadata_says_what_everybody_may_know(version: int) -> None:
+    known = PartitionMetadata("foo", ID, 2, 4, 9, (4,), 11, (4, 5), (5,), -1)
+    request = UpdateMetadataRequest(5, 77, 1, 3, True, PEERS, (known,))
+    order = read(m.UpdateMetadataRequest, version, orders.update_metadata(request, version))
+    [state] = order.topic_states[0].partition_states if version >= 5 else order.ungrouped_partition_states
+    assert (state.partition_index, state.leader, state.leader_epoch, state.zk_version) == (2, 4, 9, 11)
+    assert (state.isr, state.replicas) == ([4], [4, 5])
+    assert state.offline_replicas == ([5] if version >= 4 else [])
+    assert state.status_code == (-1 if version >= 6 else 0)
+    assert order.request_type == (2 if version >= 8 else 0)
+    first, second = order.live_brokers
+    if version == 0:
+        assert (first.v0_host, first.v0_port) == ("h4", 9092)
+    else:
+        assert [(e.host, e.port, e.security_protocol) for e in first.endpoints] == [("i4", 9093, 1), ("o4", 9094, 3)]
+        assert [(e.host, e.port, e.security_protocol) for e in second.endpoints] == [("h5", 9092, 0)]
+    assert (first.rack, second.rack) == (("r1" if version >= 2 else None), None)
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_stop_replica_deletes_what_is_to_be_deleted_and_stops_the_rest(version: int) -> None:
+    partitions = tuple(StopReplicaPartition("foo", ID, p, 9, delete=p < 2) for p in range(3))
+    request = StopReplicaRequest(5, 77, 1, 3, partitions)
+    found = []
+    for fields in orders.stop_replica(request, version):
+        order = read(m.StopReplicaRequest, version, fields)
+        if version >= 3:
+            [topic] = order.topic_states
+            assert topic.topic_id == as_uuid(ID)
+            assert {p.leader_epoch for p in topic.partition_states} == {9}
+            found += [(p.partition_index, p.delete_partition) for p in topic.partition_states]
+        elif version >= 1:
+            [topic] = order.topics
+            found += [(p, order.delete_partitions) for p in topic.partition_indexes]
+        else:
+            found += [(p.partition_index, order.delete_partitions) for p in order.ungrouped_partitions]
+    assert found == [(0, True), (1, True), (2, False)]
+
+
+@pytest.mark.parametrize("version", range(8))
+def test_an_answer_names_what_did_not_go_well(version: int) -> None:
+    rows = [{"topic_name": "foo", "partition_index": p, "error_code": code} for p, code in {2: 56, 3: 0}.items()]
+    fields = {"partition_errors": rows, "topics": [{"topic_id": as_uuid(ID), "partition_errors": rows}]}
+    answer = orders.answered(read(m.LeaderAndIsrResponse, version, fields), TOLD)
+    assert answer.error == ErrorCode.NONE
+    assert answer.errors == {TopicPartition("foo", 2): ErrorCode.KAFKA_STORAGE_ERROR}
+
+
+def test_a_number_that_nobody_knows_is_an_error_of_the_whole() -> None:
+    answer = orders.answered(m.UpdateMetadataResponse(version=8, error_code=999), TOLD)
+    assert answer.error == ErrorCode.UNKNOWN_SERVER_ERROR

@@ -1,0 +1,182 @@
+"""Brokers that register at a gateway are alive while they beat."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from controller import BrokerRegistration, NewTopic
+from controller.wire import messages as m
+from controller.wire.calls import Address
+from controller.wire.remote import with_remote_brokers
+from tests.wire.peers import Peer
+from tests.wire.remote import CLUSTER, Remote
+from tests.wire.served import RawClient, until
+
+LATEST = {4: (0, 7), 5: (0, 4), 6: (0, 8)}
+NOWHERE = Address("127.0.0.1", 1)
+
+
+@pytest.fixture
+def remote() -> Iterator[Remote]:
+    with Remote() as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(remote: Remote) -> Iterator[RawClient]:
+    with RawClient(remote.address) as opened:
+        yield opened
+
+
+def register(client: RawClient, broker_id: int, address: Address, version: int = 4, **fields: Any) -> Any:
+    listener = {"name": "PLAINTEXT", "host": address.host, "port": address.port, "security_protocol": 0}
+    known = {"cluster_id": CLUSTER, "incarnation_id": uuid.uuid4(), "listeners": [listener]}
+    return client.ask(
+        m.BrokerRegistrationRequest, m.BrokerRegistrationResponse, version, broker_id=broker_id, **(known | fields)
+    )
+
+
+def beat(client: RawClient, broker_id: int, epoch: int, version: int = 1, **fields: Any) -> Any:
+    asked = {"broker_id": broker_id, "broker_epoch": epoch, **fields}
+    return client.ask(m.BrokerHeartbeatRequest, m.BrokerHeartbeatResponse, version, **asked)
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_a_broker_registers_in_every_version(remote: Remote, client: RawClient, version: int) -> None:
+    with Peer(LATEST) as peer:
+        answer = register(client, 7, peer.address, version, rack="a")
+        assert answer.error_code == 0
+        remote.live(7)
+        found = remote.controller.query(lambda view: view.brokers[7]).result(30)
+    assert (found.epoch, found.rack) == (answer.broker_epoch, "a")
+    assert (found.registration.host, found.registration.port) == (peer.address.host, peer.address.port)
+    assert [e.listener for e in found.registration.endpoints] == ["PLAINTEXT"]
+
+
+@pytest.mark.parametrize("version", range(2))
+def test_who_beats_under_its_epoch_is_served_and_who_does_not_has_to_register(client: RawClient, version: int) -> None:
+    assert beat(client, 7, 1, version).error_code == 77
+    epoch = register(client, 7, NOWHERE).broker_epoch
+    answer = beat(client, 7, epoch, version)
+    assert (answer.error_code, answer.is_caught_up, answer.is_fenced, answer.should_shut_down) == (
+        0,
+        True,
+        False,
+        False,
+    )
+    assert beat(client, 7, epoch + 1, version).error_code == 77
+
+
+def test_a_broker_that_stops_beating_dies() -> None:
+    with Remote(session_s=0.3) as remote, RawClient(remote.address) as client:
+        epochs = {broker_id: register(client, broker_id, NOWHERE).broker_epoch for broker_id in (1, 2)}
+        remote.live(1, 2)
+
+        def has_died() -> bool:
+            assert beat(client, 1, epochs[1]).error_code == 0
+            return remote.controller.describe().live_brokers == (1,)
+
+        until(has_died)
+        assert beat(client, 2, epochs[2]).error_code == 77
+        assert register(client, 2, NOWHERE).broker_epoch > epochs[2]
+        remote.live(1, 2)
+
+
+def test_the_same_process_that_registers_again_keeps_its_epoch(remote: Remote, client: RawClient) -> None:
+    process = uuid.uuid4()
+    epoch = register(client, 7, NOWHERE, incarnation_id=process).broker_epoch
+    assert register(client, 7, NOWHERE, incarnation_id=process, rack="b").broker_epoch == epoch
+    until(
+        lambda: (
+            remote.controller.query(lambda view: view.brokers[7].rack if 7 in view.brokers else "").result(30) == "b"
+        )
+    )
+
+
+def test_a_broker_that_was_restarted_at_its_address_has_another_epoch_at_once(client: RawClient) -> None:
+    epoch = register(client, 7, NOWHERE).broker_epoch
+    later = register(client, 7, NOWHERE).broker_epoch
+    assert later > epoch
+    assert beat(client, 7, epoch).error_code == 77
+    assert beat(client, 7, later).error_code == 0
+
+
+def test_a_second_process_under_the_id_of_one_that_beats_is_refused(client: RawClient) -> None:
+    epoch = register(client, 7, NOWHERE).broker_epoch
+    assert register(client, 7, Address("127.0.0.1", 2)).error_code == 101
+    assert beat(client, 7, epoch).error_code == 0
+
+
+def test_the_id_of_a_broker_of_the_gateways_own_process_is_refused(remote: Remote, client: RawClient) -> None:
+    epoch = remote.controller.register_broker(BrokerRegistration(7, "127.0.0.1", 1))
+    assert register(client, 7, NOWHERE).error_code == 101
+    assert remote.controller.broker_epoch(7) == epoch
+
+
+@pytest.mark.parametrize(
+    "fields, error_code",
+    [
+        ({"cluster_id": "another"}, 104),
+        ({"listeners": []}, 42),
+        ({"broker_id": -1}, 42),
+    ],
+)
+def test_a_registration_that_cannot_be_is_refused_and_nobody_is_registered(
+    remote: Remote, client: RawClient, fields: dict[str, Any], error_code: int
+) -> None:
+    broker_id = fields.pop("broker_id", 7)
+    answer = register(client, broker_id, NOWHERE, **fields)
+    assert (answer.error_code, answer.broker_epoch) == (error_code, -1)
+    assert remote.controller.broker_epochs == {}
+
+
+def test_a_broker_that_wants_to_go_may_when_another_leads(remote: Remote, client: RawClient) -> None:
+    with Peer(LATEST) as one, Peer(LATEST) as two:
+        epochs = {i: register(client, i, peer.address).broker_epoch for i, peer in {1: one, 2: two}.items()}
+        remote.live(1, 2)
+        topics = {"both": NewTopic(replica_assignments=[[1, 2]]), "alone": NewTopic(replica_assignments=[[1]])}
+        remote.controller.admin.create_topics(topics).all().result(30)
+        asked = {"broker_id": 1, "broker_epoch": epochs[1]}
+        for version in (1, 2, 3):  # version 1 names no epoch
+            answer = client.ask(m.ControlledShutdownRequest, m.ControlledShutdownResponse, version, **asked)
+            assert answer.error_code == 0
+            assert [(p.topic_name, p.partition_index) for p in answer.remaining_partitions] == [("alone", 0)]
+        assert remote.partition("both").leader == 2
+        assert not beat(client, 1, epochs[1], want_shut_down=True).should_shut_down
+        remote.controller.admin.delete_topics(["alone"]).all().result(30)
+        until(lambda: beat(client, 1, epochs[1], want_shut_down=True).should_shut_down)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_broker_that_nobody_knows_cannot_shut_down(client: RawClient, version: int) -> None:
+    asked = {"broker_id": 9, "broker_epoch": 5}
+    answer = client.ask(m.ControlledShutdownRequest, m.ControlledShutdownResponse, version, **asked)
+    assert (answer.error_code, list(answer.remaining_partitions)) == (77, [])
+
+
+def test_what_brokers_ask_takes_cluster_action() -> None:
+    with (
+        Remote(authorizer=lambda _, operation, __: operation != "CLUSTER_ACTION") as remote,
+        RawClient(remote.address) as client,
+    ):
+        asked = {"broker_id": 7, "broker_epoch": 1}
+        assert register(client, 7, NOWHERE).error_code == 31
+        assert beat(client, 7, 1).error_code == 31
+        for request, response in (
+            (m.ControlledShutdownRequest, m.ControlledShutdownResponse),
+            (m.AlterPartitionRequest, m.AlterPartitionResponse),
+        ):
+            assert client.ask(request, response, 3, **asked).error_code == 31
+        assert remote.controller.broker_epochs == {}
+
+
+def test_the_gateway_tells_what_brokers_may_ask() -> None:
+    apis = with_remote_brokers()
+    offered = {key: (api.messages.versions.start, api.messages.versions[-1]) for key, api in apis.items()}
+    assert {key: offered[key] for key in (7, 56, 62, 63)} == {7: (1, 3), 56: (0, 3), 62: (0, 4), 63: (0, 1)}
+    with pytest.raises(ValueError, match="session_s must be positive"):
+        with_remote_brokers(session_s=0)
