@@ -205,11 +205,7 @@ ROOMS: Final = (
     ),
     Room(
         "controller.cli.kafka",
-<<<<<<< HEAD
-        (*_MODEL, "controller.cli.printing"),
-=======
         (*_MODEL, "controller.cli.printing", "controller.wire.messages"),
->>>>>>> commands
         "the one place of the commands that knows kafka-python: they see values, and errors that are one line",
         third_party=("attrs", "click", "kafka"),
     ),
