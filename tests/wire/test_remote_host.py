@@ -14,9 +14,11 @@ from controller.wire import messages as m
 from controller.wire.protocol import SIZE
 from controller.wire.remote import RemoteHost
 from controller.wire.remote.link import Link, NotDelivered, messages
-from stores import MemoryStore
+from stores import MemoryServer, MemoryStore
 from tests.wire.peers import Peer
-from tests.wire.served import until
+from tests.wire.remote import Remote
+from tests.wire.served import RawClient, until
+from tests.wire.test_remote_sessions import register as announce
 
 LATEST = {4: (0, 7), 5: (0, 4), 6: (0, 8)}
 LEADER_AND_ISR = messages(4)
@@ -187,3 +189,18 @@ def test_a_broker_of_another_epoch_is_not_called(controlled: tuple[Controller, R
         until(lambda: controller.describe().live_brokers == (1,))
         with pytest.raises(NotDelivered, match="is not registered under epoch"):
             host.leader_and_isr(LeaderAndIsrRequest(1, epoch + 1, 1, 1, False, (), ()))
+
+
+def test_a_broker_is_reached_by_whichever_controller_leads_wherever_it_registered() -> None:
+    server = MemoryServer()
+    with Remote(server=server, node_id=1) as first, Remote(server=server, node_id=2) as second, Peer(LATEST) as peer:
+        until(lambda: first.controller.is_active)
+        with RawClient(second.address) as client:
+            assert announce(client, 7, peer.address).error_code == 0
+        until(lambda: asked(peer, m.LeaderAndIsrRequest))
+        first.controller.close()
+        until(lambda: len({r.controller_epoch for r in asked(peer, m.LeaderAndIsrRequest)}) == 2)
+    orders = asked(peer, m.LeaderAndIsrRequest)
+    assert [r.controller_id for r in orders] == [1, 2]
+    assert orders[0].controller_epoch < orders[1].controller_epoch
+    assert [r.request_type for r in orders] == [2, 2]
