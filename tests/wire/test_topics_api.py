@@ -326,7 +326,7 @@ def test_a_topic_is_deleted_by_id_and_can_be_created_again(client: RawClient) ->
     def is_created_again() -> bool:
         [made] = ask(client, "CreateTopics", 7, topics=[new_topic("again", 1, 3)]).topics
         assert made.error_code == 0 or made.error_message == "Topic 'again' is marked for deletion."
-        return made.error_code == 0 and made.topic_id != topic.topic_id
+        return bool(made.error_code == 0 and made.topic_id != topic.topic_id)
 
     until(is_created_again)
 
