@@ -152,6 +152,16 @@ REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
         39,
         "partitions should be a consecutive 0-based integer sequence",
     ),
+    "unknown setting": (
+        new_topic("t", 1, 1, configs={"no.such.key": "1"}),
+        40,
+        "Unknown topic config name: no.such.key",
+    ),
+    "bad setting": (
+        new_topic("t", 1, 1, configs={"retention.ms": "abc"}),
+        40,
+        "Invalid value abc for configuration retention.ms: Not a number of type LONG",
+    ),
     "no value": (
         new_topic("t", 1, 1, configs={"retention.ms": None}),
         40,

@@ -11,7 +11,6 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from controller.admin import Results
-from controller.model.config_requests import ConfigSource
 from controller.model.errors import ApiError, ErrorCode
 from controller.wire.protocol import Request
 
@@ -21,15 +20,6 @@ K = TypeVar("K")
 # Kafka's AclOperation codes, as far as each kind of resource has them.
 TOPIC_OPERATIONS: Final = frozenset({3, 4, 5, 6, 7, 8, 10, 11})
 CLUSTER_OPERATIONS: Final = frozenset({5, 7, 8, 9, 10, 11, 12})
-
-CONFIG_SOURCES: Final[Mapping[ConfigSource, int]] = {
-    ConfigSource.DYNAMIC_TOPIC_CONFIG: 1,
-    ConfigSource.DYNAMIC_BROKER_CONFIG: 2,
-    ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG: 3,
-    ConfigSource.STATIC_BROKER_CONFIG: 4,
-    ConfigSource.DEFAULT_CONFIG: 5,
-}
-"""Where a setting comes from, in Kafka's numbers."""
 
 _OF_ALL: Final = frozenset({ErrorCode.NOT_CONTROLLER, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 

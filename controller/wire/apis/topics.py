@@ -22,10 +22,12 @@ from kafka.protocol.admin.topics import (
     DeleteTopicsResponse,
 )
 
-from controller.model.config_requests import ConfigEntry
+from controller.model.config_requests import AlterConfigOp, ConfigEntry, ConfigResource, ConfigResourceType
 from controller.model.errors import ErrorCode
 from controller.model.requests import NewPartitions, NewTopic, TopicDescription
-from controller.wire.apis.answering import CONFIG_SOURCES, Outcome, outcome, outcomes, timeout_ms
+from controller.wire.apis.answering import Outcome, outcome, outcomes, timeout_ms
+from controller.wire.apis.config_words import as_kafka
+from controller.wire.apis.configs import SOURCES
 from controller.wire.calls import Api, Call
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.reading import as_uuid, ids_of
@@ -46,7 +48,7 @@ async def create_topics(call: Call, request: Request) -> Answer:
     done |= {name: bad for name, topic in asked.items() if name not in done and (bad := _flaw(topic)) is not None}
     new = {name: _new_topic(topic) for name, topic in asked.items() if name not in done}
     results = call.admin.create_topics(new, validate_only=request.validate_only, timeout_ms=timeout_ms(request))
-    done |= await outcomes(results.values)
+    done |= {name: _worded(said, name, new[name]) for name, said in (await outcomes(results.values)).items()}
     made = {name: new[name].configs for name in new if done[name].error_code == 0}
     settings = await _settings(call, made) if made and call.version >= WITH_CONFIGS else {}
     return {"topics": [_created(name, done[name], settings, is_made=not request.validate_only) for name in asked]}
@@ -81,6 +83,14 @@ def _new_topic(topic: Any) -> NewTopic:
     return NewTopic(topic.num_partitions, topic.replication_factor, assignments or None, configs)
 
 
+def _worded(said: Outcome, name: str, new: NewTopic) -> Outcome:
+    """What is wrong with a setting is said in the words of the requests that alter them."""
+    if said.error_code != ErrorCode.INVALID_CONFIG:
+        return said
+    ops = [AlterConfigOp(key, value) for key, value in new.configs.items()]
+    return as_kafka(said, ConfigResource(ConfigResourceType.TOPIC, name), ops)
+
+
 async def _settings(call: Call, made: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, Any]]:
     """The fields that tell of the settings of each topic; who may not see them gets the topic nevertheless."""
     told = await outcome(call.admin.describe_new_topics(made))
@@ -95,7 +105,7 @@ def _config(entry: ConfigEntry) -> dict[str, Any]:
         "name": entry.name,
         "value": entry.value,
         "read_only": False,
-        "config_source": CONFIG_SOURCES[entry.source],
+        "config_source": SOURCES[entry.source],
         "is_sensitive": False,
     }
 
