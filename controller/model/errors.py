@@ -7,7 +7,7 @@ carry their code and a message that says what, which key, what was expected and 
 from __future__ import annotations
 
 import enum
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 class ErrorCode(enum.IntEnum):
@@ -62,6 +62,10 @@ class ApiError(ControllerError):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.code.value}: {self.message})"
+
+
+NOT_HOSTED: Final = "This server does not host this topic-partition."
+"""Kafka's words for a topic or a partition that there is not."""
 
 
 class UnknownTopicOrPartition(ApiError, LookupError):

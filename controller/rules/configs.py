@@ -63,6 +63,11 @@ def check_size(configs: Mapping[str, str]) -> str | None:
 def describe(view: ClusterView, entity: ConfigEntity) -> dict[str, ConfigEntry]:
     """Every setting that the entity may have or has, by name."""
     own = view.topic_config(entity.name) if entity.kind == TOPICS else view.broker_config(entity.name)
+    return describe_with(view, entity, own)
+
+
+def describe_with(view: ClusterView, entity: ConfigEntity, own: Mapping[str, str]) -> dict[str, ConfigEntry]:
+    """As `describe`, of an entity that has these settings of its own."""
     known = definitions_of(entity.kind)
     scope = _scope(entity)
     names = [name for name, one in known.items() if one.scope & scope or name in own]

@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from controller.model.errors import StorageError, TopicDeletionDisabled, UnknownTopicOrPartition
+from controller.model.errors import NOT_HOSTED, StorageError, TopicDeletionDisabled, UnknownTopicOrPartition
 from controller.model.events import (
     Decision,
     DeleteTopic,
@@ -77,14 +77,14 @@ def delete_topic(view: ClusterView, event: DeleteTopic) -> Decision:
     """Reply None = the deletion is written down; also when it was before. Or the error."""
     name = event.topic
     if not view.settings.delete_topic_enable:
-        return refuse(TopicDeletionDisabled(f"topic {name!r:.300} may not be deleted: {DISABLED}"))
+        return refuse(TopicDeletionDisabled("Topic deletion is disabled."))
     if view.is_deleting(name):
         return Decision()
     if problem := view.unreadable(name):
         return refuse(StorageError(problem))
     topic = view.topic(name)
     if topic is None:
-        return refuse(UnknownTopicOrPartition(f"there is no topic {name!r:.300}"))
+        return refuse(UnknownTopicOrPartition(NOT_HOSTED))
     if problem := _forbidden(view, name):
         return refuse(StorageError(problem))
     return Decision((TopicDeletionStarted(topic, 0),), expand=(TopicDeletionDue(event.now_ms, name),))

@@ -27,6 +27,7 @@ from controller.model.view import ClusterView, is_alive, is_kept, is_up
 from controller.rules.progress import kafka_move_due, settle
 
 UNCLEAN = "unclean.leader.election.enable"
+_NOT_NEEDED = "Leader election not needed for topic partition"
 
 
 def elect_first(view: ClusterView, partition: Partition) -> Partition | None:
@@ -161,7 +162,9 @@ def elect_leader(view: ClusterView, event: ElectLeader) -> Decision:
     """`elect_leaders` for one partition; reply None = elected."""
     partition = view.partition(event.topic, event.partition)
     if partition is None or is_gone_to_requests(view, partition):
-        return refuse(UnknownTopicOrPartition(f"there is no partition {event.topic}-{event.partition}"))
+        what = "partition" if view.topic(event.topic) else "topic"
+        name = f"{event.topic}-{event.partition}" if view.topic(event.topic) else event.topic
+        return refuse(UnknownTopicOrPartition(f"No such {what} as {name:.300}"))
     if view.is_deleting(event.topic):
         return refuse(InvalidTopic(f"topic {event.topic} is being deleted"))
     if problem := view.unreadable(event.topic, event.partition):
@@ -177,19 +180,22 @@ def _preferred(view: ClusterView, partition: Partition) -> Partition | ApiError:
     preferred = partition.replicas[0]
     name = f"{partition.topic}-{partition.partition}"
     if partition.leader == preferred and is_up(view, partition, preferred):
-        return ElectionNotNeeded(f"{name}: the preferred leader {preferred} leads")
+        return ElectionNotNeeded(f"{_NOT_NEEDED}: the preferred leader {preferred} leads {name}.")
     if preferred not in partition.isr or not is_alive(view, partition, preferred):
         why = "not in sync" if is_alive(view, partition, preferred) else "not alive"
         why = "shutting down" if preferred in view.shutting_down else why
-        return PreferredLeaderNotAvailable(f"{name}: the preferred leader {preferred} is {why}")
+        return PreferredLeaderNotAvailable(f"The preferred leader was not available: {preferred} of {name} is {why}.")
     return partition.but(leader=preferred, leader_epoch=partition.leader_epoch + 1)
 
 
 def _unclean(view: ClusterView, partition: Partition) -> Partition | ApiError:
     name = f"{partition.topic}-{partition.partition}"
     if partition.leader != NO_LEADER and is_kept(view, partition, partition.leader):
-        return ElectionNotNeeded(f"{name}: {partition.leader} leads")
+        return ElectionNotNeeded(f"{_NOT_NEEDED}: {partition.leader} leads {name}.")
     after = elect_offline(view, partition, unclean=True) if partition.has_state else elect_first(view, partition)
     if after is None or after.leader == NO_LEADER:
-        return EligibleLeadersNotAvailable(f"{name}: no replica of {list(partition.replicas)} is alive")
+        return EligibleLeadersNotAvailable(
+            f"Eligible topic partition leaders are not available: no replica of {name}, {list(partition.replicas)}, "
+            "is alive."
+        )
     return after

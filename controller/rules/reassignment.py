@@ -33,6 +33,7 @@ from controller.model.view import ClusterView, is_alive, is_up
 from controller.rules.leader_election import elect_first, is_gone_to_requests
 from controller.rules.progress import drop_intents, intend_deletion, settle
 
+_INCLUDES: Final = "The manual partition assignment includes"
 _REASONS_MAX: Final = 20  # in a message: a list of a million wrong ids is answered as one of twenty
 _TIME_MS_MAX: Final = 2**53  # what the codec reads back
 
@@ -40,16 +41,15 @@ _TIME_MS_MAX: Final = 2**53  # what the codec reads back
 def alter_reassignment(view: ClusterView, event: AlterReassignment) -> Decision:
     """One partition of `alter_partition_reassignments`; reply: a ReassignmentAnswer or the error."""
     partition = view.partition(event.topic, event.partition)
-    name = f"{event.topic}-{event.partition}"
     if partition is None or _is_gone(view, partition, event):
-        return refuse(UnknownTopicOrPartition(f"there is no partition {name}"))
+        return refuse(UnknownTopicOrPartition(_not_found(view, event.topic, event.partition)))
     if view.is_deleting(event.topic):
         return refuse(UnknownTopicOrPartition(f"topic {event.topic} is being deleted"))
     if problem := view.unreadable(event.topic, event.partition):
         return refuse(StorageError(problem))
     move = partition.move
     if move is None and (event.to_origin or event.target is None):
-        return refuse(NoReassignmentInProgress(f"{name} is not being reassigned"))
+        return refuse(NoReassignmentInProgress("No partition reassignment is in progress."))
     target = move.origin if event.to_origin and move is not None else event.target
     if target is None:
         return _cancel(view, partition, "cancelled", force=event.force)
@@ -64,6 +64,12 @@ def alter_reassignment(view: ClusterView, event: AlterReassignment) -> Decision:
     return _override(view, partition, move, target, event)
 
 
+def _not_found(view: ClusterView, topic: str, partition: int) -> str:
+    if view.topic(topic) is None:
+        return f"Unable to find a topic named {topic:.300}."
+    return f"Unable to find partition {topic}:{partition}."
+
+
 def _is_gone(view: ClusterView, partition: Partition, event: AlterReassignment) -> bool:
     """Of what goes offline a move that runs can be cancelled still, as going offline does."""
     is_cancel = event.target is None and not event.to_origin and partition.move is not None
@@ -76,7 +82,7 @@ def _check_target(
     name = f"{event.topic}-{event.partition}"
     running = partition.move is not None and partition.move.target == target
     if reasons := check_replicas(view, target, partition.members if running else partition.replicas):
-        return InvalidReplicaAssignment(f"{name}: {reasons}")
+        return InvalidReplicaAssignment(reasons)
     if event.policy_message is not None:
         return PolicyViolation(event.policy_message)
     size = len(partition.move.origin if partition.move else partition.replicas)
@@ -86,24 +92,23 @@ def _check_target(
 
 
 def check_replicas(view: ClusterView, replicas: Replicas, present: Replicas = ()) -> str | None:
-    """What is wrong with a list of brokers, with the reason per id; None if nothing is. `present`: brokers that need
-    not be alive, since they hold a replica already."""
+    """What is wrong with a list of brokers, in Kafka's words, with the reason per id; None if nothing is. `present`:
+    brokers that need not be alive, since they hold a replica already."""
     if not replicas:
-        return "the list of replicas is empty"
+        return f"{_INCLUDES} an empty replica list."
     reasons: list[str] = []
     for broker in dict.fromkeys(replicas):
         if len(reasons) == _REASONS_MAX:
             reasons.append("and more")
             break
-        if not 0 <= broker <= BROKER_ID_MAX:
-            reasons.append(f"{broker} is not a broker id")
-        elif replicas.count(broker) > 1:
-            reasons.append(f"{broker} is named {replicas.count(broker)} times")
-        elif broker not in view.brokers and broker not in present:
-            reasons.append(f"{broker} is not alive")
+        is_id = 0 <= broker <= BROKER_ID_MAX
+        if is_id and replicas.count(broker) > 1:
+            reasons.append(f"the broker {broker} more than once")
+        elif not is_id or (broker not in view.brokers and broker not in present):
+            reasons.append(f"broker {broker}, but no such broker is registered")
         elif broker in view.shutting_down and broker not in present:
-            reasons.append(f"{broker} is shutting down")
-    return "; ".join(reasons) or None
+            reasons.append(f"broker {broker}, but it is shutting down")
+    return f"{_INCLUDES} {'; '.join(reasons)}." if reasons else None
 
 
 def _deadline(event: AlterReassignment) -> int | None:

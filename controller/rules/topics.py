@@ -1,5 +1,7 @@
 """Topics are created and expanded. The first Decision writes the topic's keys (config, topic); each partition then gets
 its state key in a Decision of its own, and a topic left half way by a crash is finished by whoever is controller.
+
+Messages are Kafka's where it has such an error: its tools print them as they come, and people know them.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ import re
 from typing import Final
 
 from controller.model.errors import (
+    NOT_HOSTED,
     ApiError,
     InvalidConfig,
     InvalidPartitions,
@@ -30,26 +33,39 @@ from controller.rules.configs import check_topic_configs
 from controller.rules.placement import assign_replicas, continue_rotation
 from controller.rules.reassignment import check_replicas
 
-_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+_NAME_MAX: Final = 249
 VALUE_BYTES_MAX: Final = 950_000  # of any key (`znodes.md`); a topic key holds every partition
 
 
 def check_name(view: ClusterView, name: str) -> ApiError | None:
     """Why a topic cannot get this name; None if it can."""
-    if _NAME.fullmatch(name) is None or name in (".", ".."):
-        return InvalidTopic(f"a topic's name is 1 to 249 of [A-Za-z0-9._-], neither '.' nor '..': {name!r:.300}")
+    if problem := _misspelt(name):
+        return InvalidTopic(f"Topic name is invalid: {problem}")
     if problem := view.unreadable(name):
         return StorageError(problem)
     if view.is_deleting(name):
-        return TopicAlreadyExists(f"topic {name} is being deleted")
+        return TopicAlreadyExists(f"Topic '{name}' is marked for deletion.")
     if view.is_deletion_unread(name):
         return StorageError(f"topic {name}: a request to delete it stands there and may not be read")
     if view.is_reduction_unread(name):
         return StorageError(f"topic {name}: a request to delete partitions of it stands there and may not be read")
     if view.topic(name) is not None:
-        return TopicAlreadyExists(f"topic {name} exists")
+        return TopicAlreadyExists(f"Topic '{name}' already exists.")
     if other := view.colliding_topic(name):
-        return InvalidTopic(f"topic {name} collides with {other}: '.' and '_' are the same in names of metrics")
+        return InvalidTopic(f"Topic '{name}' collides with existing topic: {other}")
+    return None
+
+
+def _misspelt(name: str) -> str | None:
+    if not name:
+        return "the empty string is not allowed"
+    if name in (".", ".."):
+        return f"'{name}' is not allowed"
+    if len(name) > _NAME_MAX:
+        return f"the length of '{name:.300}' is longer than the max allowed length {_NAME_MAX}"
+    if _NAME.fullmatch(name) is None:
+        return f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
     return None
 
 
@@ -61,7 +77,7 @@ def create_topic(view: ClusterView, event: CreateTopic) -> Decision:
     if isinstance(assignments, ApiError):
         return refuse(assignments)
     if problem := check_topic_configs(event.configs):
-        return refuse(InvalidConfig(f"topic {event.name}: {problem}"))
+        return refuse(InvalidConfig(problem))
     if error := _check_size(event.name, assignments):
         return refuse(error)
     if event.policy_message is not None:
@@ -90,9 +106,10 @@ def _check_size(name: str, assignments: tuple[Replicas, ...], retired: int = 0) 
 
 def _assign_new(view: ClusterView, event: CreateTopic) -> tuple[Replicas, ...] | ApiError:
     if event.assignments is not None:
-        if event.num_partitions != -1 or event.replication_factor != -1:
-            return InvalidRequest(f"topic {event.name}: both counts and assignments are given")
-        return _check_assignments(view, event.name, event.assignments, None) or event.assignments
+        for name, count in ("replication factor", event.replication_factor), ("numPartitions", event.num_partitions):
+            if count != -1:
+                return InvalidRequest(f"A manual partition assignment was specified, but {name} was not set to -1.")
+        return _check_assignments(view, event.assignments, None) or event.assignments
     settings = view.settings
     partitions = settings.num_partitions if event.num_partitions == -1 else event.num_partitions
     factor = settings.default_replication_factor if event.replication_factor == -1 else event.replication_factor
@@ -108,26 +125,32 @@ def _racks(view: ClusterView) -> dict[int, str | None]:
 
 def _check_counts(view: ClusterView, name: str, partitions: int, factor: int) -> ApiError | None:
     if partitions < 1:
-        return InvalidPartitions(f"topic {name}: {partitions} partitions")
+        return InvalidPartitions("Number of partitions was set to an invalid non-positive value.")
+    if factor < 1:
+        return InvalidReplicationFactor("Replication factor must be larger than 0, or -1 to use the default value.")
     alive = len(view.brokers) - len(view.shutting_down)
-    if not 1 <= factor <= alive:
-        return InvalidReplicationFactor(f"topic {name}: replication factor {factor} with {alive} brokers alive")
+    if factor > alive:
+        return InvalidReplicationFactor(
+            f"Unable to replicate the partition {factor} time(s): The target replication factor of {factor} cannot be "
+            f"reached because only {alive} broker(s) are registered."
+        )
     if partitions * (12 + 11 * factor) > VALUE_BYTES_MAX:  # before anything of this size is built
         return InvalidPartitions(f"topic {name}: {partitions} partitions do not fit into the topic's key")
     return None
 
 
-def _check_assignments(
-    view: ClusterView, name: str, assignments: tuple[Replicas, ...], factor: int | None
-) -> ApiError | None:
+def _check_assignments(view: ClusterView, assignments: tuple[Replicas, ...], factor: int | None) -> ApiError | None:
     if not assignments:
-        return InvalidReplicaAssignment(f"topic {name}: the assignment names no partition")
+        return InvalidReplicaAssignment("The manual partition assignment names no partition.")
     size = len(assignments[0]) if factor is None else factor
-    for i, replicas in enumerate(assignments):
+    for replicas in assignments:
         if reasons := check_replicas(view, replicas):
-            return InvalidReplicaAssignment(f"topic {name}, list {i}: {reasons}")
+            return InvalidReplicaAssignment(reasons)
         if len(replicas) != size:
-            return InvalidReplicaAssignment(f"topic {name}, list {i}: {len(replicas)} replicas, expected {size}")
+            return InvalidReplicaAssignment(
+                f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is "
+                f"not consistent with previous partitions, which have {size} replica(s)."
+            )
     return None
 
 
@@ -137,7 +160,7 @@ def create_partitions(view: ClusterView, event: CreatePartitions) -> Decision:
     if problem := view.unreadable(event.topic):
         return refuse(StorageError(problem))
     if topic is None:
-        return refuse(UnknownTopicOrPartition(f"there is no topic {event.topic!r:.300}"))
+        return refuse(UnknownTopicOrPartition(NOT_HOSTED))
     if view.is_deleting(event.topic):
         return refuse(UnknownTopicOrPartition(f"topic {event.topic} is being deleted"))
     partitions = tuple(view.partitions_of(event.topic))
@@ -164,16 +187,22 @@ def _assign_added(
     view: ClusterView, event: CreatePartitions, present: tuple[Replicas, ...]
 ) -> tuple[Replicas, ...] | ApiError:
     count = event.total_count - len(present)
-    if count < 1:
-        return InvalidPartitions(f"topic {event.topic} has {len(present)} partitions, {event.total_count} asked for")
+    if count == 0:
+        return InvalidPartitions(f"Topic already has {len(present)} partition(s).")
+    if count < 0:
+        return InvalidPartitions(
+            f"The topic {event.topic} currently has {len(present)} partition(s); {event.total_count} would not be an "
+            "increase."
+        )
     factor, topic = len(present[0]), view.topic(event.topic)
     retired = 0 if topic is None else len(topic.retired_epochs)
     if event.assignments is not None:
         if len(event.assignments) != count:
             return InvalidReplicaAssignment(
-                f"topic {event.topic}: {len(event.assignments)} lists for {count} partitions"
+                f"Attempted to add {count} additional partition(s), but only {len(event.assignments)} assignment(s) "
+                "were specified."
             )
-        error = _check_assignments(view, event.topic, event.assignments, factor)
+        error = _check_assignments(view, event.assignments, factor)
         return error or _check_size(event.topic, present + event.assignments, retired) or event.assignments
     if error := _check_counts(view, event.topic, event.total_count, factor):
         return error

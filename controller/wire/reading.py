@@ -82,6 +82,18 @@ def cluster(names: Iterable[str] | None, ids: Iterable[UUID] = ()) -> Callable[[
     return ask
 
 
+def ids_of(names: Iterable[str], ids: Iterable[UUID]) -> Callable[[ClusterView], dict[str, UUID | None]]:
+    """The question for `Controller.query`: the topics with these names or ids that there are, with their ids."""
+
+    def ask(view: ClusterView) -> dict[str, UUID | None]:
+        wanted = {as_text(topic_id) for topic_id in ids}
+        chosen = [n for n in view.topic_names() if (t := view.topic(n)) and t.topic_id in wanted] if wanted else []
+        topics = (view.topic(name) for name in dict.fromkeys((*names, *chosen)))
+        return {topic.name: as_uuid(topic.topic_id) for topic in topics if topic is not None}
+
+    return ask
+
+
 def full(partition: Partition) -> Replicas:
     """T, then what only R has; R where nothing moves."""
     target = partition.target_replicas

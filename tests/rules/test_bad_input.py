@@ -149,5 +149,5 @@ def test_an_absurdly_long_list_is_answered_with_a_short_message() -> None:
     """A hundred thousand unknown ids are refused in one sentence, not in a message of megabytes."""
     ran = world().run(e.AlterReassignment(5, "t", 0, tuple(range(10, 100_000))))
     assert isinstance(ran.reply, ApiError)
-    assert ran.reply.message.endswith("; and more")
+    assert ran.reply.message.endswith("; and more.")
     assert len(ran.reply.message) < 1000

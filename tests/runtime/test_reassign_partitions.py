@@ -194,7 +194,7 @@ def test_bad_partitions_have_errors_and_the_good_one_starts() -> None:
     }
     said = {name: answer.message for name, answer in answers.items()}
     assert "empty" in said[tp[1]]
-    assert "3 is named 2 times" in said[tp[2]]
+    assert "the broker 3 more than once" in said[tp[2]]
     assert "-1" in said[tp[3]]
     assert "[99]" in said[tp[4]]
     assert "t-7" in said[tp[7]]

@@ -34,7 +34,7 @@ def test_a_target_that_is_down_is_refused_and_one_that_dies_is_waited_for() -> N
     rig = orders()
     rig.kill_broker(6)
     rig.run(100)
-    with pytest.raises(InvalidReplicaAssignment, match="6 is not alive"):
+    with pytest.raises(InvalidReplicaAssignment, match="broker 6, but no such broker"):
         rig.reassign({ORDERS: AFTER})
     rig.restart_broker(6)
     rig.run(100)

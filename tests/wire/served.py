@@ -8,14 +8,16 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, Self
 
-from controller import BrokerRegistration, Controller
+from controller import BrokerRegistration, Controller, Settings
 from controller.wire import Gateway
 from controller.wire.protocol import SIZE, build
 from stores import MemoryStore
+from stores.memory import MemoryServer
 from tests.runtime.world import Brokers
 
 DEADLINE_S = 30.0
 RACKS: Mapping[int, str] = {1: "a", 2: "b", 3: "c"}
+_SETTINGS = Settings(auto_leader_rebalance_enable=False)  # nothing happens but what is asked for
 
 
 class Served:
@@ -28,13 +30,13 @@ class Served:
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        store = MemoryStore()
-        self._stack.callback(store.close)
-        self.controller = self._stack.enter_context(Controller(store, 1, Brokers()))
+        self.server = MemoryServer()
+        self.store = MemoryStore(self.server)
+        self._stack.callback(self.store.close)
+        self.controller = self._stack.enter_context(Controller(self.store, 1, Brokers(), settings=_SETTINGS))
         self.controller.start()
         for broker, rack in self._racks.items():
-            self.controller.register_broker(BrokerRegistration(broker, rack=rack))
-        until(lambda: self.controller.describe().live_brokers == tuple(self._racks))
+            self.join(broker, rack)
         self.gateway = Gateway(self.controller, **{"cluster_id": "kedge-under-test", **self._options})
         self.address = self._stack.enter_context(self.gateway).address
         self.bootstrap = f"{self.address.host}:{self.address.port}"
@@ -42,6 +44,16 @@ class Served:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    def join(self, broker: int, rack: str) -> None:
+        """The broker is alive."""
+        self.controller.register_broker(BrokerRegistration(broker, rack=rack))
+        until(lambda: broker in self.controller.describe().live_brokers)
+
+    def leave(self, broker: int) -> None:
+        """The broker is dead."""
+        self.controller.unregister_broker(broker, self.controller.broker_epochs[broker])
+        until(lambda: broker not in self.controller.describe().live_brokers)
 
 
 class RawClient:

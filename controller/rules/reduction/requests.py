@@ -8,6 +8,7 @@ from typing import Final
 import attrs
 
 from controller.model.errors import (
+    NOT_HOSTED,
     ApiError,
     InvalidPartitions,
     InvalidRequest,
@@ -56,7 +57,7 @@ def _check_topic(view: ClusterView, name: str) -> ApiError | None:
     if problem := view.unreadable(name):
         return StorageError(problem)
     if view.topic(name) is None:
-        return UnknownTopicOrPartition(f"there is no topic {name!r:.300}")
+        return UnknownTopicOrPartition(NOT_HOSTED)
     if view.is_deleting(name):
         return UnknownTopicOrPartition(f"topic {name} is being deleted")
     if view.is_reduction_unread(name):

@@ -11,14 +11,30 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.wire.apis import cluster, configs, logdirs, sasl, versions
+from controller.wire.apis import (
+    cluster,
+    configs,
+    elections,
+    logdirs,
+    reassignments,
+    reduction,
+    sasl,
+    throttling,
+    topics,
+    versions,
+)
 from controller.wire.calls import Api
 
 _FAMILIES: Final = (
     cluster,
     configs,
+    elections,
     logdirs,
+    reassignments,
+    reduction,
     sasl,
+    throttling,
+    topics,
 )
 
 APIS: Final[dict[int, Api]] = {api.messages.api_key: api for family in _FAMILIES for api in family.TABLE}

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
 import attrs
 
-from controller.model.errors import ApiError
+from controller.admin import Results
+from controller.model.errors import ApiError, ErrorCode
+from controller.wire.protocol import Request
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -17,6 +20,8 @@ K = TypeVar("K")
 # Kafka's AclOperation codes, as far as each kind of resource has them.
 TOPIC_OPERATIONS: Final = frozenset({3, 4, 5, 6, 7, 8, 10, 11})
 CLUSTER_OPERATIONS: Final = frozenset({5, 7, 8, 9, 10, 11, 12})
+
+_OF_ALL: Final = frozenset({ErrorCode.NOT_CONTROLLER, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 
 
 @attrs.frozen
@@ -38,9 +43,44 @@ async def outcome(future: Future[Any]) -> Outcome:
     try:
         return Outcome(await asyncio.wrap_future(future))
     except ApiError as error:
-        return Outcome(None, int(error.code), error.message)
+        return failed(error)
 
 
 async def outcomes(futures: Mapping[K, Future[Any]]) -> dict[K, Outcome]:
-    """As `outcome`, of each."""
-    return {key: await outcome(future) for key, future in futures.items()}
+    """As `outcome`, of each; the loop is woken once, when all are there."""
+    with contextlib.suppress(ApiError):
+        await asyncio.wrap_future(Results(futures).all())
+    return {key: _there(future) for key, future in futures.items()}
+
+
+def _there(future: Future[Any]) -> Outcome:
+    error = future.exception(0)
+    if error is None:
+        return Outcome(future.result(0))
+    if isinstance(error, ApiError):
+        return failed(error)
+    raise error
+
+
+def failed(error: ApiError) -> Outcome:
+    """An error as an outcome."""
+    return Outcome(None, int(error.code), error.message)
+
+
+def of_all(each: Iterable[Outcome]) -> Outcome:
+    """What is said of a whole request, above what is said of its parts: an error that is not about any of them
+    (this controller does not lead, the caller may not do this), else that all went well."""
+    return next((one for one in each if one.error_code in _OF_ALL), Outcome())
+
+
+def timeout_ms(request: Request) -> int:
+    """How long the caller waits; there is no time before now."""
+    return max(0, int(request.timeout_ms))
+
+
+def by_topic(rows: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    """Pairs of a topic and what is said of a partition of it, by topic."""
+    topics: dict[str, list[T]] = {}
+    for topic, row in rows:
+        topics.setdefault(topic, []).append(row)
+    return topics

@@ -1,0 +1,56 @@
+"""Leaders are elected: the preferred ones, or unclean ones for partitions that have none."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from kafka.protocol.admin import ElectLeadersRequest, ElectLeadersResponse
+
+from controller.admin import ALL
+from controller.model.errors import ApiError, ErrorCode
+from controller.model.requests import ElectionType
+from controller.model.values import TopicPartition
+from controller.wire.apis.answering import Outcome, by_topic, failed, timeout_ms
+from controller.wire.calls import Api, Call
+from controller.wire.protocol import Answer, Messages, Request
+
+_TYPES: Final = {0: ElectionType.PREFERRED, 1: ElectionType.UNCLEAN}
+
+
+async def elect_leaders(call: Call, request: Request) -> Answer:
+    """Each partition by itself. Null is all of them; the answer then names those alone where something was to be
+    done. Version 0 knows preferred leaders only."""
+    wanted = None if request.topic_partitions is None else _named(request.topic_partitions)
+    kind = _TYPES.get(request.election_type if call.version >= 1 else 0)
+    if kind is None:
+        message = f"There is no election type {request.election_type}."
+        return _answer(Outcome(None, ErrorCode.INVALID_REQUEST, message), wanted or [])
+    future = call.admin.elect_leaders(kind, ALL if wanted is None else wanted, timeout_ms=timeout_ms(request))
+    try:
+        done = await asyncio.wrap_future(future)
+    except ApiError as error:
+        if call.version == 0 and wanted is None:
+            raise  # this version has no place for an error of the whole
+        return _answer(failed(error), wanted or [])
+    return _rows({tp: Outcome() if error is None else failed(error) for tp, error in done.items()})
+
+
+def _named(topics: Any) -> list[TopicPartition]:
+    return [TopicPartition(topic.topic, partition) for topic in topics for partition in topic.partitions]
+
+
+def _answer(whole: Outcome, named: list[TopicPartition]) -> Answer:
+    """One error for all, said of each as well: version 0 has no other place for it."""
+    return _rows(dict.fromkeys(named, whole)) | {"error_code": whole.error_code}
+
+
+def _rows(done: dict[TopicPartition, Outcome]) -> dict[str, Any]:
+    rows = by_topic((tp.topic, {"partition_id": tp.partition, **said.fields}) for tp, said in done.items())
+    return {
+        "error_code": 0,
+        "replica_election_results": [{"topic": name, "partition_result": each} for name, each in rows.items()],
+    }
+
+
+TABLE: Final = (Api(Messages(ElectLeadersRequest, ElectLeadersResponse, range(3)), elect_leaders),)

@@ -1,0 +1,144 @@
+"""Moves are asked for, cancelled and listed (KIP-455).
+
+Null replicas cancel the move of a partition. An empty list is none: it is refused as in Kafka (39), though some clients
+cannot send null; whoever means a cancel and whoever forgot the brokers send the same. Null partitions cancel all moves
+of a topic, null topics all there are; in a listing null partitions are all that move. KIP-455 has these, Kafka has
+only null topics of a listing; no client of Kafka's sends the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kafka.protocol import admin as kafka_admin
+from kafka.protocol.admin import AlterPartitionReassignmentsResponse, ListPartitionReassignmentsResponse
+
+from controller.admin import ALL
+from controller.model.errors import ApiError, ErrorCode
+from controller.model.requests import AlterReassignmentsOptions, PartitionReassignment
+from controller.model.values import Replicas, TopicPartition
+from controller.wire.apis.answering import Outcome, by_topic, failed, of_all, outcome, outcomes, timeout_ms
+from controller.wire.calls import Api, Call
+from controller.wire.protocol import Answer, Messages, Request
+
+TWICE: Final = Outcome(None, ErrorCode.INVALID_REQUEST, "The partition is named more than once.")
+
+
+def _nullable(json: dict[str, Any], partitions: str) -> dict[str, Any]:
+    [topics] = (field for field in json["fields"] if field["name"] == "Topics")
+    [inner] = (field for field in topics["fields"] if field["name"] == partitions)
+    topics["nullableVersions"] = inner["nullableVersions"] = "0+"
+    return json
+
+
+class AlterPartitionReassignmentsRequest(kafka_admin.AlterPartitionReassignmentsRequest):  # type: ignore[misc]
+    """Kafka's, and its lists of topics and of partitions may be null."""
+
+    @classmethod
+    def json_patch(cls, json: dict[str, Any]) -> dict[str, Any]:
+        return _nullable(json, "Partitions")
+
+
+class ListPartitionReassignmentsRequest(kafka_admin.ListPartitionReassignmentsRequest):  # type: ignore[misc]
+    """Kafka's, and its lists of partitions may be null."""
+
+    @classmethod
+    def json_patch(cls, json: dict[str, Any]) -> dict[str, Any]:
+        return _nullable(json, "PartitionIndexes")
+
+
+async def alter(call: Call, request: Request) -> Answer:
+    """Each partition by itself; what was accepted is written down, not ended."""
+    options = AlterReassignmentsOptions(
+        timeout_ms=timeout_ms(request),
+        allow_replication_factor_change=call.version < 1 or request.allow_replication_factor_change,
+    )
+    if request.topics is None:
+        whole, done = await _cancelled(call, ALL, options)
+        return _answer(options, whole, done)
+    cancelled = [topic.name for topic in request.topics if topic.partitions is None]
+    if any(name in cancelled for name in _beside(request.topics)):
+        return _answer(options, TWICE, {})
+    targets, twice = _targets(request.topics)
+    done = await outcomes(call.admin.alter_partition_reassignments(targets, options).values)
+    wholes = []
+    for name in cancelled:
+        whole, more = await _cancelled(call, name, options)
+        wholes.append(whole)
+        done |= more
+    return _answer(options, of_all([*wholes, *done.values()]), done | dict.fromkeys(twice, TWICE))
+
+
+def _beside(topics: Any) -> Iterator[str]:
+    """Topics that are named again."""
+    seen: set[str] = set()
+    for topic in topics:
+        if topic.name in seen:
+            yield topic.name
+        seen.add(topic.name)
+
+
+def _targets(topics: Any) -> tuple[dict[TopicPartition, Replicas | None], set[TopicPartition]]:
+    """What is asked for, and what is asked for twice, which is in nothing of the former."""
+    targets: dict[TopicPartition, Replicas | None] = {}
+    twice: set[TopicPartition] = set()
+    for topic in topics:
+        for partition in topic.partitions or ():
+            tp = TopicPartition(topic.name, partition.partition_index)
+            twice |= {tp} & targets.keys()
+            targets[tp] = None if partition.replicas is None else tuple(partition.replicas)
+    return {tp: target for tp, target in targets.items() if tp not in twice}, twice
+
+
+async def _cancelled(
+    call: Call, topic: Any, options: AlterReassignmentsOptions
+) -> tuple[Outcome, dict[TopicPartition, Outcome]]:
+    """What became of the request, and of each move."""
+    whole = await outcome(call.admin.cancel_partition_reassignments(topic, options))
+    answers = whole.value or {}
+    moves = {tp: failed(said) if isinstance(said, ApiError) else Outcome(said) for tp, said in answers.items()}
+    return Outcome(None, whole.error_code, whole.error_message), moves
+
+
+def _answer(options: AlterReassignmentsOptions, whole: Outcome, done: dict[TopicPartition, Outcome]) -> Answer:
+    rows = by_topic((tp.topic, {"partition_index": tp.partition, **said.fields}) for tp, said in done.items())
+    return {
+        **whole.fields,
+        "allow_replication_factor_change": options.allow_replication_factor_change,
+        "responses": [{"name": name, "partitions": partitions} for name, partitions in rows.items()],
+    }
+
+
+async def list_moves(call: Call, request: Request) -> Answer:
+    """The moves of those named that run, or all (null topics); null partitions are all of the topic."""
+    topics = request.topics if request.topics is not None else ()
+    whole = [topic.name for topic in topics if topic.partition_indexes is None]
+    named = [TopicPartition(topic.name, partition) for topic in topics for partition in topic.partition_indexes or ()]
+    ask, wait_ms = call.admin.list_partition_reassignments, timeout_ms(request)
+    told = [
+        await outcome(ask(named, timeout_ms=wait_ms)),
+        await outcome(ask(topics=ALL if request.topics is None else whole, timeout_ms=wait_ms)),
+    ]
+    moves = {(tp.topic, tp.partition): said.value[tp] for said in told if said.value is not None for tp in said.value}
+    rows = by_topic((name, _move(partition, moves[name, partition])) for name, partition in sorted(moves))
+    error = next((said for said in told if said.error_code), Outcome())
+    return {**error.fields, "topics": [{"name": name, "partitions": each} for name, each in rows.items()]}
+
+
+def _move(partition: int, move: PartitionReassignment) -> dict[str, Any]:
+    """As tools compute with it: what is being added counts from before the move, so that `replicas` without it is as
+    many as the partition had, however much of the move is done."""
+    removing = tuple(broker for broker in move.replicas if broker not in move.target_replicas)
+    return {
+        "partition_index": partition,
+        "replicas": move.target_replicas + removing,
+        "adding_replicas": tuple(broker for broker in move.target_replicas if broker not in move.origin),
+        "removing_replicas": removing,
+    }
+
+
+TABLE: Final = (
+    Api(Messages(AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse, range(2)), alter),
+    Api(Messages(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse, range(1)), list_moves),
+)

@@ -1,0 +1,176 @@
+"""Topics are created, deleted, and given more partitions.
+
+A topic that is named twice in one request is refused, and nothing is done to it, as in Kafka. What is wrong with a
+request by itself, such as partitions that are not numbered from 0 on, is found here, since it cannot be said in the
+admin API; everything else is found by the rules.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from kafka.protocol.admin.topics import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+
+from controller.model.config_requests import AlterConfigOp, ConfigEntry, ConfigResource, ConfigResourceType
+from controller.model.errors import ErrorCode
+from controller.model.requests import NewPartitions, NewTopic, TopicDescription
+from controller.wire.apis.answering import Outcome, outcome, outcomes, timeout_ms
+from controller.wire.apis.config_words import as_kafka
+from controller.wire.apis.configs import SOURCES
+from controller.wire.calls import Api, Call
+from controller.wire.protocol import Answer, Messages, Request
+from controller.wire.reading import as_uuid, ids_of
+
+Named = tuple[str | None, UUID | None]
+"""A topic by its name or by its id."""
+
+TWICE: Final = Outcome(None, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+UNKNOWN_TOPIC_ID: Final = Outcome(None, 100, "This server does not host this topic ID.")
+TOPIC_AUTHORIZATION_FAILED: Final = 29
+WITH_CONFIGS: Final = 5  # the first version of CreateTopics that tells of settings
+
+
+async def create_topics(call: Call, request: Request) -> Answer:
+    """Each topic by itself. The answer tells how it was made, or, with `validate_only`, how it would be."""
+    asked = {topic.name: topic for topic in request.topics}
+    done = dict.fromkeys(_twice(topic.name for topic in request.topics), TWICE)
+    done |= {name: bad for name, topic in asked.items() if name not in done and (bad := _flaw(topic)) is not None}
+    new = {name: _new_topic(topic) for name, topic in asked.items() if name not in done}
+    results = call.admin.create_topics(new, validate_only=request.validate_only, timeout_ms=timeout_ms(request))
+    done |= {name: _worded(said, name, new[name]) for name, said in (await outcomes(results.values)).items()}
+    made = {name: new[name].configs for name in new if done[name].error_code == 0}
+    settings = await _settings(call, made) if made and call.version >= WITH_CONFIGS else {}
+    return {"topics": [_created(name, done[name], settings, is_made=not request.validate_only) for name in asked]}
+
+
+def _twice(names: Iterable[str]) -> set[str]:
+    return {name for name, times in Counter(names).items() if times > 1}
+
+
+def _flaw(topic: Any) -> Outcome | None:
+    """What is wrong with a topic as it is asked for."""
+    ids = [assignment.partition_index for assignment in topic.assignments]
+    for partition, times in Counter(ids).items():
+        if times > 1:
+            return _misassigned(f"Found multiple manual partition assignments for partition {partition}")
+    if set(ids) != set(range(len(ids))):
+        return _misassigned("partitions should be a consecutive 0-based integer sequence")
+    null = [config.name for config in topic.configs if config.value is None]
+    if null:
+        message = f"Null value not supported for topic configs: {','.join(null):.300}"
+        return Outcome(None, ErrorCode.INVALID_CONFIG, message)
+    return None
+
+
+def _misassigned(message: str) -> Outcome:
+    return Outcome(None, ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)
+
+
+def _new_topic(topic: Any) -> NewTopic:
+    assignments = {assignment.partition_index: assignment.broker_ids for assignment in topic.assignments}
+    configs = {config.name: config.value for config in topic.configs}
+    return NewTopic(topic.num_partitions, topic.replication_factor, assignments or None, configs)
+
+
+def _worded(said: Outcome, name: str, new: NewTopic) -> Outcome:
+    """What is wrong with a setting is said in the words of the requests that alter them."""
+    if said.error_code != ErrorCode.INVALID_CONFIG:
+        return said
+    ops = [AlterConfigOp(key, value) for key, value in new.configs.items()]
+    return as_kafka(said, ConfigResource(ConfigResourceType.TOPIC, name), ops)
+
+
+async def _settings(call: Call, made: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, Any]]:
+    """The fields that tell of the settings of each topic; who may not see them gets the topic nevertheless."""
+    told = await outcome(call.admin.describe_new_topics(made))
+    if told.error_code:
+        return {name: {"topic_config_error_code": TOPIC_AUTHORIZATION_FAILED, "configs": None} for name in made}
+    described: dict[str, Mapping[str, ConfigEntry]] = told.value
+    return {name: {"configs": [_config(entry) for entry in each.values()]} for name, each in described.items()}
+
+
+def _config(entry: ConfigEntry) -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "value": entry.value,
+        "read_only": False,
+        "config_source": SOURCES[entry.source],
+        "is_sensitive": False,
+    }
+
+
+def _created(name: str, done: Outcome, settings: Mapping[str, dict[str, Any]], *, is_made: bool) -> dict[str, Any]:
+    fields = {"name": name, "num_partitions": -1, "replication_factor": -1, "configs": [], **done.fields}
+    topic: TopicDescription | None = done.value
+    if topic is None:
+        return fields
+    size = {"num_partitions": len(topic.assignments), "replication_factor": len(topic.assignments[0])}
+    identity = {"topic_id": as_uuid(topic.topic_id)} if is_made else {}
+    return fields | size | identity | settings.get(name, {})
+
+
+async def create_partitions(call: Call, request: Request) -> Answer:
+    """Each topic by itself; new partitions as assigned, or as the rotation goes on."""
+    asked = {topic.name: topic for topic in request.topics}
+    done = dict.fromkeys(_twice(topic.name for topic in request.topics), TWICE)
+    new = {name: _new_partitions(topic) for name, topic in asked.items() if name not in done}
+    results = call.admin.create_partitions(new, validate_only=request.validate_only, timeout_ms=timeout_ms(request))
+    done |= await outcomes(results.values)
+    return {"results": [{"name": name, **done[name].fields} for name in asked]}
+
+
+def _new_partitions(topic: Any) -> NewPartitions:
+    given = topic.assignments
+    return NewPartitions(topic.count, None if given is None else [assignment.broker_ids for assignment in given])
+
+
+async def delete_topics(call: Call, request: Request) -> Answer:
+    """By name, or by id (version 6). What is named twice, by whichever of them, is not deleted."""
+    asked: list[Named] = [(topic.name, topic.topic_id) for topic in request.topics] if call.version >= 6 else []
+    asked += [(name, None) for name in request.topic_names] if call.version < 6 else []
+    by_name, by_id = [n for n, _ in asked if n is not None], [i for _, i in asked if i is not None]
+    told = await outcome(call.controller.query(ids_of(by_name, by_id)))
+    if told.error_code:
+        return {"responses": [{"name": n, "topic_id": i, **told.fields} for n, i in dict.fromkeys(asked)]}
+    ids: dict[str, UUID | None] = told.value
+    names = {topic_id: name for name, topic_id in ids.items()}
+    rows = {key: _which(*key, names) for key in asked}
+    twice = _twice(rows[key].value for key in asked if rows[key].value is not None)
+    rows = {key: TWICE if row.value in twice else row for key, row in rows.items()}
+    wanted = [row.value for row in rows.values() if row.value is not None]
+    done = await outcomes(call.admin.delete_topics(wanted, timeout_ms=timeout_ms(request)).values)
+    return {"responses": [_deleted(key, row, done, ids) for key, row in rows.items()]}
+
+
+def _which(name: str | None, topic_id: UUID | None, names: Mapping[UUID | None, str]) -> Outcome:
+    """The name of the topic that is meant, or what is wrong."""
+    if topic_id is None:
+        missing = "Neither topic name nor id were specified."
+        return Outcome(name) if name is not None else Outcome(None, ErrorCode.INVALID_REQUEST, missing)
+    if name is not None:
+        return Outcome(None, ErrorCode.INVALID_REQUEST, "You may not specify both topic name and topic id.")
+    return Outcome(names[topic_id]) if topic_id in names else UNKNOWN_TOPIC_ID
+
+
+def _deleted(key: Named, row: Outcome, done: Mapping[str, Outcome], ids: Mapping[str, UUID | None]) -> dict[str, Any]:
+    name, topic_id = key
+    if row.value is None:
+        return {"name": name, "topic_id": topic_id, **row.fields}
+    return {"name": row.value, "topic_id": ids.get(row.value), **done[row.value].fields}
+
+
+TABLE: Final = (
+    Api(Messages(CreateTopicsRequest, CreateTopicsResponse, range(8)), create_topics),
+    Api(Messages(DeleteTopicsRequest, DeleteTopicsResponse, range(7)), delete_topics),
+    Api(Messages(CreatePartitionsRequest, CreatePartitionsResponse, range(4)), create_partitions),
+)

@@ -1,0 +1,69 @@
+"""What tests of the administrative APIs share: requests by their short names, and what stands in the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kafka.protocol import admin
+from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
+
+from controller import TopicPartition
+from controller.codec import keys
+from controller.wire import messages
+from controller.wire.apis import reassignments
+from tests.wire.served import DEADLINE_S, RawClient, Served, until
+
+TIMEOUT_MS: Final = 20_000
+
+# Where ours take null beside what Kafka's take, the requests of these tests are made by ours.
+_REQUESTS: Final = {
+    "AlterPartitionReassignments": reassignments.AlterPartitionReassignmentsRequest,
+    "ListPartitionReassignments": reassignments.ListPartitionReassignmentsRequest,
+}
+
+
+def ask(client: RawClient, api: str, version: int, **fields: Any) -> Any:
+    """The answer to one request, with a timeout if none is given."""
+    where = admin if hasattr(admin, f"{api}Request") else messages
+    request = _REQUESTS.get(api) or getattr(where, f"{api}Request")
+    return client.ask(request, getattr(where, f"{api}Response"), version, **{"timeout_ms": TIMEOUT_MS, **fields})
+
+
+def new_topic(name: str, partitions: int = -1, factor: int = -1, **more: Any) -> dict[str, Any]:
+    """A topic to create; `assignments` maps partitions to brokers, `configs` names to values."""
+    return {
+        "name": name,
+        "num_partitions": partitions,
+        "replication_factor": factor,
+        "assignments": [{"partition_index": p, "broker_ids": b} for p, b in more.get("assignments", {}).items()],
+        "configs": [{"name": key, "value": value} for key, value in more.get("configs", {}).items()],
+    }
+
+
+def partitions_of(client: RawClient, name: str) -> dict[int, Any]:
+    """The partitions of a topic, as Metadata tells them now."""
+    answer = client.ask(MetadataRequest, MetadataResponse, 12, topics=[{"name": name, "topic_id": None}])
+    return {partition.partition_index: partition for partition in answer.topics[0].partitions}
+
+
+def led(client: RawClient, name: str) -> dict[int, Any]:
+    """As `partitions_of`, when all have leaders."""
+    until(lambda: all(p.leader_id >= 0 for p in partitions_of(client, name).values()))
+    return partitions_of(client, name)
+
+
+def contents(served: Served) -> Mapping[str, bytes]:
+    """All that stands in the store."""
+    return {entry.key: entry.value for entry in served.store.snapshot("/", timeout_s=DEADLINE_S).entries}
+
+
+def in_sync(served: Served, tp: TopicPartition, isr: list[int]) -> None:
+    """The leader of a partition says who is in sync."""
+    entry = served.store.get(keys.state(tp.topic, tp.partition), timeout_s=DEADLINE_S)
+    assert entry is not None
+    row = served.controller.query(lambda view: view.partition(tp.topic, tp.partition)).result(DEADLINE_S)
+    assert row is not None
+    epoch = served.controller.broker_epochs[row.leader]
+    future = served.controller.alter_isr(tp, row.leader, row.leader_epoch, entry.generation, isr, epoch)
+    future.result(DEADLINE_S)

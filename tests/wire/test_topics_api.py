@@ -1,0 +1,362 @@
+"""Topics are created, grown and deleted through a gateway, in every version of the requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
+
+from controller.model.errors import ErrorCode
+from tests.wire.asking import ask, contents, led, new_topic, partitions_of
+from tests.wire.served import RACKS, RawClient, Served, until
+
+INCLUDES = "The manual partition assignment includes"
+UNEVEN = (
+    f"{INCLUDES} a partition with 1 replica(s), but this is not consistent with previous partitions, which have 2 "
+    "replica(s)."
+)
+TOO_MANY = (
+    "Unable to replicate the partition 9 time(s): The target replication factor of 9 cannot be reached because only 3 "
+    "broker(s) are registered."
+)
+NOT_HOSTED = "This server does not host this topic-partition."
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with Served() as opened, RawClient(opened.address) as client:
+        ask(client, "CreateTopics", 7, topics=[new_topic("java-a", 3, 2)])
+        led(client, "java-a")
+        yield opened
+
+
+@pytest.fixture
+def client(served: Served) -> Iterator[RawClient]:
+    with RawClient(served.address) as opened:
+        yield opened
+
+
+def said(answer: Any) -> dict[str, tuple[int, str | None]]:
+    """Code and message per topic."""
+    rows = getattr(answer, "topics", None) or getattr(answer, "results", None) or getattr(answer, "responses", None)
+    return {row.name: (row.error_code, row.error_message) for row in rows or ()}
+
+
+# --- CreateTopics
+
+
+@pytest.mark.parametrize("version", range(8))
+def test_a_topic_is_created_by_counts_in_every_version(client: RawClient, version: int) -> None:
+    name = f"counted-{version}"
+    answer = ask(client, "CreateTopics", version, topics=[new_topic(name, 2, 3, configs={"retention.ms": "1000"})])
+    [topic] = answer.topics
+    assert (topic.name, topic.error_code) == (name, 0)
+    if version >= 1:
+        assert topic.error_message is None
+    assert set(partitions_of(client, name)) == {0, 1}  # what was answered is seen, by whoever asks next
+    for partition in led(client, name).values():
+        assert {RACKS[broker] for broker in partition.replica_nodes} == {"a", "b", "c"}
+    if version >= 5:
+        assert (topic.topic_config_error_code, topic.num_partitions, topic.replication_factor) == (0, 2, 3)
+        told = {config.name: (config.value, config.config_source) for config in topic.configs}
+        assert told["retention.ms"] == ("1000", 1)
+        assert told["cleanup.policy"] == ("delete", 5)
+
+
+def test_the_id_that_is_answered_is_the_one_that_metadata_tells(client: RawClient) -> None:
+    [topic] = ask(client, "CreateTopics", 7, topics=[new_topic("with-id", 1, 1)]).topics
+    asked = [{"name": None, "topic_id": topic.topic_id}]
+    assert client.ask(MetadataRequest, MetadataResponse, 12, topics=asked).topics[0].name == "with-id"
+
+
+@pytest.mark.parametrize("version", range(1, 8))
+def test_what_would_be_created_is_told_and_nothing_is_written(served: Served, client: RawClient, version: int) -> None:
+    before = contents(served)
+    asked = [new_topic("never", 4, 2, configs={"retention.ms": "7"}), new_topic("java-a", 1, 1)]
+    answer = ask(client, "CreateTopics", version, topics=asked, validate_only=True)
+    assert said(answer) == {"never": (0, None), "java-a": (36, "Topic 'java-a' already exists.")}
+    if version >= 5:
+        never, taken = answer.topics
+        assert (never.num_partitions, never.replication_factor) == (4, 2)
+        assert {c.name: c.value for c in never.configs}["retention.ms"] == "7"
+        assert (taken.num_partitions, taken.replication_factor, taken.configs) == (-1, -1, [])
+    assert contents(served) == before
+
+
+@pytest.mark.checklist(157)
+@pytest.mark.parametrize("version", range(8))
+def test_a_topic_is_created_as_assigned(client: RawClient, version: int) -> None:
+    """The order in which partitions are named says nothing; racks need not be spread."""
+    name = f"assigned-{version}"
+    answer = ask(client, "CreateTopics", version, topics=[new_topic(name, assignments={1: [3, 1], 0: [2, 3]})])
+    assert answer.topics[0].error_code == 0
+    assert {p: row.replica_nodes for p, row in partitions_of(client, name).items()} == {0: [2, 3], 1: [3, 1]}
+
+
+def test_counts_that_are_not_given_are_the_controllers(served: Served, client: RawClient) -> None:
+    [topic] = ask(client, "CreateTopics", 7, topics=[new_topic("by-default")]).topics
+    known = served.controller.settings
+    assert (topic.num_partitions, topic.replication_factor) == (known.num_partitions, known.default_replication_factor)
+
+
+BAD_NAME = "' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+REFUSED: dict[str, tuple[dict[str, Any], int, str]] = {
+    "exists": (new_topic("java-a", 1, 1), 36, "Topic 'java-a' already exists."),
+    "bad name": (new_topic("bad name!", 1, 1), 17, f"Topic name is invalid: 'bad name!{BAD_NAME}"),
+    "no name": (new_topic("", 1, 1), 17, "Topic name is invalid: the empty string is not allowed"),
+    "dots": (new_topic("..", 1, 1), 17, "Topic name is invalid: '..' is not allowed"),
+    "long name": (
+        new_topic("x" * 250, 1, 1),
+        17,
+        f"Topic name is invalid: the length of '{'x' * 250}' is longer than the max allowed length 249",
+    ),
+    "no partitions": (new_topic("t", 0, 1), 37, "Number of partitions was set to an invalid non-positive value."),
+    "no replicas": (
+        new_topic("t", 1, 0),
+        38,
+        "Replication factor must be larger than 0, or -1 to use the default value.",
+    ),
+    "too many replicas": (
+        new_topic("t", 1, 9),
+        38,
+        TOO_MANY,
+    ),
+    "both": (
+        new_topic("t", 1, -1, assignments={0: [1]}),
+        42,
+        "A manual partition assignment was specified, but numPartitions was not set to -1.",
+    ),
+    "both, by factor": (
+        new_topic("t", -1, 1, assignments={0: [1]}),
+        42,
+        "A manual partition assignment was specified, but replication factor was not set to -1.",
+    ),
+    "nobody": (new_topic("t", assignments={0: []}), 39, f"{INCLUDES} an empty replica list."),
+    "one twice": (new_topic("t", assignments={0: [1, 1]}), 39, f"{INCLUDES} the broker 1 more than once."),
+    "a stranger": (
+        new_topic("t", assignments={0: [77]}),
+        39,
+        f"{INCLUDES} broker 77, but no such broker is registered.",
+    ),
+    "uneven": (
+        new_topic("t", assignments={0: [1, 2], 1: [3]}),
+        39,
+        UNEVEN,
+    ),
+    "a gap": (
+        new_topic("t", assignments={0: [1], 2: [1]}),
+        39,
+        "partitions should be a consecutive 0-based integer sequence",
+    ),
+    "unknown setting": (
+        new_topic("t", 1, 1, configs={"no.such.key": "1"}),
+        40,
+        "Unknown topic config name: no.such.key",
+    ),
+    "bad setting": (
+        new_topic("t", 1, 1, configs={"retention.ms": "abc"}),
+        40,
+        "Invalid value abc for configuration retention.ms: Not a number of type LONG",
+    ),
+    "no value": (
+        new_topic("t", 1, 1, configs={"retention.ms": None}),
+        40,
+        "Null value not supported for topic configs: retention.ms",
+    ),
+}
+
+
+@pytest.mark.checklist(151)
+@pytest.mark.parametrize("asked, code, message", REFUSED.values(), ids=REFUSED)
+def test_what_cannot_be_created_is_refused_in_kafkas_words_and_nothing_is_written(
+    served: Served, client: RawClient, asked: dict[str, Any], code: int, message: str
+) -> None:
+    before = contents(served)
+    answer = ask(client, "CreateTopics", 7, topics=[asked])
+    assert said(answer) == {asked["name"]: (code, message)}
+    assert contents(served) == before
+
+
+def test_a_topic_collides_with_one_whose_name_is_the_same_to_metrics(client: RawClient) -> None:
+    ask(client, "CreateTopics", 7, topics=[new_topic("my.topic", 1, 1)])
+    answer = ask(client, "CreateTopics", 7, topics=[new_topic("my_topic", 1, 1)])
+    assert said(answer) == {"my_topic": (17, "Topic 'my_topic' collides with existing topic: my.topic")}
+
+
+def test_more_partitions_than_a_key_holds_are_refused_before_anything_is_made_of_them(
+    served: Served, client: RawClient
+) -> None:
+    before = contents(served)
+    answer = ask(client, "CreateTopics", 7, topics=[new_topic("huge", 2**31 - 1, 3)])
+    assert answer.topics[0].error_code == ErrorCode.INVALID_PARTITIONS
+    assert contents(served) == before
+
+
+def test_a_partition_that_is_assigned_twice_is_refused(client: RawClient) -> None:
+    asked = new_topic("twice-assigned")
+    asked["assignments"] = [{"partition_index": 0, "broker_ids": [b]} for b in (1, 2)]
+    message = "Found multiple manual partition assignments for partition 0"
+    assert said(ask(client, "CreateTopics", 7, topics=[asked])) == {"twice-assigned": (39, message)}
+
+
+def test_a_topic_that_is_named_twice_is_not_created_and_the_others_are(client: RawClient) -> None:
+    asked = [new_topic("double", 1, 1), new_topic("single", 1, 1), new_topic("double", 2, 1)]
+    answer = ask(client, "CreateTopics", 7, topics=asked)
+    assert said(answer) == {"double": (42, "Duplicate topic name."), "single": (0, None)}
+    assert not partitions_of(client, "double")
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1, -(2**31)])
+def test_who_does_not_wait_is_told_that_the_time_is_over_and_nothing_is_written(
+    served: Served, client: RawClient, timeout_ms: int
+) -> None:
+    before = contents(served)
+    late = {"timeout_ms": timeout_ms}
+    answers = [
+        ask(client, "CreateTopics", 7, topics=[new_topic("late", 1, 1)], **late).topics,
+        ask(
+            client, "CreatePartitions", 3, topics=[{"name": "java-a", "count": 9, "assignments": None}], **late
+        ).results,
+        ask(client, "DeleteTopics", 6, topics=[{"name": "java-a", "topic_id": None}], **late).responses,
+    ]
+    assert [row.error_code for [row] in answers] == [ErrorCode.REQUEST_TIMED_OUT] * 3
+    assert contents(served) == before
+
+
+ASKED = st.builds(
+    lambda name, partitions, factor, assigned, configs: new_topic(
+        name, partitions, factor, assignments=dict(enumerate(assigned)), configs=configs
+    ),
+    st.sampled_from(["java-a", "", ".", "fine", "not fine", "é", "x" * 300]),
+    st.integers(-(2**31), 2**31 - 1) | st.integers(-1, 3),
+    st.integers(-(2**15), 2**15 - 1) | st.integers(-1, 3),
+    st.lists(st.lists(st.integers(-(2**31), 2**31 - 1) | st.integers(1, 3), max_size=4), max_size=4),
+    st.dictionaries(st.sampled_from(["retention.ms", "no.such.key"]), st.none() | st.text(max_size=5), max_size=2),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(ASKED, max_size=4))
+def test_whatever_is_asked_for_has_an_answer_per_name_and_validating_writes_nothing(
+    served: Served, client: RawClient, asked: list[dict[str, Any]]
+) -> None:
+    before = contents(served)
+    answer = ask(client, "CreateTopics", 7, topics=asked, validate_only=True)
+    told = said(answer)
+    assert set(told) == {topic["name"] for topic in asked}
+    for code, message in told.values():
+        assert code in {0, 17, 36, 37, 38, 39, 40, 42}
+        assert (code == 0) is (message is None)
+    assert contents(served) == before
+
+
+# --- CreatePartitions
+
+
+@pytest.mark.parametrize("version", range(4))
+def test_partitions_are_added_in_every_version(served: Served, client: RawClient, version: int) -> None:
+    name = f"grown-{version}"
+    ask(client, "CreateTopics", 7, topics=[new_topic(name, 1, 3)])
+    led(client, name)
+    before = contents(served)
+    more: dict[str, Any] = {"topics": [{"name": name, "count": 2, "assignments": None}]}
+    assert said(ask(client, "CreatePartitions", version, validate_only=True, **more)) == {name: (0, None)}
+    assert contents(served) == before
+    assert said(ask(client, "CreatePartitions", version, **more)) == {name: (0, None)}
+    assert set(led(client, name)) == {0, 1}
+    assigned = [{"name": name, "count": 3, "assignments": [{"broker_ids": [3, 2, 1]}]}]
+    assert said(ask(client, "CreatePartitions", version, topics=assigned)) == {name: (0, None)}
+    assert led(client, name)[2].replica_nodes == [3, 2, 1]
+
+
+@pytest.mark.parametrize("version", range(4))
+@pytest.mark.parametrize(
+    "name, count, assigned, code, message",
+    [
+        ("no-such", 3, None, 3, NOT_HOSTED),
+        ("java-a", 3, None, 37, "Topic already has 3 partition(s)."),
+        ("java-a", 1, None, 37, "The topic java-a currently has 3 partition(s); 1 would not be an increase."),
+        ("java-a", -1, None, 37, "The topic java-a currently has 3 partition(s); -1 would not be an increase."),
+        (
+            "java-a",
+            5,
+            [[1, 2]],
+            39,
+            "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified.",
+        ),
+        ("java-a", 4, [[]], 39, f"{INCLUDES} an empty replica list."),
+        ("java-a", 4, [[1, 77]], 39, f"{INCLUDES} broker 77, but no such broker is registered."),
+    ],
+)
+def test_partitions_that_cannot_be_added_are_refused_and_nothing_is_written(  # noqa: PLR0917 - a row of the table
+    served: Served, client: RawClient, name: str, count: int, assigned: Any, code: int, message: str, version: int
+) -> None:
+    before = contents(served)
+    given_ones = None if assigned is None else [{"broker_ids": brokers} for brokers in assigned]
+    asked = [{"name": name, "count": count, "assignments": given_ones}]
+    assert said(ask(client, "CreatePartitions", version, topics=asked)) == {name: (code, message)}
+    twice = ask(client, "CreatePartitions", version, topics=asked * 2)
+    assert said(twice) == {name: (42, "Duplicate topic name.")}
+    assert contents(served) == before
+
+
+# --- DeleteTopics
+
+
+def names(version: int, *topics: str) -> dict[str, Any]:
+    if version < 6:
+        return {"topic_names": list(topics)}
+    return {"topics": [{"name": name, "topic_id": None} for name in topics]}
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_topics_are_deleted_by_name_in_every_version(client: RawClient, version: int) -> None:
+    name = f"gone-{version}"
+    ask(client, "CreateTopics", 7, topics=[new_topic(name, 2, 3)])
+    answer = ask(client, "DeleteTopics", version, **names(version, name, "no-such"))
+    assert {row.name: row.error_code for row in answer.responses} == {name: 0, "no-such": 3}
+    if version >= 5:
+        assert {row.name: row.error_message for row in answer.responses} == {name: None, "no-such": NOT_HOSTED}
+    assert not partitions_of(client, name)  # at once, though brokers are still at it
+
+
+def test_a_topic_is_deleted_by_id_and_can_be_created_again(client: RawClient) -> None:
+    [topic] = ask(client, "CreateTopics", 7, topics=[new_topic("again", 1, 3)]).topics
+    stranger = "00000000-0000-0000-0000-000000000001"
+    asked = [{"name": None, "topic_id": topic.topic_id}, {"name": None, "topic_id": stranger}]
+    one, other = ask(client, "DeleteTopics", 6, topics=asked).responses
+    assert (one.name, one.topic_id, one.error_code) == ("again", topic.topic_id, 0)
+    assert (other.name, str(other.topic_id), other.error_code) == (None, stranger, 100)
+    assert other.error_message == "This server does not host this topic ID."
+
+    def is_created_again() -> bool:
+        [made] = ask(client, "CreateTopics", 7, topics=[new_topic("again", 1, 3)]).topics
+        assert made.error_code == 0 or made.error_message == "Topic 'again' is marked for deletion."
+        return bool(made.error_code == 0 and made.topic_id != topic.topic_id)
+
+    until(is_created_again)
+
+
+def test_what_is_named_twice_is_not_deleted_whichever_way(served: Served, client: RawClient) -> None:
+    [topic] = ask(client, "CreateTopics", 7, topics=[new_topic("kept", 1, 3)]).topics
+    led(client, "kept")
+    before = contents(served)
+    by_name, by_id = {"name": "kept", "topic_id": None}, {"name": None, "topic_id": topic.topic_id}
+    for asked in ([by_name, by_name], [by_name, by_id], [by_id, by_id]):
+        answer = ask(client, "DeleteTopics", 6, topics=asked)
+        assert {row.error_code for row in answer.responses} == {42}
+        assert {row.error_message for row in answer.responses} == {"Duplicate topic name."}
+    both, none = ask(
+        client,
+        "DeleteTopics",
+        6,
+        topics=[{"name": "kept", "topic_id": topic.topic_id}, {"name": None, "topic_id": None}],
+    ).responses
+    assert (both.error_code, both.error_message) == (42, "You may not specify both topic name and topic id.")
+    assert (none.error_code, none.error_message) == (42, "Neither topic name nor id were specified.")
+    assert {row.error_code for row in ask(client, "DeleteTopics", 1, **names(1, "kept", "kept")).responses} == {42}
+    assert contents(served) == before
