@@ -118,6 +118,6 @@ def _moved(there: set[tuple[str, int]] | None, topic: str, partition: int) -> in
 
 
 TABLE: Final = (
-    Api(Messages(DescribeLogDirsRequest, DescribeLogDirsResponse, range(1, 5)), describe_log_dirs),
+    Api(Messages(DescribeLogDirsRequest, DescribeLogDirsResponse, range(1, 6)), describe_log_dirs),
     Api(Messages(AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse, range(1, 3)), alter_replica_log_dirs),
 )
