@@ -7,13 +7,18 @@ from typing import Final
 from controller import BrokerRegistration, TopicPartition
 from controller.model.values import Partition
 from controller.model.view import ClusterView
+from tests.clients.tap import Tap
 from tests.wire.served import RACKS, Served, until
 
 _ANSWER_S: Final = 30
 
 
 class Withheld(Served):
-    """Brokers agree to all that they are told, and copy nothing: `catch_up` says that they did."""
+    """Brokers agree to all that they are told, and copy nothing: `catch_up` says that they did. `tap` sees requests."""
+
+    def __init__(self) -> None:
+        self.tap: Final = Tap()
+        super().__init__(apis=self.tap.apis)
 
     def catch_up(self, topic: str) -> None:
         """Every replica of the topic is in sync, those that are being added too, and no move of it is left."""

@@ -22,6 +22,15 @@ def cluster() -> Iterator[Withheld]:
         yield opened
 
 
+@pytest.fixture(autouse=True)
+def understood(cluster: Withheld) -> Iterator[None]:
+    """Whatever a client sent in a test was read as it was meant: encoded again, it is the same bytes."""
+    yield
+    misread = list(cluster.tap.misread)
+    cluster.tap.misread.clear()
+    assert misread == []
+
+
 @pytest.fixture
 def topic() -> str:
     """A name that no test had before."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
@@ -28,6 +29,8 @@ from tests import kafka_jars
 
 KAFKA_VERSIONS: Final = ("3.9.1", "4.3.1")
 HERE: Final = Path(__file__).resolve().parent
+_GO_MIN: Final = 21  # of 1.21: the first that looks for another toolchain
+_ANSWER_S: Final = 30.0
 _INSTALL_S: Final = 900.0
 
 
@@ -55,8 +58,13 @@ def npm() -> str:
 
 
 def go() -> str:
-    """The program. NoServer."""
-    return _program("go", "golang")
+    """A Go that gets the newer one that kadm asks for by itself, where it is older. NoServer."""
+    command = _program("go", "golang")
+    said = tool([command, "version"], "Go", _ANSWER_S)
+    version = re.search(r"go1\.([0-9]+)", said)
+    if version is None or int(version[1]) < _GO_MIN:
+        raise NoServer(f"kadm needs Go 1.{_GO_MIN} or later; {command} says {said.strip()!r}")
+    return command
 
 
 def kadm() -> Path:
