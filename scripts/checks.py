@@ -77,6 +77,7 @@ SERVERS = {
     "spark": ["pipeline.spark", "--install"],
     "browser": ["tests.browser", "--install"],
     "kafka": ["tests.kafka_jars", "--install"],
+    "clients": ["tests.clients.machine", "--install"],
 }
 # What runs them in containers, as above.
 CONTAINERS = ["stores.servers.containers", "--install"]

@@ -22,13 +22,18 @@ from stores.servers.process import tool
 VERSION: Final = "3.9.1"
 JAVA_MIN: Final = 17
 _MAVEN_S: Final = 600.0
-# The binding of slf4j is what Kafka's own release has: without one, warnings of the tools are lost.
+# The binding of slf4j is what Kafka's own release has: without one, warnings of the tools are lost. That of 4.3.1 would
+# print them among what the tools print.
 _WANTED: Final = {
     "3.9.1": (
         ("org.apache.kafka", "kafka_2.13", "3.9.1"),
         ("org.apache.kafka", "kafka-tools", "3.9.1"),
         ("org.slf4j", "slf4j-reload4j", "1.7.36"),
-    )
+    ),
+    "4.3.1": (
+        ("org.apache.kafka", "kafka_2.13", "4.3.1"),
+        ("org.apache.kafka", "kafka-tools", "4.3.1"),
+    ),
 }
 _POM: Final = (
     '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>kedge</groupId>'

@@ -21,10 +21,11 @@ from kafka.protocol.admin.cluster import (
 
 from controller.host import Controller
 from controller.model.errors import ErrorCode
-from controller.model.values import TopicPartition
+from controller.model.values import Partition, TopicPartition
 from controller.model.view import ClusterView
 from controller.wire.calls import Api, Call
 from controller.wire.protocol import Answer, Messages, Request
+from controller.wire.reading import full
 
 UNKNOWN: Final = -1
 REPLICA_NOT_AVAILABLE: Final = 9
@@ -50,11 +51,15 @@ async def describe_log_dirs(call: Call, request: Request) -> Answer:
     """A directory with those of the wanted partitions that have a replica there, also one that is being added."""
     wanted = None if request.topics is None else {each.topic: frozenset(each.partitions) for each in request.topics}
     found = await asyncio.wrap_future(call.controller.query(_placed(call.broker_id, wanted)))
-    results = [
-        {"error_code": 0, "log_dir": directory(broker), "topics": _topics(call.controller, broker, replicas)}
+    # Beside the loop, which serves everybody else meanwhile: a broker may have many replicas.
+    return {"error_code": 0, "results": await asyncio.to_thread(_told, call.controller, found)}
+
+
+def _told(controller: Controller, found: Mapping[int, list[_Replica]]) -> list[dict[str, Any]]:
+    return [
+        {"error_code": 0, "log_dir": directory(broker), "topics": _topics(controller, broker, replicas)}
         for broker, replicas in found.items()
     ]
-    return {"error_code": 0, "results": results}
 
 
 def _placed(broker_id: int | None, wanted: Wanted) -> Callable[[ClusterView], dict[int, list[_Replica]]]:
@@ -68,9 +73,12 @@ def _placed(broker_id: int | None, wanted: Wanted) -> Callable[[ClusterView], di
 
 
 def _replicas(view: ClusterView, broker: int, wanted: Wanted) -> Iterable[_Replica]:
-    for p in view.partitions_on(broker):
-        if wanted is None or p.partition in wanted.get(p.topic, ()):
-            yield _Replica(TopicPartition(p.topic, p.partition), p.leader)
+    if wanted is None:
+        rows: Iterable[Partition] = view.partitions_on(broker)
+    else:
+        named = (p for topic in wanted for p in view.partitions_of(topic) if p.partition in wanted[topic])
+        rows = (p for p in named if broker in full(p))
+    return (_Replica(TopicPartition(p.topic, p.partition), p.leader) for p in rows)
 
 
 def _topics(controller: Controller, broker: int, replicas: Iterable[_Replica]) -> list[dict[str, Any]]:
@@ -118,6 +126,6 @@ def _moved(there: set[tuple[str, int]] | None, topic: str, partition: int) -> in
 
 
 TABLE: Final = (
-    Api(Messages(DescribeLogDirsRequest, DescribeLogDirsResponse, range(1, 5)), describe_log_dirs),
+    Api(Messages(DescribeLogDirsRequest, DescribeLogDirsResponse, range(1, 6)), describe_log_dirs),
     Api(Messages(AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse, range(1, 3)), alter_replica_log_dirs),
 )

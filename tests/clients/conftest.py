@@ -1,0 +1,56 @@
+"""A cluster for all tests of the part, a name for each test's topic, and the clients that are processes."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+
+from tests.clients import driven, machine
+from tests.clients.cluster import Withheld
+
+_numbers: Final = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Withheld]:
+    """Three brokers in racks a, b and c, behind a gateway. The next test sees what one left behind: so each has a topic
+    of its own, and no move of it goes on."""
+    with Withheld() as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def understood(cluster: Withheld) -> Iterator[None]:
+    """Whatever a client sent in a test was read as it was meant: encoded again, it is the same bytes."""
+    yield
+    misread = list(cluster.tap.misread)
+    cluster.tap.misread.clear()
+    assert misread == []
+
+
+@pytest.fixture
+def topic() -> str:
+    """A name that no test had before."""
+    return f"topic-{next(_numbers)}"
+
+
+@pytest.fixture(scope="session", params=machine.KAFKA_VERSIONS)
+def java(request: pytest.FixtureRequest, cluster: Withheld) -> Iterator[driven.JavaTools]:
+    """Kafka's tools, of each version in turn."""
+    with driven.JavaTools(request.param, cluster.bootstrap) as tools:
+        yield tools
+
+
+@pytest.fixture(scope="session")
+def kafkajs(cluster: Withheld) -> Iterator[driven.Driven]:
+    with driven.kafkajs(cluster.bootstrap) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def kadm(cluster: Withheld) -> Iterator[driven.Driven]:
+    with driven.kadm(cluster.bootstrap) as client:
+        yield client

@@ -1,0 +1,117 @@
+"""A stock client in a process beside the test, asked line by line: a JSON list goes in, a JSON object comes out."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Sequence
+from typing import Any, Final, Self
+
+import attrs
+
+from tests import kafka_jars
+from tests.clients import machine
+
+_ANSWER_S: Final = 90.0
+# The tools live for seconds: what the JVM does to be fast later is time lost.
+_JVM: Final = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+
+
+class Rejected(AssertionError):
+    """The client called it an error; `said` is how."""
+
+    def __init__(self, said: Any) -> None:
+        super().__init__(said)
+        self.said = said
+
+
+class Driven:
+    """A process that answers each line with one. `with` ends it."""
+
+    def __init__(self, command: Sequence[str], variables: dict[str, str] | None = None) -> None:
+        self._command = command
+        self._variables = {**os.environ, **(variables or {})}
+
+    def __enter__(self) -> Self:
+        pipe = subprocess.PIPE
+        self._process = subprocess.Popen(self._command, env=self._variables, stdin=pipe, stdout=pipe, text=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def __call__(self, *words: Any) -> Any:
+        """What it answered. Raises Rejected."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        watchdog = threading.Timer(_ANSWER_S, self._process.kill)
+        watchdog.start()
+        try:
+            self._process.stdin.write(json.dumps(words) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        finally:
+            watchdog.cancel()
+        assert line, f"{self._command[0]} ended, or did not answer within {_ANSWER_S} s: {words}"
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Rejected(answer["error"])
+        return answer["ok"]
+
+
+@attrs.frozen
+class Said:
+    """How a tool ended: its exit code, and what stood on its two outputs."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def done(self) -> str:
+        """What it printed, of a tool that must have succeeded."""
+        assert self.code == 0, self
+        return self.out
+
+
+_TOOLS: Final = {
+    "topics": "org.apache.kafka.tools.TopicCommand",
+    "reassign": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "configs": "kafka.admin.ConfigCommand",
+    "leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "cluster": "org.apache.kafka.tools.ClusterTool",
+    "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
+    "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+}
+
+
+class JavaTools(Driven):
+    """Kafka's tools of one version, against one cluster, in one JVM."""
+
+    def __init__(self, version: str, bootstrap: str) -> None:
+        program = str(machine.HERE / "java" / "Tools.java")
+        super().__init__([kafka_jars.java(), *_JVM, "-cp", kafka_jars.kafka_classpath(version), program])
+        self.version = version
+        self._bootstrap = bootstrap
+
+    def __call__(self, tool: str, *arguments: str) -> Said:
+        """One run of it. The address is given where it was not."""
+        name = _TOOLS[tool]
+        if tool == "broker-api-versions" and self.version == "3.9.1":
+            name = "kafka.admin.BrokerApiVersionsCommand"
+        return Said(**super().__call__(name, *arguments, "--bootstrap-server", self._bootstrap))
+
+
+def kafkajs(bootstrap: str) -> Driven:
+    """Its admin client."""
+    modules = {"NODE_PATH": str(machine.kafkajs())}
+    return Driven([machine.node(), str(machine.HERE / "js" / "drive.js"), bootstrap], modules)
+
+
+def kadm(bootstrap: str) -> Driven:
+    """Its client."""
+    return Driven([str(machine.kadm()), bootstrap])
