@@ -65,6 +65,7 @@ ACCESS: Final[Mapping[int, Access]] = MappingProxyType(
         22: _whole("IDEMPOTENT_WRITE"),  # InitProducerId
         32: _rows("DESCRIBE_CONFIGS", "resources", "results"),  # DescribeConfigs
         33: _rows("ALTER_CONFIGS", "resources", "responses"),  # AlterConfigs
+        34: _whole("ALTER", "dirs", "results"),  # AlterReplicaLogDirs
         35: _whole("DESCRIBE"),  # DescribeLogDirs
         36: OPEN,  # SaslAuthenticate
         37: _rows("ALTER", "topics", "results"),  # CreatePartitions
@@ -76,6 +77,7 @@ ACCESS: Final[Mapping[int, Access]] = MappingProxyType(
         60: OPEN,  # DescribeCluster
         62: _whole("CLUSTER_ACTION"),  # BrokerRegistration
         63: _whole("CLUSTER_ACTION"),  # BrokerHeartbeat
+        74: _whole("DESCRIBE_CONFIGS"),  # ListConfigResources
         75: OPEN,  # DescribeTopicPartitions: DESCRIBE on each topic
         20000: _whole("ALTER", "topics", "topics"),  # ReassignPartitions
         20001: _whole("ALTER", "brokers", "brokers"),  # AlterInterbrokerThrottledRates
@@ -97,7 +99,8 @@ async def answered(api: Api, call: Call, request: Request) -> Answer:
     asked = next((name for name in access.asked if fields[name].for_version_q(call.version)), None)
     rows = (None if asked is None else getattr(request, asked)) or []
     if not access.by_row:
-        return _refusal(api, access, call.version, rows)
+        within = [topic for row in rows for topic in getattr(row, "topics", ())]  # AlterReplicaLogDirs: by directory
+        return _refusal(api, access, call.version, within or rows)
     names = await _names(call, rows)
     codes = [(row, _code(call, access.operation, row, names)) for row in rows]
     kept = [row for row, code in codes if not code]
@@ -184,4 +187,5 @@ def _same(row: Any, name: str) -> Any:
     if isinstance(row, int):
         return row if name.startswith("partition") else None
     value = getattr(row, name, None)
-    return getattr(row, "partition", None) if value is None and name == "partition_index" else value
+    other = {"partition_index": "partition", "topic_name": "name"}.get(name)
+    return getattr(row, other, None) if value is None and other is not None else value
