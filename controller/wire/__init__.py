@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from controller.wire.gateway import Gateway
 from controller.wire.limits import Limits
+from controller.wire.security.acls import Acls, Authorizer, allow_all
 from controller.wire.security.tls import Tls
 from controller.wire.security.users import Users
 
-__all__ = ["Gateway", "Limits", "Tls", "Users"]
+__all__ = ["Acls", "Authorizer", "Gateway", "Limits", "Tls", "Users", "allow_all"]
