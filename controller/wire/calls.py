@@ -45,7 +45,8 @@ class Call:
     login: Login | None
 
 
-Handler = Callable[[Call, Request], Awaitable[Answer]]
+Handler = Callable[[Call, Request], Awaitable[Answer | None]]
+"""None: the client asked for no answer (Produce with acks=0)."""
 
 
 @attrs.frozen
