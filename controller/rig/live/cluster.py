@@ -20,7 +20,7 @@ from typing import Any, Final, Self
 
 from controller.host import Controller
 from controller.metrics import BrokerMeters
-from controller.model.values import BrokerRegistration, Settings
+from controller.model.values import BrokerRegistration, Settings, TopicPartition
 from controller.rig.broker import Broker, Life
 from controller.rig.clock import NodeClock, VirtualClock
 from controller.rig.copying import Copying
@@ -29,6 +29,7 @@ from controller.rig.live.logs import RETENTION_BYTES, LiveLogs
 from controller.rig.live.node import LiveHost, LiveNode
 from controller.rig.live.server import LiveServer
 from controller.rig.network import Network
+from controller.rig.replica import Role
 from controller.rig.timeline import Timeline
 
 TICK_S: Final = 0.005
@@ -148,6 +149,19 @@ class LiveCluster:
         """The active controller; the first one while there is none."""
         running = [node.controller for node in self.nodes.values() if node.controller is not None]
         return next((controller for controller in running if controller.is_active), running[0])
+
+    def held_bytes(self) -> dict[int, int]:
+        """What the replicas on each broker hold, as if each had its own records."""
+        with self.lock:
+            return {b: sum(r.log.size_bytes for r in broker.replicas.values()) for b, broker in self.brokers.items()}
+
+    def log_ends(self, tp: TopicPartition) -> tuple[dict[int, int], int]:
+        """Where the log of each broker that has one ends, and where the leader's does (-1: nobody leads)."""
+        with self.lock:
+            held = self.logs.replicas(tp)
+        leading = [replica for replica in held.values() if replica.role is Role.LEADER]
+        end = max((r.leader_epoch, r.log.end_offset) for r in leading)[1] if leading else -1
+        return {broker: replica.log.end_offset for broker, replica in held.items()}, end
 
     def meters(self) -> list[BrokerMeters]:
         """What each broker tells of itself in numbers."""

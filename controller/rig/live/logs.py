@@ -163,6 +163,14 @@ class LiveLogs:
             _answer(waiting.future, {tp: Fetched(LogError.NOT_LEADER_OR_FOLLOWER) for tp in waiting.wanted})
         self._promised, self._waiting = [], []
 
+    def replicas(self, tp: TopicPartition) -> dict[int, Replica]:
+        """Those of each broker that holds one of `tp`, by what any of them was told last of its topic's id."""
+        told = [said for broker in self.brokers.values() if (said := broker.metadata.get(tp)) is not None]
+        if not told:
+            return {}
+        place = (max(told, key=lambda said: said.leader_epoch).topic_id, tp.partition)
+        return {b: broker.replicas[place] for b, broker in self.brokers.items() if place in broker.replicas}
+
     # --- writing
 
     def _append(  # noqa: PLR0917 - as asked
