@@ -17,7 +17,7 @@ Page: TypeAlias = Callable[[], tuple[str, bytes]]
 """Content type and body. What it raises is answered with 503 and one line."""
 
 IDLE_S: Final = 30.0  # a connection on which nothing comes for so long is closed
-_HEADERS: Final = {
+HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'",
@@ -26,10 +26,11 @@ _HEADERS: Final = {
 
 
 class Pages:
-    """`with Pages(place, {"/": page}) as pages:` listens until it is closed. OSError where the place cannot be had."""
+    """`with Pages(place, {"/": page}) as pages:` listens until it is closed. `headers`: of every answer. OSError where
+    the place cannot be had."""
 
-    def __init__(self, place: Place, pages: Mapping[str, Page]) -> None:
-        self._server = _Server(place, pages)
+    def __init__(self, place: Place, pages: Mapping[str, Page], headers: Mapping[str, str] = HEADERS) -> None:
+        self._server = _Server(place, pages, headers)
         self._thread = threading.Thread(target=self._server.serve_forever, name="kedge-pages", daemon=True)
         self._thread.start()
         self.place = Place(place.host, self._server.server_address[1])
@@ -50,8 +51,8 @@ class Pages:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, place: Place, pages: Mapping[str, Page]) -> None:
-        self.pages = pages
+    def __init__(self, place: Place, pages: Mapping[str, Page], headers: Mapping[str, str]) -> None:
+        self.pages, self.headers = pages, headers
         self.address_family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
         super().__init__((place.host, place.port), _Handler)
 
@@ -84,7 +85,7 @@ class _Handler(BaseHTTPRequestHandler):
                 status, kind = HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8"
                 body = f"{one_line(error)}\n".encode()
         self.send_response(status)
-        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **_HEADERS}.items():
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **self.server.headers}.items():
             self.send_header(name, value)
         self.end_headers()
         if with_body:
