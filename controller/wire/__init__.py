@@ -14,6 +14,8 @@ as Kafka words them. The codec is kafka-python's (`kafka.protocol`); messages th
     serving           a frame to its answer
     listeners         the addresses: one that everybody may begin at, and one per broker id
     gateway           what a host starts and stops
+    cluster_id        the id that clients know the cluster by
+    data/             records: Produce, Fetch, ListOffsets, where brokers keep them
 """
 
 from __future__ import annotations

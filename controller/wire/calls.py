@@ -56,7 +56,8 @@ class Call:
         return {code for name, code in OPERATIONS.items() if code in operations and self.may(name, resource)}
 
 
-Handler = Callable[[Call, Request], Awaitable[Answer]]
+Handler = Callable[[Call, Request], Awaitable[Answer | None]]
+"""None: the client asked for no answer (Produce with acks=0)."""
 
 
 @attrs.frozen

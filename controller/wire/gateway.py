@@ -7,7 +7,7 @@ import logging
 import ssl
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import Self
 
@@ -126,6 +126,12 @@ class Gateway:
             return
         await self._ended.wait()
         await self.shut()
+
+    def addresses(self, broker_ids: Iterable[int]) -> dict[int, Address]:
+        """Where clients reach each of these brokers, while the gateway runs in its thread."""
+        if self._loop is None or self._address is None:
+            raise WrongMode("this gateway does not listen yet")
+        return asyncio.run_coroutine_threadsafe(self._listeners.of(tuple(broker_ids)), self._loop).result()
 
     # --- on a loop
 

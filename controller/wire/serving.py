@@ -118,7 +118,7 @@ class Service:
                 raise UnknownApi(f"{api.messages.name} has no version {header.version}")
             return await self._answer(api, header, session, frame)
 
-    async def _answer(self, api: Api, header: Header, session: Session, frame: bytes) -> bytes:
+    async def _answer(self, api: Api, header: Header, session: Session, frame: bytes) -> bytes | None:
         is_large, most = len(frame) > BRIEF, self.limits.elements
         count = await self._done(lambda: elements(api.messages, header, frame, most), is_large=is_large)
         async with AsyncExitStack() as held:
@@ -133,6 +133,8 @@ class Service:
                 if refused.answer is not None:
                     refused.last = write_answer(api.messages, header.version, header.correlation_id, refused.answer)
                 raise
+        if answer is None:
+            return None
         version, correlation_id = header.version, header.correlation_id
         return await self._done(
             lambda: write_answer(api.messages, version, correlation_id, answer), is_large=is_long(answer)
