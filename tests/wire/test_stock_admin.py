@@ -11,7 +11,7 @@ from uuid import UUID
 import confluent_kafka
 import kafka
 import pytest
-from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from kafka.errors import (
     InvalidPartitionsError,
     InvalidReplicationFactorError,

@@ -90,7 +90,7 @@ ACCESS: Final[Mapping[int, Access]] = MappingProxyType(
 CLOSED: Final = _whole("CLUSTER_ACTION")
 
 
-async def answered(api: Api, call: Call, request: Request) -> Answer:
+async def answered(api: Api, call: Call, request: Request) -> Answer | None:
     """The handler's answer to what is allowed, refusals of everything else."""
     access = ACCESS.get(api.messages.api_key, CLOSED)
     if access is OPEN or (not access.by_row and call.may(access.operation, CLUSTER)):
@@ -112,7 +112,7 @@ async def answered(api: Api, call: Call, request: Request) -> Answer:
         return {access.answered: made}
     setattr(request, asked, kept)
     answer = await api.handler(call, request)
-    return {**answer, access.answered: [*answer.get(access.answered, ()), *made]}
+    return None if answer is None else {**answer, access.answered: [*answer.get(access.answered, ()), *made]}
 
 
 async def _names(call: Call, rows: list[Any]) -> Mapping[Any, str]:
