@@ -92,6 +92,18 @@ def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_pa
     assert [wave.bytes for wave in read_export(tmp_path / "out").waves] == [None]
 
 
+def test_plans_without_sizes_are_compared_and_no_bytes_are_told(collected: Path) -> None:
+    assert run("drain", collected, "--brokers", "1").exit_code == 0
+    assert run("drain", collected, "--brokers", "1,2", "--name", "both").exit_code == 0
+    result = run("compare", collected, "--name", "drain", "--name", "both")
+    assert result.exit_code == 0
+    assert result.stdout.count("not known") == 12, "copies, bound and balance of two rows and two sums"
+    assert "0 bytes" not in result.stdout
+    assert result.stdout.splitlines()[-1] == "brokers  drain: [1]; both: [1, 2]"
+    _, found = said("compare", collected, "--name", "drain")
+    assert found["totals"][0]["bytes_copied"] is None
+
+
 def test_where_some_sizes_are_known_the_sum_is_of_those_and_says_of_how_many_it_is_not(collected: Path) -> None:
     with_sizes(collected, size_bytes=[1000, 1000, 1000, None, None, None])
     code, planned = said("drain", collected, "--brokers", "1")
