@@ -6,6 +6,7 @@ Exit code: 0 compared, 2 there is no such plan in any snapshot. Nothing is writt
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,7 +21,8 @@ from controller.cli.plan.options import Common, failing
 from controller.cli.plan.running import places
 from controller.cli.plan.saying import say, say_json
 from controller.cli.printing import clean, print_unfolded
-from pipeline.amounts import amount, duration
+from pipeline.amounts import duration
+from pipeline.cautions import known_amount, ratio_words
 from pipeline.errors import NotFound
 from pipeline.stages.compare import differing, row_of, total_of
 from pipeline.tables.declared import PLAN, WAVE
@@ -38,6 +40,7 @@ _COLUMNS: Final = (
     "waves",
     "time",
 )
+_BOTH: Final = "{:.4f} to {:.4f}"
 
 
 @click.command()
@@ -99,16 +102,22 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         row["snapshot"],
         row["plan"],
         str(row["partitions_changed"]),
-        amount(row["bytes_copied"]),
-        amount(row["bytes_bound"]),
-        f"{row['size_max_mean_before']:.4f} to {row['size_max_mean_after']:.4f}",
-        f"{row['leaders_max_mean_before']:.4f} to {row['leaders_max_mean_after']:.4f}",
+        known_amount(row["bytes_copied"]),
+        known_amount(row["bytes_bound"]),
+        ratio_words(row["size_max_mean_before"], row["size_max_mean_after"], _BOTH),
+        ratio_words(row["leaders_max_mean_before"], row["leaders_max_mean_after"], _BOTH),
         str(row["rejected"]),
         "" if row["waves"] is None else str(row["waves"]),
         "" if row["eta_s"] is None else duration(row["eta_s"]),
     )
 
 
-def _value(of: tuple[str, Sequence[str]]) -> str:
+def _value(of: tuple[str, Sequence[Any]]) -> str:
     plan, values = of
-    return f"{plan}: {', '.join(value or 'none' for value in values)}"
+    return f"{plan}: {', '.join(_word(value) for value in values)}"
+
+
+def _word(value: Any) -> str:
+    if value is None or value == []:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value)

@@ -11,7 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from controller.cli.printing import clean, fail, one_line, print_unfolded
-from pipeline.amounts import amount, duration
+from pipeline.amounts import duration
+from pipeline.cautions import known_amount
 from pipeline.progress.values import Progress, WaveTime
 from pipeline.progress.waves import summary_of, wave_times
 
@@ -56,7 +57,7 @@ def _cells(wave: WaveTime) -> tuple[str, ...]:
         wave.plan,
         str(wave.wave),
         f"{wave.completed}/{wave.moves}",
-        amount(wave.bytes),
+        known_amount(wave.bytes),
         expected,
         "" if wave.real_s is None else duration(wave.real_s),
         "" if wave.ratio is None else f"{wave.ratio:.2f}",
