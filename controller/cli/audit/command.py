@@ -16,12 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from controller.cli.audit.engines import Engine, checked, files_of, options, spark
-from controller.cli.printing import clean, fail, of_system, one_line, print_unfolded, say
+from controller.cli.printing import fail, of_system, one_line, print_rows, say
 from controller.cli.store.progress import bar
 from controller.cli.writable import need_file, need_folder
 from pipeline.audit import KINDS, Audit, Violation
@@ -121,18 +118,13 @@ def print_table(found: Audit) -> None:
     """The violations; nothing where there are none."""
     if not found.violations:
         return
-    table = Table(box=None, pad_edge=False, show_edge=False)
-    for name in ("kind", "first event", "of", "epoch", "seq", "row", "expected", "got", "line"):
-        table.add_column(name, overflow="fold")
-    for v in found.violations:
-        cells = (v.kind, v.event, _of(v), v.controller_epoch, v.seq, v.row, v.expected, v.got)
-        where = f"{Path(v.file).name}:{v.line}"
-        table.add_row(*(Text(clean(str(cell))) for cell in (*cells, where)))
-    console = Console()
-    if sys.stdout.isatty():
-        console.print(table)
-    else:
-        print_unfolded(console, table)
+    columns = ("kind", "first event", "of", "epoch", "seq", "row", "expected", "got", "line")
+    print_rows(columns, map(_cells, found.violations))
+
+
+def _cells(v: Violation) -> tuple[str, ...]:
+    cells = (v.kind, v.event, _of(v), v.controller_epoch, v.seq, v.row, v.expected, v.got)
+    return *map(str, cells), f"{Path(v.file).name}:{v.line}"
 
 
 def _of(v: Violation) -> str:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from controller.cli.printing import clean, fail, one_line, print_unfolded
+from controller.cli.printing import fail, one_line, print_rows
 from pipeline.amounts import amount, duration
 from pipeline.progress.values import Progress, WaveTime
 from pipeline.progress.waves import summary_of, wave_times
@@ -34,18 +29,8 @@ def with_waves(found: Progress, exports: Sequence[Path]) -> Progress:
 
 def print_waves(waves: Sequence[WaveTime]) -> None:
     """A row per wave; nothing where there are none."""
-    if not waves:
-        return
-    table = Table(box=None, pad_edge=False, show_edge=False)
-    for name in _COLUMNS:
-        table.add_column(name, overflow="fold")
-    for wave in waves:
-        table.add_row(*(Text(clean(cell)) for cell in _cells(wave)))
-    console = Console()
-    if sys.stdout.isatty():
-        console.print(table)
-    else:
-        print_unfolded(console, table)
+    if waves:
+        print_rows(_COLUMNS, map(_cells, waves))
 
 
 def _cells(wave: WaveTime) -> tuple[str, ...]:
