@@ -19,6 +19,7 @@ import click
 
 from controller.cli.audit.engines import Engine, checked, files_of, options, spark
 from controller.cli.printing import fail, of_system, one_line, print_rows, say
+from controller.cli.progress.waves import read_plans, with_waves
 from controller.cli.store.progress import bar
 from controller.cli.writable import need_file, need_folder
 from pipeline.audit import KINDS, Audit, Violation
@@ -36,6 +37,14 @@ SAID_MAX: Final = 50
 @options
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON per violation, gap and line in quarantine.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Write a page of HTML with plots.")
+@click.option(
+    "--export",
+    "exports",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    multiple=True,
+    help="A plan that kedge plan export wrote: its waves' expected and real times on the page.",
+)
 @click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Write the tables as Parquet.")
 @click.option("--quiet", is_flag=True, help="No bar on a terminal.")
 def audit(
@@ -47,6 +56,7 @@ def audit(
     remote_timeout: float,
     as_json: bool,
     report: Path | None,
+    exports: tuple[Path, ...],
     out: Path | None,
     quiet: bool,
 ) -> None:
@@ -54,16 +64,19 @@ def audit(
 
     JOURNAL: files of one cluster's journal, and folders of them.
     """
+    if exports and report is None:
+        raise click.UsageError("--export is for the page that --report writes")
     chosen = checked(Engine(engine, master, remote, remote_timeout))
     files = files_of(paths)
     need_file(report)
     need_folder(out)
+    plans = read_plans(exports)
     try:
         found, moves = _run(files, chosen, wants_moves=report is not None, quiet=quiet)
     except NoJournal as error:
         fail(str(error))
     try:
-        _write(found, moves, report, out)
+        _write(found, None if moves is None else with_waves(moves, plans), report, out)
     except OSError as error:
         fail(of_system(error))
     except ValueError as error:

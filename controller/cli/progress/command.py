@@ -16,7 +16,7 @@ import click
 
 from controller.cli.audit.engines import Engine, checked, files_of, options, spark
 from controller.cli.printing import fail, of_system, one_line, print_rows, say
-from controller.cli.progress.waves import print_waves, said_of, with_waves
+from controller.cli.progress.waves import print_waves, read_plans, said_of, with_waves
 from controller.cli.store.progress import bar
 from controller.cli.writable import need_folder
 from pipeline.journal.files import NoJournal
@@ -77,10 +77,11 @@ def progress(
     chosen = checked(Engine(engine, master, remote, remote_timeout))
     files = files_of(paths)
     need_folder(out)
+    plans = read_plans(exports)
     try:
         given = Samples() if samples is None else read_samples(samples)
         asked = {"as_of_ms": as_of, "stuck_ms": round(stuck_after * 1000)}
-        found = with_waves(_run(files, chosen, given, asked, quiet=quiet), exports)
+        found = with_waves(_run(files, chosen, given, asked, quiet=quiet), plans)
         if out is not None:
             from pipeline.journal.parquet import write_progress  # noqa: PLC0415 - as for the audit
 
