@@ -7,20 +7,16 @@ Exit code: 0 compared, 2 there is no such plan in any snapshot. Nothing is writt
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from controller.cli.plan.options import Common, failing
 from controller.cli.plan.running import places
 from controller.cli.plan.saying import say, say_json
-from controller.cli.printing import clean, print_unfolded
+from controller.cli.printing import print_rows
 from pipeline.amounts import duration
 from pipeline.cautions import known_amount, ratio_words
 from pipeline.errors import NotFound
@@ -54,8 +50,7 @@ def compare(tables: str, *, names: tuple[str, ...], cluster: str | None, snapsho
     with failing():
         for name in names:
             check_name(name, "--name")
-        common = Common(Path(tables), cluster, snapshot, as_json, True, True, all_snapshots=snapshot is None)  # noqa: FBT003 - as options
-        rows = _rows(common, tuple(dict.fromkeys(names)))
+        rows = _rows(_common(Path(tables), cluster, snapshot), tuple(dict.fromkeys(names)))
     totals = [total_of(of) for name in dict.fromkeys(names) if (of := [row for row in rows if row["plan"] == name])]
     differ = differing(rows)
     if as_json:
@@ -64,6 +59,11 @@ def compare(tables: str, *, names: tuple[str, ...], cluster: str | None, snapsho
     _print(rows, totals)
     if differ:
         say((setting, "; ".join(map(_value, of.items()))) for setting, of in differ.items())
+
+
+def _common(tables: Path, cluster: str | None, snapshot: str | None) -> Common:
+    """Which snapshots are meant, as the commands say it that plan."""
+    return Common(tables, cluster, snapshot, as_json=False, dry_run=True, plain=True, all_snapshots=snapshot is None)
 
 
 def _rows(common: Common, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -84,17 +84,8 @@ def _rows(common: Common, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _print(rows: Sequence[Mapping[str, Any]], totals: Sequence[Mapping[str, Any]]) -> None:
-    table = Table(box=None, pad_edge=False, show_edge=False)
-    for name in _COLUMNS:
-        table.add_column(name, overflow="fold")
     in_all = [{**total, "snapshot": f"{total['snapshots']} snapshots"} for total in totals]
-    for row in (*rows, *in_all):
-        table.add_row(*(Text(clean(cell)) for cell in _cells(row)))
-    console = Console()
-    if sys.stdout.isatty():
-        console.print(table)
-    else:
-        print_unfolded(console, table)
+    print_rows(_COLUMNS, (_cells(row) for row in (*rows, *in_all)))
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
