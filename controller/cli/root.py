@@ -34,6 +34,7 @@ COMMANDS: Final[Mapping[str, Late]] = {
     "reassign-partitions": Late("controller.cli.reassign", "Move partitions to other brokers, as Kafka's tool does."),
     "serve": Late("controller.cli.serve", "Run a cluster that stock Kafka clients can talk to, in this process."),
     "store": Late("controller.cli.store", "Ask a store how it is; dump, load, compare, migrate."),
+    "topics": Late("controller.cli.topics", "Create, alter, delete, list and describe topics, as Kafka's tool does."),
 }
 
 
