@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -225,7 +226,7 @@ def test_an_embedded_session_binds_to_loopback_and_opens_no_page(spark: SparkSes
     settings = dict(spark.sparkContext.getConf().getAll())
     assert settings["spark.driver.host"] == settings["spark.driver.bindAddress"] == "127.0.0.1"
     assert spark.sparkContext.uiWebUrl is None
-    assert os.environ["PYSPARK_PYTHON"].endswith("python")
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
 
 def test_rows_of_an_unknown_event_and_field_are_kept(spark: SparkSession, tmp_path: Path) -> None:
