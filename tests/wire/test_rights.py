@@ -43,10 +43,7 @@ def client(served: Served, denied: set[str]) -> Iterator[RawClient]:
 
 def codes(answer: Any) -> set[int]:
     """Every code in an answer."""
-    if isinstance(answer, list):
-        return {code for each in answer for code in codes(each)}
-    fields = getattr(answer, "to_dict", dict)()
-    return _codes(fields)
+    return _codes(answer.to_dict())
 
 
 def _codes(value: Any) -> set[int]:
