@@ -23,11 +23,11 @@ _SETTINGS = Settings(auto_leader_rebalance_enable=False)  # nothing happens but 
 
 class Served:
     """`with Served() as served:` three brokers in racks a, b and c behind a gateway at `served.address`. Options are
-    the gateway's, but for the authorizer, which is the controller's."""
+    the gateway's; `permits` is what the controller lets do."""
 
-    def __init__(self, racks: Mapping[int, str] = RACKS, authorizer: Authorizer | None = None, **options: Any) -> None:
+    def __init__(self, racks: Mapping[int, str] = RACKS, permits: Authorizer | None = None, **options: Any) -> None:
         self._racks = racks
-        self._authorizer = authorizer
+        self._permits = permits
         self._options = options
         self._stack = ExitStack()
 
@@ -35,7 +35,7 @@ class Served:
         self.server = MemoryServer()
         self.store = MemoryStore(self.server)
         self._stack.callback(self.store.close)
-        controller = Controller(self.store, 1, Brokers(), settings=_SETTINGS, authorizer=self._authorizer)
+        controller = Controller(self.store, 1, Brokers(), settings=_SETTINGS, authorizer=self._permits)
         self.controller = self._stack.enter_context(controller)
         self.controller.start()
         for broker, rack in self._racks.items():

@@ -25,7 +25,7 @@ def denied() -> set[str]:
 @pytest.fixture(scope="module")
 def served(denied: set[str]) -> Iterator[Served]:
     """Topic t has two partitions, the second of which moves."""
-    with Served(BROKERS, authorizer=lambda _, operation, __: operation not in denied) as opened:
+    with Served(BROKERS, permits=lambda _, operation, __: operation not in denied) as opened:
         opened.controller.admin.create_topics({"t": NewTopic(2, 3)}).all().result(DEADLINE_S)
         with RawClient(opened.address) as client:
             led(client, "t")
@@ -126,6 +126,23 @@ def test_who_may_not_see_settings_gets_the_topic_without_them(client: RawClient,
     denied.add("DESCRIBE_CONFIGS")
     [topic] = ask(client, "CreateTopics", 7, topics=[new_topic("unseen", 1, 1)]).topics
     assert (topic.error_code, topic.topic_config_error_code, topic.configs) == (0, 29, None)
+
+
+def test_who_may_see_the_settings_of_some_topics_gets_the_others_without_them() -> None:
+    hidden = {("DESCRIBE_CONFIGS", "TOPIC:hidden")}
+    with (
+        Served(authorizer=lambda _, operation, resource: (operation, resource) not in hidden) as served,
+        RawClient(served.address) as client,
+    ):
+        asked = [new_topic(name, 1, 1) for name in ("hidden", "seen")]
+        topics = {topic.name: topic for topic in ask(client, "CreateTopics", 7, topics=asked).topics}
+    assert (topics["hidden"].error_code, topics["hidden"].topic_config_error_code, topics["hidden"].configs) == (
+        0,
+        29,
+        None,
+    )
+    assert topics["seen"].topic_config_error_code == 0
+    assert topics["seen"].configs
 
 
 def test_a_refusal_that_has_no_place_in_the_answer_closes_the_connection(
