@@ -10,6 +10,7 @@ from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from controller import TopicPartition
 from controller.codec import keys
+from controller.model.view import ClusterView
 from controller.wire import messages
 from controller.wire.apis import reassignments
 from tests.wire.served import DEADLINE_S, RawClient, Served, until
@@ -54,8 +55,16 @@ def led(client: RawClient, name: str) -> dict[int, Any]:
 
 
 def contents(served: Served) -> Mapping[str, bytes]:
-    """All that stands in the store."""
+    """All that stands in the store, when what was asked for before is done: topics have their keys, or are gone."""
+    until(lambda: served.controller.query(_is_done).result(DEADLINE_S))
     return {entry.key: entry.value for entry in served.store.snapshot("/", timeout_s=DEADLINE_S).entries}
+
+
+def _is_done(view: ClusterView) -> bool:
+    names = list(view.topic_names())
+    return not any(map(view.is_deleting, names)) and all(
+        p.has_state for name in names for p in view.partitions_of(name)
+    )
 
 
 def in_sync(served: Served, tp: TopicPartition, isr: list[int]) -> None:

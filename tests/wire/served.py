@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import Any, Self
 
 from controller import BrokerRegistration, Controller, Settings
+from controller.admin import Authorizer
 from controller.wire import Gateway
 from controller.wire.protocol import SIZE, build
 from stores import MemoryStore
@@ -22,10 +23,11 @@ _SETTINGS = Settings(auto_leader_rebalance_enable=False)  # nothing happens but 
 
 class Served:
     """`with Served() as served:` three brokers in racks a, b and c behind a gateway at `served.address`. Options are
-    the gateway's."""
+    the gateway's; `permits` is what the controller lets do."""
 
-    def __init__(self, racks: Mapping[int, str] = RACKS, **options: Any) -> None:
+    def __init__(self, racks: Mapping[int, str] = RACKS, permits: Authorizer | None = None, **options: Any) -> None:
         self._racks = racks
+        self._permits = permits
         self._options = options
         self._stack = ExitStack()
 
@@ -33,7 +35,8 @@ class Served:
         self.server = MemoryServer()
         self.store = MemoryStore(self.server)
         self._stack.callback(self.store.close)
-        self.controller = self._stack.enter_context(Controller(self.store, 1, Brokers(), settings=_SETTINGS))
+        controller = Controller(self.store, 1, Brokers(), settings=_SETTINGS, authorizer=self._permits)
+        self.controller = self._stack.enter_context(controller)
         self.controller.start()
         for broker, rack in self._racks.items():
             self.join(broker, rack)

@@ -180,6 +180,17 @@ def test_the_replication_factor_may_be_kept_as_version_1_asks(served: Served, cl
     assert contents(served) == before
 
 
+def test_hundreds_of_partitions_move_by_one_request_while_others_are_served(client: RawClient) -> None:
+    """What is about many is done beside the loop; the answers are the same."""
+    count = 700
+    ask(client, "CreateTopics", 7, topics=[new_topic("many", assignments={p: [1, 2, 3] for p in range(count)})])
+    led(client, "many")
+    every = {("many", p) for p in range(count)}
+    assert said(alter(client, {"many": dict.fromkeys(range(count), [1, 2, 4])})) == dict.fromkeys(every, (0, None))
+    assert listed(client) == dict.fromkeys(every, ([1, 2, 4, 3], [4], [3]))
+    assert said(alter(client, {"many": None})) == dict.fromkeys(every, (0, None))
+
+
 @pytest.mark.checklist(95)
 def test_who_does_not_wait_is_told_that_the_time_is_over_and_nothing_moves(served: Served, client: RawClient) -> None:
     before = contents(served)

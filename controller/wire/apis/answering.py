@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
@@ -21,6 +21,7 @@ K = TypeVar("K")
 TOPIC_OPERATIONS: Final = frozenset({3, 4, 5, 6, 7, 8, 10, 11})
 CLUSTER_OPERATIONS: Final = frozenset({5, 7, 8, 9, 10, 11, 12})
 
+_FEW: Final = 500  # partitions, which take milliseconds
 _OF_ALL: Final = frozenset({ErrorCode.NOT_CONTROLLER, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 
 
@@ -71,6 +72,11 @@ def of_all(each: Iterable[Outcome]) -> Outcome:
     """What is said of a whole request, above what is said of its parts: an error that is not about any of them
     (this controller does not lead, the caller may not do this), else that all went well."""
     return next((one for one in each if one.error_code in _OF_ALL), Outcome())
+
+
+async def beside(work: Callable[[], T], size: int) -> T:
+    """What `work` makes, beside the loop where it is about many: the loop has other clients."""
+    return work() if size <= _FEW else await asyncio.to_thread(work)
 
 
 def timeout_ms(request: Request) -> int:

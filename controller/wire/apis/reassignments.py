@@ -8,7 +8,8 @@ only null topics of a listing; no client of Kafka's sends the others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from typing import Any, Final
 
 from kafka.protocol import admin as kafka_admin
@@ -16,9 +17,9 @@ from kafka.protocol.admin import AlterPartitionReassignmentsResponse, ListPartit
 
 from controller.admin import ALL
 from controller.model.errors import ApiError, ErrorCode
-from controller.model.requests import AlterReassignmentsOptions, PartitionReassignment
+from controller.model.requests import AlterReassignmentsOptions, PartitionReassignment, ReassignmentAnswer
 from controller.model.values import Replicas, TopicPartition
-from controller.wire.apis.answering import Outcome, by_topic, failed, of_all, outcome, outcomes, timeout_ms
+from controller.wire.apis.answering import Outcome, beside, by_topic, failed, of_all, outcome, outcomes, timeout_ms
 from controller.wire.calls import Api, Call
 from controller.wire.protocol import Answer, Messages, Request
 
@@ -58,10 +59,15 @@ async def alter(call: Call, request: Request) -> Answer:
         whole, done = await _cancelled(call, ALL, options)
         return _answer(options, whole, done)
     cancelled = [topic.name for topic in request.topics if topic.partitions is None]
-    if any(name in cancelled for name in _beside(request.topics)):
+    if any(name in cancelled for name in _again(request.topics)):
         return _answer(options, TWICE, {})
-    targets, twice = _targets(request.topics)
-    done = await outcomes(call.admin.alter_partition_reassignments(targets, options).values)
+
+    def begin() -> tuple[Mapping[TopicPartition, Future[ReassignmentAnswer]], set[TopicPartition]]:
+        targets, twice = _targets(request.topics)
+        return call.admin.alter_partition_reassignments(targets, options).values, twice
+
+    futures, twice = await beside(begin, sum(len(topic.partitions or ()) for topic in request.topics))
+    done = await outcomes(futures)
     wholes = []
     for name in cancelled:
         whole, more = await _cancelled(call, name, options)
@@ -70,7 +76,7 @@ async def alter(call: Call, request: Request) -> Answer:
     return _answer(options, of_all([*wholes, *done.values()]), done | dict.fromkeys(twice, TWICE))
 
 
-def _beside(topics: Any) -> Iterator[str]:
+def _again(topics: Any) -> Iterator[str]:
     """Topics that are named again."""
     seen: set[str] = set()
     for topic in topics:
@@ -120,10 +126,16 @@ async def list_moves(call: Call, request: Request) -> Answer:
         await outcome(ask(named, timeout_ms=wait_ms)),
         await outcome(ask(topics=ALL if request.topics is None else whole, timeout_ms=wait_ms)),
     ]
-    moves = {(tp.topic, tp.partition): said.value[tp] for said in told if said.value is not None for tp in said.value}
-    rows = by_topic((name, _move(partition, moves[name, partition])) for name, partition in sorted(moves))
+    listings = [said.value for said in told if said.value is not None]
+    rows = await beside(lambda: _listed(listings), sum(map(len, listings)))
     error = next((said for said in told if said.error_code), Outcome())
     return {**error.fields, "topics": [{"name": name, "partitions": each} for name, each in rows.items()]}
+
+
+def _listed(listings: Iterable[Mapping[TopicPartition, PartitionReassignment]]) -> dict[str, list[dict[str, Any]]]:
+    """By topic, in order. What a listing gives is described when it is looked at."""
+    moves = {(tp.topic, tp.partition): move for listing in listings for tp, move in listing.items()}
+    return by_topic((name, _move(partition, moves[name, partition])) for name, partition in sorted(moves))
 
 
 def _move(partition: int, move: PartitionReassignment) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from controller.wire.apis.configs import SOURCES
 from controller.wire.calls import Api, Call
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.reading import as_uuid, ids_of
+from controller.wire.security.acls import TOPIC
 
 Named = tuple[str | None, UUID | None]
 """A topic by its name or by its id."""
@@ -92,11 +93,13 @@ def _worded(said: Outcome, name: str, new: NewTopic) -> Outcome:
 
 async def _settings(call: Call, made: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, Any]]:
     """The fields that tell of the settings of each topic; who may not see them gets the topic nevertheless."""
-    told = await outcome(call.admin.describe_new_topics(made))
-    if told.error_code:
-        return {name: {"topic_config_error_code": TOPIC_AUTHORIZATION_FAILED, "configs": None} for name in made}
-    described: dict[str, Mapping[str, ConfigEntry]] = told.value
-    return {name: {"configs": [_config(entry) for entry in each.values()]} for name, each in described.items()}
+    seen = {name: configs for name, configs in made.items() if call.may("DESCRIBE_CONFIGS", f"{TOPIC}{name}")}
+    told = await outcome(call.admin.describe_new_topics(seen))
+    is_about_rights = told.error_code in {0, ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
+    code = TOPIC_AUTHORIZATION_FAILED if is_about_rights else told.error_code
+    unseen = {name: {"topic_config_error_code": code, "configs": None} for name in made}
+    described: dict[str, Mapping[str, ConfigEntry]] = told.value or {}
+    return unseen | {name: {"configs": [_config(entry) for entry in each.values()]} for name, each in described.items()}
 
 
 def _config(entry: ConfigEntry) -> dict[str, Any]:

@@ -1,0 +1,158 @@
+"""What a client may not do is refused at the gateway: of the whole request, where its answer has a place for that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from controller import NewTopic, TopicPartition
+from tests.wire.asking import ask, contents, led, new_topic
+from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served
+
+BROKERS = {**RACKS, 4: "a"}
+MOVE = [{"name": "t", "partitions": [{"partition_index": 0, "replicas": [3, 2, 1]}]}]
+PRIVATE = {"remove_throttle": True, "validate_only": False}
+
+
+@pytest.fixture(scope="module")
+def denied() -> set[str]:
+    """The operations that nobody may do."""
+    return set()
+
+
+@pytest.fixture(scope="module")
+def served(denied: set[str]) -> Iterator[Served]:
+    """Topic t has two partitions, the second of which moves."""
+    with Served(BROKERS, permits=lambda _, operation, __: operation not in denied) as opened:
+        opened.controller.admin.create_topics({"t": NewTopic(2, 3)}).all().result(DEADLINE_S)
+        with RawClient(opened.address) as client:
+            led(client, "t")
+        moved = opened.controller.admin.alter_partition_reassignments({TopicPartition("t", 1): tuple(BROKERS)})
+        moved.all().result(DEADLINE_S)
+        yield opened
+
+
+@pytest.fixture
+def client(served: Served, denied: set[str]) -> Iterator[RawClient]:
+    denied.clear()
+    with RawClient(served.address) as opened:
+        yield opened
+
+
+def codes(answer: Any) -> set[int]:
+    """Every code in an answer."""
+    return _codes(answer.to_dict())
+
+
+def _codes(value: Any) -> set[int]:
+    if isinstance(value, dict):
+        own = {value["error_code"]} if "error_code" in value else set()
+        return own | {code for each in value.values() for code in _codes(each)}
+    return {code for each in value for code in _codes(each)} if isinstance(value, list) else set()
+
+
+@pytest.mark.checklist(23, 91, 211)
+@pytest.mark.parametrize(
+    "operation, api, version, fields",
+    [
+        ("ALTER", "AlterPartitionReassignments", 0, {"topics": MOVE}),
+        ("ALTER", "AlterPartitionReassignments", 0, {"topics": None}),
+        ("ALTER", "ElectLeaders", 2, {"topic_partitions": None, "election_type": 0}),
+        ("ALTER", "ElectLeaders", 0, {"topic_partitions": [{"topic": "t", "partitions": [0]}]}),
+        ("ALTER", "CreatePartitions", 3, {"topics": [{"name": "t", "count": 9, "assignments": None}]}),
+        ("CREATE", "CreateTopics", 7, {"topics": [new_topic("new", 1, 1)]}),
+        ("DELETE", "DeleteTopics", 6, {"topics": [{"name": "t", "topic_id": None}]}),
+        (
+            "ALTER",
+            "ReassignPartitions",
+            0,
+            {
+                "topics": [{"topic": "t", "partitions": [{"partition_id": 0, "brokers": [1]}]}],
+                "throttle": 9,
+                **PRIVATE,
+            },
+        ),
+        (
+            "ALTER",
+            "AlterInterbrokerThrottledRates",
+            1,
+            {"brokers": [{"broker_id": 1, "leader_rate": 1, "follower_rate": 1}], **PRIVATE},
+        ),
+        (
+            "ALTER",
+            "AlterInterbrokerThrottledReplicas",
+            0,
+            {
+                "topics": [{"topic": "t", "partitions": [{"partition_id": 0, "leaders": None, "followers": None}]}],
+                **PRIVATE,
+            },
+        ),
+        (
+            "ALTER",
+            "DeletePartitions",
+            0,
+            {"topics": [{"name": "t", "partitions": [1]}], "immediate_delete": True},
+        ),
+    ],
+)
+def test_what_may_not_be_done_is_refused_and_nothing_is_written(  # noqa: PLR0917 - a row of the table
+    served: Served,
+    client: RawClient,
+    denied: set[str],
+    operation: str,
+    api: str,
+    version: int,
+    fields: dict[str, Any],
+) -> None:
+    before = contents(served)
+    denied.add(operation)
+    answer = ask(client, api, version, **fields)
+    assert codes(answer) == {31}
+    assert contents(served) == before
+
+
+@pytest.mark.checklist(90)
+def test_who_may_not_describe_is_told_of_no_move(client: RawClient, denied: set[str]) -> None:
+    assert len(ask(client, "ListPartitionReassignments", 0, topics=None).topics) == 1
+    denied.add("DESCRIBE")
+    answer = ask(client, "ListPartitionReassignments", 0, topics=None)
+    assert (answer.error_code, answer.topics) == (31, [])
+    assert answer.error_message == "User:ANONYMOUS may not DESCRIBE CLUSTER"
+
+
+def test_who_may_not_see_settings_gets_the_topic_without_them(client: RawClient, denied: set[str]) -> None:
+    denied.add("DESCRIBE_CONFIGS")
+    [topic] = ask(client, "CreateTopics", 7, topics=[new_topic("unseen", 1, 1)]).topics
+    assert (topic.error_code, topic.topic_config_error_code, topic.configs) == (0, 29, None)
+
+
+def test_who_may_see_the_settings_of_some_topics_gets_the_others_without_them() -> None:
+    hidden = {("DESCRIBE_CONFIGS", "TOPIC:hidden")}
+    with (
+        Served(authorizer=lambda _, operation, resource: (operation, resource) not in hidden) as served,
+        RawClient(served.address) as client,
+    ):
+        asked = [new_topic(name, 1, 1) for name in ("hidden", "seen")]
+        topics = {topic.name: topic for topic in ask(client, "CreateTopics", 7, topics=asked).topics}
+    assert (topics["hidden"].error_code, topics["hidden"].topic_config_error_code, topics["hidden"].configs) == (
+        0,
+        29,
+        None,
+    )
+    assert topics["seen"].topic_config_error_code == 0
+    assert topics["seen"].configs
+
+
+def test_a_refusal_that_has_no_place_in_the_answer_closes_the_connection(
+    served: Served, client: RawClient, denied: set[str]
+) -> None:
+    """What names nothing takes everything back, or, refused, nothing: silence would look like success."""
+    before = contents(served)
+    denied.add("ALTER")
+    with pytest.raises(AssertionError, match="the gateway hung up"):
+        ask(client, "AlterInterbrokerThrottledRates", 1, brokers=[], **PRIVATE)
+    with RawClient(served.address) as other, pytest.raises(AssertionError, match="the gateway hung up"):
+        ask(other, "ElectLeaders", 0, topic_partitions=None)
+    assert contents(served) == before
