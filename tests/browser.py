@@ -27,7 +27,7 @@ PHONE: Final = 390
 _NAMES: Final = ("chromium", "chromium-browser", "google-chrome")
 _TIMEOUT_S: Final = 120
 
-_MEASURE: Final = """
+MEASURE: Final = """
 function light(c){const v=c.map(x=>{x/=255;return x<=.03928?x/12.92:Math.pow((x+.055)/1.055,2.4)});
   return .2126*v[0]+.7152*v[1]+.0722*v[2]}
 function parsed(t){const m=t.match(/[\\d.]+/g).map(Number);return m.length>3&&m[3]===0?null:m.slice(0,3)}
@@ -71,15 +71,25 @@ def measured(page: str, folder: Path, *, width: int, dark: bool = False) -> dict
     contrast; `smallest`: letter, in pixels."""
     around = (
         f'<!doctype html><meta charset="utf-8"><iframe id="f" style="border:0;width:{width}px;height:900px" '
-        f'srcdoc="{html.escape(page, quote=True)}"></iframe><pre id="found"></pre><script>{_MEASURE}'
+        f'srcdoc="{html.escape(page, quote=True)}"></iframe><pre id="found"></pre><script>{MEASURE}'
         "const f=document.getElementById('f');f.onload=()=>{document.getElementById('found').textContent="
         "JSON.stringify(measured(f))}</script>"
     )
     file = folder / "around.html"
     file.write_text(around, encoding="utf-8")
+    return found_at(file.as_uri(), folder, dark=dark)
+
+
+def dom(url: str, folder: Path, *, dark: bool = False) -> str:
+    """The page at a url, with what its scripts made of it in ten seconds (not counting those in which it waited for
+    answers)."""
     scheme = "--blink-settings=preferredColorScheme=" + ("0" if dark else "1")
-    printed = _run([scheme, "--virtual-time-budget=10000", "--dump-dom", file.as_uri()], folder).decode()
-    text = printed.partition('<pre id="found">')[2].partition("</pre>")[0]
+    return _run([scheme, "--virtual-time-budget=10000", "--dump-dom", url], folder).decode()
+
+
+def found_at(url: str, folder: Path, *, dark: bool = False) -> dict[str, Any]:
+    """What a page wrote into its `<pre id="found">`, as JSON."""
+    text = dom(url, folder, dark=dark).partition('<pre id="found">')[2].partition("</pre>")[0]
     found: dict[str, Any] = json.loads(html.unescape(text))
     return found
 

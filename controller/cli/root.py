@@ -32,6 +32,7 @@ COMMANDS: Final[Mapping[str, Late]] = {
     "plan": Late("controller.cli.plan", "Plan reassignments: collect, plan, cut into waves, export."),
     "progress": Late("controller.cli.progress", "Tell how far moves are by journals, and what is stuck."),
     "reassign-partitions": Late("controller.cli.reassign", "Move partitions to other brokers, as Kafka's tool does."),
+    "serve": Late("controller.cli.serve", "Run a cluster that stock Kafka clients can talk to, in this process."),
     "store": Late("controller.cli.store", "Ask a store how it is; dump, load, compare, migrate."),
 }
 

@@ -92,6 +92,11 @@ def decode_cluster_id(value: bytes) -> str:
     return text(fields(parse(value), "cluster id").get("id"), "id")
 
 
+def encode_cluster_id(cluster_id: str) -> bytes:
+    """What `decode_cluster_id` reads; the version is a text there."""
+    return dump({"version": "1", "id": cluster_id}).encode()
+
+
 def decode_format(value: bytes) -> int:
     """The version of the oldest controller that may lead over this tree."""
     return number(fields(parse(value), "format").get("min_controller"), "min_controller", 0, INT32_MAX)

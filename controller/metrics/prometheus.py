@@ -14,6 +14,7 @@ from controller.metrics.snapshot import MeterValue, Sample, Snapshot
 from controller.runtime.measures import HistogramValue
 
 try:
+    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
     from prometheus_client.registry import Collector
 except ImportError as error:
@@ -52,6 +53,13 @@ class ControllerCollector(Collector):
             for family in _families(metric, []):
                 found.setdefault(family.name, family)
         return iter(found.values())
+
+
+def exposition(*sources: Source) -> tuple[str, bytes]:
+    """Content type and text of a page for Prometheus, of what these sources say now, by a registry of its own."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(ControllerCollector(*sources))
+    return CONTENT_TYPE_LATEST, generate_latest(registry)
 
 
 def _families(metric: Metric, labels: list[str]) -> list[_Family]:

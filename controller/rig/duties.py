@@ -323,7 +323,7 @@ class Duties:
                 r.partition,
                 self.broker.broker_id,
                 max(0, r.leader_epoch),
-                0,
+                r.log.start_offset,
                 r.log.end_offset,
                 r.log.high_watermark,
                 r.log.size_bytes,

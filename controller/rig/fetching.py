@@ -29,7 +29,10 @@ class Meeting:
         return self.leader.log.record_bytes_at(self.replica.log.end_offset)
 
     def fetch(self, bytes_max: int | None) -> int:
-        """The follower has as many more records as fit into `bytes_max`; how many bytes that was."""
+        """The follower has as many more records as fit into `bytes_max`; how many bytes that was. One that ends before
+        the leader's log begins goes on there."""
+        if self.replica.log.end_offset < self.leader.log.start_offset:
+            self.replica.log.delete_before(self.leader.log.start_offset)
         runs = self.leader.log.read(self.replica.log.end_offset, bytes_max)
         self.replica.log.append(runs)
         return sum(run.count * run.record_bytes for run in runs)

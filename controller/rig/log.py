@@ -54,13 +54,14 @@ class Log:
 
     def __init__(self) -> None:
         self.runs: list[Run] = []
+        self.start_offset = 0  # what stood below was deleted, as retention does
         self.high_watermark = 0
         self.size_bytes = 0
 
     @property
     def end_offset(self) -> int:
         """The offset of the next record."""
-        return self.runs[-1].end if self.runs else 0
+        return self.runs[-1].end if self.runs else self.start_offset
 
     @property
     def last_epoch(self) -> int:
@@ -109,8 +110,24 @@ class Log:
             self.size_bytes -= (run.count - kept) * run.record_bytes
             if kept:
                 self.runs.append(run.head(kept))
+        self.start_offset = min(self.start_offset, max(0, offset))
         self.high_watermark = min(self.high_watermark, self.end_offset)
         return removed
+
+    def delete_before(self, offset: int) -> None:
+        """What stood below `offset` is gone; a log that ended before it is empty, and begins there."""
+        self.runs = [run if run.start >= offset else run.tail(offset) for run in self.runs if run.end > offset]
+        self.size_bytes = sum(run.count * run.record_bytes for run in self.runs)
+        self.start_offset = max(self.start_offset, offset)
+        self.high_watermark = max(self.high_watermark, offset)
+
+    def id_at(self, offset: int) -> int | None:
+        """The id of the record at `offset`, None where there is none."""
+        place = self._place(offset)
+        if place >= len(self.runs) or self.runs[place].start > offset:
+            return None
+        run = self.runs[place]
+        return run.first_id + offset - run.start
 
     def end_of_epoch(self, leader_epoch: int) -> tuple[int, int]:
         """The highest epoch in the log that is not above `leader_epoch`, and the offset after its last record; (-1, 0)

@@ -74,10 +74,15 @@ class Network:
     """Everything that is under way. `faults` may be replaced at any time; `observe` sees every request that arrives."""
 
     def __init__(
-        self, brokers: Mapping[int, Broker], chance: random.Random, timeline: Timeline, revision: Callable[[], int]
+        self,
+        brokers: Mapping[int, Broker],
+        chance: random.Random,
+        timeline: Timeline,
+        revision: Callable[[], int],
+        requests_max: int = REQUESTS_MAX,
     ) -> None:
         self.faults = CallbackFaults()
-        self.requests: deque[Sent] = deque(maxlen=REQUESTS_MAX)
+        self.requests: deque[Sent] = deque(maxlen=requests_max)
         self.purged: list[TopicPartition] = []  # what hosts were told to be gone, perhaps more than once
         self.observe: Callable[[Sent], None] = lambda _: None
         self.observe_purge: Callable[[TopicPartition], None] = lambda _: None
@@ -278,9 +283,9 @@ class Network:
     def _note(self, request: Request, revision: int, outcome: str, response: HostResponse | None = None) -> None:
         sent = Sent(self.now, request.controller_id, request.broker_id, request, revision, outcome)
         self.requests.append(sent)
-        self._timeline.say(
-            f"controller {request.controller_id}", f"-> broker {request.broker_id} {in_words(sent, response)}"
-        )
+        if not self._timeline.is_mute:
+            said = f"-> broker {request.broker_id} {in_words(sent, response)}"
+            self._timeline.say(f"controller {request.controller_id}", said)
         self.observe(sent)
 
 

@@ -14,13 +14,16 @@ as Kafka words them. The codec is kafka-python's (`kafka.protocol`); messages th
     serving           a frame to its answer
     listeners         the addresses: one that everybody may begin at, and one per broker id
     gateway           what a host starts and stops
+    cluster_id        the id that clients know the cluster by
+    data/             records: Produce, Fetch, ListOffsets, where brokers keep them
 """
 
 from __future__ import annotations
 
 from controller.wire.gateway import Gateway
 from controller.wire.limits import Limits
+from controller.wire.security.acls import Acls, Authorizer, allow_all
 from controller.wire.security.tls import Tls
 from controller.wire.security.users import Users
 
-__all__ = ["Gateway", "Limits", "Tls", "Users"]
+__all__ = ["Acls", "Authorizer", "Gateway", "Limits", "Tls", "Users", "allow_all"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
 import attrs
@@ -10,6 +10,7 @@ import attrs
 from controller.admin import Admin
 from controller.host import Controller
 from controller.wire.protocol import Answer, Messages, Request
+from controller.wire.security.acls import OPERATIONS, Authorizer
 from controller.wire.security.sasl import Login
 
 
@@ -31,7 +32,8 @@ class Addresses(Protocol):
 @attrs.frozen
 class Call:
     """One request on its way. `broker_id`: whose address the client called, None for the one that everybody may begin
-    at. `principal`: who it is; `admin` does what that one may do. `login`: how it says so, None where nobody has to."""
+    at. `principal`: who it is, and `authorizer` what that one may do; `admin` is that one's. `login`: how it says so,
+    None where nobody has to."""
 
     controller: Controller
     admin: Admin
@@ -43,9 +45,19 @@ class Call:
     principal: str
     broker_id: int | None
     login: Login | None
+    authorizer: Authorizer
+
+    def may(self, operation: str, resource: str) -> bool:
+        """Whether who asks may do this to that (`CLUSTER`, `TOPIC:orders`)."""
+        return self.authorizer(self.principal, operation, resource)
+
+    def rights(self, operations: Iterable[int], resource: str) -> set[int]:
+        """Those of these operations, by Kafka's numbers, that who asks may do to that."""
+        return {code for name, code in OPERATIONS.items() if code in operations and self.may(name, resource)}
 
 
-Handler = Callable[[Call, Request], Awaitable[Answer]]
+Handler = Callable[[Call, Request], Awaitable[Answer | None]]
+"""None: the client asked for no answer (Produce with acks=0)."""
 
 
 @attrs.frozen

@@ -92,7 +92,10 @@ async def _exactly(reader: asyncio.StreamReader, size: int, limits: Limits) -> b
 
 
 async def _in_time(done: Awaitable[T], limits: Limits) -> T:
+    """Not `wait_for`: before Python 3.12 it forgets that it is cancelled when `done` is done at that moment, and who
+    hangs up on all clients would wait for this one."""
     try:
-        return await asyncio.wait_for(done, limits.idle_s)
+        async with asyncio.timeout(limits.idle_s):
+            return await done
     except TimeoutError as error:
         raise TooSlow(f"nothing for {limits.idle_s} s") from error

@@ -7,7 +7,7 @@ import logging
 import ssl
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import Self
 
@@ -20,6 +20,7 @@ from controller.wire.calls import Address, Api
 from controller.wire.errors import Refused
 from controller.wire.limits import Limits
 from controller.wire.listeners import Listeners, is_loopback
+from controller.wire.security.acls import Authorizer, allow_all
 from controller.wire.security.tls import Tls, as_context
 from controller.wire.security.users import Users
 from controller.wire.serving import Service
@@ -36,8 +37,9 @@ class Gateway:
     ask of us. `elsewhere`: brokers that clients reach at their own address. `apis`: what is answered, by API key.
 
     `users`: clients log in as one of these. `tls`: addresses speak TLS; a context that asks for certificates of clients
-    knows them by these. `allow_anonymous`: with neither, others than this machine may come in. ValueError where they
-    could and this is not said.
+    knows them by these. `authorizer`: what each may do; to be given with either of them, without it everybody may do
+    everything. `allow_anonymous`: with neither, others than this machine may come in. ValueError where they could and
+    this is not said.
 
     In a thread of its own with `start()` and `close()`; on a loop of the host's with `await open()` and
     `await shut()`.
@@ -55,14 +57,17 @@ class Gateway:
         apis: Mapping[int, Api] = APIS,
         users: Users | None = None,
         tls: ssl.SSLContext | Tls | None = None,
+        authorizer: Authorizer | None = None,
         allow_anonymous: bool = False,
     ) -> None:
         context = as_context(tls)
-        self._authenticates = users is not None or (context is not None and context.verify_mode is ssl.CERT_REQUIRED)
-        if not (self._authenticates or allow_anonymous or is_loopback(host)):
+        authenticates = users is not None or (context is not None and context.verify_mode is ssl.CERT_REQUIRED)
+        if not (authenticates or allow_anonymous or is_loopback(host)):
             raise ValueError(
                 f"{host!r} is beyond this machine: users, certificates of clients or allow_anonymous are asked for"
             )
+        if authenticates and authorizer is None:
+            raise ValueError("who may do what is to be said: an authorizer (Acls, or allow_all) is asked for")
         self._limits = limits or Limits()
         self._listeners = Listeners(host, port, self._client, elsewhere or {}, context)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -80,6 +85,7 @@ class Gateway:
             cluster_id=cluster_id,
             limits=self._limits,
             users=users,
+            authorizer=authorizer or allow_all,
             counts=self.counts,
         )
 
@@ -120,6 +126,12 @@ class Gateway:
             return
         await self._ended.wait()
         await self.shut()
+
+    def addresses(self, broker_ids: Iterable[int]) -> dict[int, Address]:
+        """Where clients reach each of these brokers, while the gateway runs in its thread."""
+        if self._loop is None or self._address is None:
+            raise WrongMode("this gateway does not listen yet")
+        return asyncio.run_coroutine_threadsafe(self._listeners.of(tuple(broker_ids)), self._loop).result()
 
     # --- on a loop
 

@@ -33,6 +33,8 @@ from controller.wire.protocol import (
     write_answer,
 )
 from controller.wire.security import ANONYMOUS, tls
+from controller.wire.security.access import answered
+from controller.wire.security.acls import Authorizer
 from controller.wire.security.sasl import Login, LoginFailed
 from controller.wire.security.users import Users
 
@@ -79,6 +81,7 @@ class Service:
         cluster_id: str | None,
         limits: Limits,
         users: Users | None,
+        authorizer: Authorizer,
         counts: Counter[str],
     ) -> None:
         self._controller = controller
@@ -87,6 +90,7 @@ class Service:
         self._cluster_id = cluster_id
         self.limits = limits
         self._users = users
+        self._authorizer = authorizer
         self._counts = counts
         self._in_flight = asyncio.Semaphore(limits.requests_in_flight)
         self._elements = Budget(limits.elements)
@@ -114,7 +118,7 @@ class Service:
                 raise UnknownApi(f"{api.messages.name} has no version {header.version}")
             return await self._answer(api, header, session, frame)
 
-    async def _answer(self, api: Api, header: Header, session: Session, frame: bytes) -> bytes:
+    async def _answer(self, api: Api, header: Header, session: Session, frame: bytes) -> bytes | None:
         is_large, most = len(frame) > BRIEF, self.limits.elements
         count = await self._done(lambda: elements(api.messages, header, frame, most), is_large=is_large)
         async with AsyncExitStack() as held:
@@ -124,11 +128,13 @@ class Service:
             self._counts["requests"] += 1
             self._counts[api.messages.name] += 1
             try:
-                answer = await api.handler(self._call(api, header, session), request)
+                answer = await answered(api, self._call(api, header, session), request)
             except LoginRefused as refused:
                 if refused.answer is not None:
                     refused.last = write_answer(api.messages, header.version, header.correlation_id, refused.answer)
                 raise
+        if answer is None:
+            return None
         version, correlation_id = header.version, header.correlation_id
         return await self._done(
             lambda: write_answer(api.messages, version, correlation_id, answer), is_large=is_long(answer)
@@ -153,6 +159,7 @@ class Service:
             principal=principal,
             broker_id=session.broker_id,
             login=session.login,
+            authorizer=self._authorizer,
         )
 
 

@@ -10,6 +10,7 @@ from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
 from controller import TopicPartition
 from controller.codec import keys
+from controller.wire import messages
 from controller.wire.apis import reassignments
 from tests.wire.served import DEADLINE_S, RawClient, Served, until
 
@@ -24,8 +25,9 @@ _REQUESTS: Final = {
 
 def ask(client: RawClient, api: str, version: int, **fields: Any) -> Any:
     """The answer to one request, with a timeout if none is given."""
-    request = _REQUESTS.get(api) or getattr(admin, f"{api}Request")
-    return client.ask(request, getattr(admin, f"{api}Response"), version, **{"timeout_ms": TIMEOUT_MS, **fields})
+    where = admin if hasattr(admin, f"{api}Request") else messages
+    request = _REQUESTS.get(api) or getattr(where, f"{api}Request")
+    return client.ask(request, getattr(where, f"{api}Response"), version, **{"timeout_ms": TIMEOUT_MS, **fields})
 
 
 def new_topic(name: str, partitions: int = -1, factor: int = -1, **more: Any) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import io
 import socketserver
+import ssl
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -23,9 +24,14 @@ Answer = Callable[[Any], Mapping[str, Any] | bytes | None]
 
 class Peer:
     """`with Peer({4: (0, 2)}) as peer:` speaks LeaderAndIsr 0 to 2 and nothing else, and answers that all went well,
-    unless `answer` says otherwise. `asked`: the requests, decoded, in their order."""
+    unless `answer` says otherwise. `asked`: the requests, decoded, in their order. `tls`: it speaks TLS."""
 
-    def __init__(self, versions: Mapping[int, tuple[int, int]], answer: Answer = lambda _: {}) -> None:
+    def __init__(
+        self,
+        versions: Mapping[int, tuple[int, int]],
+        answer: Answer = lambda _: {},
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self._versions, self.answer = versions, answer
         self.asked: list[Any] = []
         self.connections = 0
@@ -34,7 +40,7 @@ class Peer:
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
                 peer.connections += 1
-                with contextlib.suppress(ConnectionError):
+                with contextlib.suppress(ConnectionError, ssl.SSLError):
                     while size := self.rfile.read(SIZE.size):
                         answered = peer._answered(self.rfile.read(SIZE.unpack(size)[0]))
                         if answered is None:
@@ -43,6 +49,10 @@ class Peer:
 
         self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        if tls is not None:  # the handshake is the handler's, so that a client that breaks it off hurts nobody else
+            self._server.socket = tls.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False, suppress_ragged_eofs=True
+            )
         self.address = Address("127.0.0.1", self._server.server_address[1])
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 

@@ -16,7 +16,7 @@ from controller.model.view import ClusterView
 from controller.wire import Gateway
 from controller.wire.reading import as_uuid
 from controller.wire.remote import RemoteHost, with_remote_brokers
-from stores import MemoryStore
+from stores import MemoryServer, MemoryStore
 from tests.wire.served import until
 
 CLUSTER: Final = "kedge-under-test"
@@ -24,22 +24,24 @@ SCRIPT: Final = Path(__file__).resolve().parents[2] / "examples" / "remote" / "b
 
 
 class Remote:
-    """`with Remote() as remote:` no broker yet. `session_s`: a broker that is silent for so long is dead. Options are
-    the controller's."""
+    """`with Remote() as remote:` no broker yet. `session_s`: a broker that is silent for so long is dead. `server`: the
+    data that several share, of whom one leads. Options are the controller's."""
 
-    def __init__(self, *, session_s: float = 30.0, **options: Any) -> None:
-        self._session_s, self._options = session_s, options
+    def __init__(self, *, session_s: float = 30.0, server: MemoryServer | None = None, **options: Any) -> None:
+        self._session_s, self._server, self._options = session_s, server, options
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        store = MemoryStore()
+        store = MemoryStore(self._server)
         self._stack.callback(store.close)
         self.host = RemoteHost()
         self._stack.callback(self.host.close)
-        self.controller = self._stack.enter_context(Controller(store, 1, self.host, **self._options))
+        self.controller = self._stack.enter_context(
+            Controller(store, **{"node_id": 1, "host": self.host, **self._options})
+        )
         self.host.attach(self.controller)
         self.controller.start()
-        until(lambda: self.controller.is_active)
+        until(lambda: self.controller.active_id is not None)
         apis = with_remote_brokers(session_s=self._session_s)
         self.gateway = self._stack.enter_context(Gateway(self.controller, cluster_id=CLUSTER, apis=apis))
         self.address = self.gateway.address

@@ -17,29 +17,33 @@ def every_version(apis: dict[int, Api]) -> list[Any]:
     return [(api.messages.request, version) for api in apis.values() for version in api.messages.versions]
 
 
-def frame(kind: Any, version: int, random: Random) -> bytes:
-    """One request, header and body, without its size."""
-    request = build(kind, version, _fields(kind, version, random))
+def frame(kind: Any, version: int, random: Random, least: int = 0, topic_id: uuid.UUID | None = None) -> bytes:
+    """One request, header and body, without its size. Every list has at least so many elements; `topic_id`: of every
+    topic that is named by its id."""
+    request = build(kind, version, _fields(kind, version, random, least))
+    for topic in getattr(request, "topics", None) or () if topic_id is not None else ():
+        if hasattr(topic, "topic_id"):
+            topic.topic_id = topic_id
     request.with_header(random.getrandbits(31), random.choice([None, "", "a client"]))
     return bytes(request.encode(header=True))
 
 
-def _fields(kind: Any, version: int, random: Random) -> dict[str, Any]:
+def _fields(kind: Any, version: int, random: Random, least: int) -> dict[str, Any]:
     """Tagged fields now and then, everything else always."""
     fields = [field for field in kind._struct.fields.values() if field.for_version_q(version)]  # noqa: SLF001 - as build
     sent = [field for field in fields if not field.tagged_field_q(version) or random.random() < 0.3]
-    return {field.name: _value(field, version, random) for field in sent}
+    return {field.name: _value(field, version, random, least) for field in sent}
 
 
-def _value(field: Any, version: int, random: Random) -> Any:
-    if field.nullable_for_version_q(version) and random.random() < 0.3:
+def _value(field: Any, version: int, random: Random, least: int) -> Any:
+    if field.nullable_for_version_q(version) and random.random() < 0.3 and not (least and field.is_array()):
         return None
     if field.is_struct_array():
-        return [_fields(field.data_class, version, random) for _ in range(random.randrange(4))]
+        return [_fields(field.data_class, version, random, least) for _ in range(random.randrange(least, 4))]
     if field.is_array():
-        return [_simple(field.array_of.type_str, random) for _ in range(random.randrange(4))]
+        return [_simple(field.array_of.type_str, random) for _ in range(random.randrange(least, 4))]
     if field.is_struct():
-        return _fields(field.data_class, version, random)
+        return _fields(field.data_class, version, random, least)
     return _simple(field.type_str, random)
 
 

@@ -21,7 +21,7 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from controller.wire import Users
+from controller.wire import Users, allow_all
 from controller.wire.security.files import BrokenFile
 from controller.wire.security.users import Credential, salted
 from tests.wire.served import RACKS, RawClient, Served, until
@@ -33,7 +33,7 @@ MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    with Served(users=Users({"alice": "wonder", "ümläut": "pass,word=1"})) as opened:
+    with Served(users=Users({"alice": "wonder", "ümläut": "pass,word=1"}), authorizer=allow_all) as opened:
         yield opened
 
 

@@ -241,4 +241,10 @@ def test_a_stand_by_that_cannot_reach_the_active_one_says_so_for_the_whole(serve
             assert elected.error_code == 41
             created = ask(client, "CreateTopics", 7, topics=[new_topic("t", 1, 1)])
             assert created.topics[0].error_code == 41
+            deleted = ask(client, "DeleteTopics", 6, topics=[{"name": "t", "topic_id": None}])
+            assert [(row.name, row.error_code) for row in deleted.responses] == [("t", 41)]
+            reduced = ask(
+                client, "DeletePartitions", 0, immediate_delete=True, topics=[{"name": "t", "partitions": [2]}]
+            )
+            assert reduced.error_code == 41
     store.close()

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from controller import BrokerRegistration, Controller, NewTopic
 from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
+from controller.model.values import Endpoint
+from controller.wire import Tls
 from controller.wire import messages as m
 from controller.wire.protocol import SIZE
 from controller.wire.remote import RemoteHost
 from controller.wire.remote.link import Link, NotDelivered, messages
-from stores import MemoryStore
+from stores import MemoryServer, MemoryStore
+from tests.wire.certificates import Authority
 from tests.wire.peers import Peer
-from tests.wire.served import until
+from tests.wire.remote import Remote
+from tests.wire.served import RawClient, until
+from tests.wire.test_remote_sessions import register as announce
 
 LATEST = {4: (0, 7), 5: (0, 4), 6: (0, 8)}
 LEADER_AND_ISR = messages(4)
@@ -24,11 +32,18 @@ LEADER_AND_ISR = messages(4)
 
 @pytest.fixture
 def controlled() -> Iterator[tuple[Controller, RemoteHost]]:
-    host, store = RemoteHost(timeout_s=5.0), MemoryStore()
+    host = RemoteHost(timeout_s=5.0)
+    with driving(host) as controller:
+        yield controller, host
+
+
+@contextmanager
+def driving(host: RemoteHost) -> Iterator[Controller]:
+    store = MemoryStore()
     with Controller(store, 1, host) as controller:
         host.attach(controller)
         controller.start()
-        yield controller, host
+        yield controller
     host.close()
     store.close()
 
@@ -187,3 +202,51 @@ def test_a_broker_of_another_epoch_is_not_called(controlled: tuple[Controller, R
         until(lambda: controller.describe().live_brokers == (1,))
         with pytest.raises(NotDelivered, match="is not registered under epoch"):
             host.leader_and_isr(LeaderAndIsrRequest(1, epoch + 1, 1, 1, False, (), ()))
+
+
+def test_a_broker_is_reached_by_whichever_controller_leads_wherever_it_registered() -> None:
+    server = MemoryServer()
+    with Remote(server=server, node_id=1) as first, Remote(server=server, node_id=2) as second, Peer(LATEST) as peer:
+        until(lambda: first.controller.is_active)
+        with RawClient(second.address) as client:
+            assert announce(client, 7, peer.address).error_code == 0
+        until(lambda: asked(peer, m.LeaderAndIsrRequest))
+        first.controller.close()
+        until(lambda: len({r.controller_epoch for r in asked(peer, m.LeaderAndIsrRequest)}) == 2)
+    orders = asked(peer, m.LeaderAndIsrRequest)
+    assert [r.controller_id for r in orders] == [1, 2]
+    assert orders[0].controller_epoch < orders[1].controller_epoch
+    assert [r.request_type for r in orders] == [2, 2]
+
+
+def test_a_broker_that_listens_with_tls_is_told_by_tls_and_its_certificate_is_checked(tmp_path: Path) -> None:
+    authority, stranger = Authority(tmp_path), Authority(tmp_path, "stranger")
+    signed = authority.sign("broker")
+    trusting, wary = (ssl.create_default_context(cafile=str(each.file)) for each in (authority, stranger))
+    with Peer(LATEST, tls=Tls(signed.certificate, signed.key).context()) as peer:
+        address = (peer.address.host, peer.address.port)
+        with driving(RemoteHost(tls=trusting)) as controller:
+            listener = Endpoint("INTERNAL", *address, "SSL")
+            controller.register_broker(BrokerRegistration(1, *address, endpoints=(listener,)))
+            until(lambda: asked(peer, m.UpdateMetadataRequest))
+        with pytest.raises(NotDelivered, match="certificate verify failed"):
+            Link(peer.address, 5.0, wary)
+
+
+@pytest.mark.parametrize(
+    "protocol, words",
+    [
+        ("SSL", "listens with SSL, without a context for TLS"),
+        ("SASL_SSL", "listens with SASL_SSL, which this host does not speak"),
+    ],
+)
+def test_a_broker_that_cannot_be_spoken_to_is_named(
+    controlled: tuple[Controller, RemoteHost], protocol: str, words: str
+) -> None:
+    controller, _ = controlled
+    with Peer(LATEST) as peer:
+        host, port = peer.address.host, peer.address.port
+        listener = Endpoint("INTERNAL", host, port, protocol)
+        controller.register_broker(BrokerRegistration(1, host, port, endpoints=(listener,)))
+        until_not_delivered(controller, words)
+    assert peer.connections == 0

@@ -9,7 +9,7 @@ import kafka
 import pytest
 
 from controller import Controller
-from controller.wire import Gateway, Tls, Users
+from controller.wire import Gateway, Tls, Users, allow_all
 from controller.wire.security.tls import principal
 from stores import MemoryStore
 from tests.runtime.world import Brokers
@@ -29,7 +29,7 @@ def ours(authority: Authority) -> Signed:
 
 @pytest.fixture(scope="module")
 def served(authority: Authority, ours: Signed) -> Iterator[Served]:
-    with Served(tls=Tls(ours.certificate, ours.key, authority.file)) as opened:
+    with Served(tls=Tls(ours.certificate, ours.key, authority.file), authorizer=allow_all) as opened:
         yield opened
 
 
@@ -75,7 +75,7 @@ def test_no_certificate_an_expired_one_and_one_of_another_authority_are_refused(
 
 
 def test_passwords_go_over_tls(authority: Authority, ours: Signed) -> None:
-    with Served(tls=Tls(ours.certificate, ours.key), users=Users({"alice": "wonder"})) as served:
+    with Served(tls=Tls(ours.certificate, ours.key), users=Users({"alice": "wonder"}), authorizer=allow_all) as served:
         login: dict[str, Any] = {"sasl_plain_username": "alice", "sasl_plain_password": "wonder"}
         assert brokers(
             client_of(served, authority, security_protocol="SASL_SSL", sasl_mechanism="PLAIN", **login)

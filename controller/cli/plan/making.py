@@ -13,7 +13,8 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from controller.cli.plan.options import Amount, Brokers, Common, NewBrokers, failing, replayed
+from controller.cli.amounts import Amount
+from controller.cli.plan.options import Brokers, Common, NewBrokers, failing, replayed
 from controller.cli.plan.running import Said, Stage, Tables, finish, told_of
 from controller.cli.plan.saying import counted, reason_rows
 from controller.cli.store.progress import Told

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.plan.options import Amount, Common, failing, replayed
+from controller.cli.amounts import Amount
+from controller.cli.plan.options import Common, failing, replayed
 from controller.cli.plan.running import Said, Stage, Tables, finish, told_of
 from controller.cli.plan.saying import amount, counted, reason_rows
 from controller.cli.store.progress import Told

@@ -11,7 +11,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.wire.apis import cluster, configs, elections, logdirs, reassignments, sasl, topics, versions
+from controller.wire.apis import (
+    cluster,
+    configs,
+    elections,
+    logdirs,
+    reassignments,
+    reduction,
+    sasl,
+    throttling,
+    topics,
+    versions,
+)
 from controller.wire.calls import Api
 
 _FAMILIES: Final = (
@@ -20,7 +31,9 @@ _FAMILIES: Final = (
     elections,
     logdirs,
     reassignments,
+    reduction,
     sasl,
+    throttling,
     topics,
 )
 

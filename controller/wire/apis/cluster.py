@@ -17,35 +17,56 @@ from controller.wire.calls import Api, Call
 from controller.wire.messages import MetadataResponse
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.reading import ClusterRow, PartitionRow, TopicRow, cluster
+from controller.wire.security.acls import CLUSTER, TOPIC
 
 UNKNOWN_TOPIC: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 UNKNOWN_TOPIC_ID: Final = 100
+TOPIC_REFUSED: Final = 29
 COORDINATOR_NOT_AVAILABLE: Final = 15
 
 
 async def metadata(call: Call, request: Request) -> Answer:
-    """Brokers with racks, and topics: all, none, or those named. Nothing is created by asking."""
+    """Brokers with racks, and topics: all, none, or those named. Nothing is created by asking. Of all those are told
+    that may be described; of one that is named and may not, that it may not, and nothing else."""
     asked = request.topics
     everything = asked is None or (call.version == 0 and not asked)
     names = None if everything else [topic.name for topic in asked if topic.name is not None]
     ids = () if everything else tuple(topic.topic_id for topic in asked if topic.name is None and topic.topic_id)
     row = await asyncio.wrap_future(call.controller.query(cluster(names, ids)))
     rights = request.include_topic_authorized_operations
-    topics = [_topic(topic, rights=rights) for topic in row.topics]
-    found = {topic.name for topic in row.topics}
-    topics += [{"error_code": UNKNOWN_TOPIC, "name": name} for name in dict.fromkeys(names or ()) if name not in found]
-    known = {topic.topic_id for topic in row.topics}
-    topics += [{"error_code": UNKNOWN_TOPIC_ID, "name": None, "topic_id": i} for i in ids if i not in known]
+    shown = [topic for topic in row.topics if _may_describe(call, topic.name)]
+    topics = [_topic(call, topic, rights=rights) for topic in shown]
+    found, known = {topic.name for topic in shown}, {topic.topic_id for topic in shown}
+    topics += [_missing(call, name) for name in dict.fromkeys(names or ()) if name not in found]
+    hidden = {topic.topic_id for topic in row.topics} - known
+    topics += [
+        {"error_code": TOPIC_REFUSED if i in hidden else UNKNOWN_TOPIC_ID, "name": None, "topic_id": i}
+        for i in ids
+        if i not in known
+    ]
     return {
         "brokers": await _brokers(call, row, "node_id"),
         "cluster_id": call.cluster_id,
         "controller_id": row.controller_id,
         "topics": topics,
-        "authorized_operations": CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else None,
+        "authorized_operations": _cluster_rights(call, request),
     }
 
 
-def _topic(topic: TopicRow, *, rights: bool) -> dict[str, Any]:
+def _cluster_rights(call: Call, request: Request) -> set[int] | None:
+    return call.rights(CLUSTER_OPERATIONS, CLUSTER) if request.include_cluster_authorized_operations else None
+
+
+def _may_describe(call: Call, name: str) -> bool:
+    return call.may("DESCRIBE", TOPIC + name)
+
+
+def _missing(call: Call, name: str) -> dict[str, Any]:
+    """A topic that was named and is not told of: nobody learns more of it than that they may not."""
+    return {"error_code": UNKNOWN_TOPIC if _may_describe(call, name) else TOPIC_REFUSED, "name": name}
+
+
+def _topic(call: Call, topic: TopicRow, *, rights: bool) -> dict[str, Any]:
     return {
         "error_code": 0,
         "name": topic.name,
@@ -54,7 +75,7 @@ def _topic(topic: TopicRow, *, rights: bool) -> dict[str, Any]:
         "partitions": [
             _partition(partition) | {"status_code": partition.status_code} for partition in topic.partitions
         ],
-        "authorized_operations": TOPIC_OPERATIONS if rights else None,
+        "authorized_operations": call.rights(TOPIC_OPERATIONS, TOPIC + topic.name) if rights else None,
     }
 
 
@@ -90,7 +111,7 @@ async def describe_cluster(call: Call, request: Request) -> Answer:
         "cluster_id": call.cluster_id or "",
         "controller_id": row.controller_id,
         "brokers": await _brokers(call, row, "broker_id"),
-        "authorized_operations": CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else None,
+        "authorized_operations": _cluster_rights(call, request),
     }
 
 
@@ -98,7 +119,7 @@ async def describe_topic_partitions(call: Call, request: Request) -> Answer:
     """The named topics (none named: all) by name, from the cursor on, at most as many partitions as asked for."""
     names = sorted({topic.name for topic in request.topics}) or None
     row = await asyncio.wrap_future(call.controller.query(cluster(names)))
-    found = {topic.name: topic for topic in row.topics}
+    found = {topic.name: topic for topic in row.topics if _may_describe(call, topic.name)}
     room = max(request.response_partition_limit, 1)
     start = (request.cursor.topic_name, request.cursor.partition_index) if request.cursor is not None else ("", 0)
     topics: list[dict[str, Any]] = []
@@ -106,25 +127,25 @@ async def describe_topic_partitions(call: Call, request: Request) -> Answer:
         if name < start[0]:
             continue
         if name not in found:
-            topics.append({"error_code": UNKNOWN_TOPIC, "name": name, "partitions": []})
+            topics.append({**_missing(call, name), "partitions": []})
             continue
         rest = [p for p in found[name].partitions if name != start[0] or p.partition >= start[1]]
         if room == 0 and rest:
             return {"topics": topics, "next_cursor": _cursor(name, rest[0])}
-        topics.append(_page(found[name], rest[:room]))
+        topics.append(_page(call, found[name], rest[:room]))
         if len(rest) > room:
             return {"topics": topics, "next_cursor": _cursor(name, rest[room])}
         room -= len(rest)
     return {"topics": topics, "next_cursor": None}
 
 
-def _page(topic: TopicRow, partitions: list[PartitionRow]) -> dict[str, Any]:
+def _page(call: Call, topic: TopicRow, partitions: list[PartitionRow]) -> dict[str, Any]:
     """Eligible leader replicas are an invention of KRaft's: here there are none, which is an empty list."""
-    fields = _topic(topic, rights=True)
+    fields = _topic(call, topic, rights=False)
     del fields["authorized_operations"]  # the codec takes the number itself here
     no_elr: dict[str, Any] = {"eligible_leader_replicas": [], "last_known_elr": []}
     return fields | {
-        "topic_authorized_operations": sum(1 << code for code in TOPIC_OPERATIONS),
+        "topic_authorized_operations": sum(1 << code for code in call.rights(TOPIC_OPERATIONS, TOPIC + topic.name)),
         "partitions": [_partition(p) | no_elr for p in partitions],
     }
 

@@ -7,7 +7,6 @@ admin API; everything else is found by the rules.
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -140,7 +139,10 @@ async def delete_topics(call: Call, request: Request) -> Answer:
     asked: list[Named] = [(topic.name, topic.topic_id) for topic in request.topics] if call.version >= 6 else []
     asked += [(name, None) for name in request.topic_names] if call.version < 6 else []
     by_name, by_id = [n for n, _ in asked if n is not None], [i for _, i in asked if i is not None]
-    ids: dict[str, UUID | None] = await asyncio.wrap_future(call.controller.query(ids_of(by_name, by_id)))
+    told = await outcome(call.controller.query(ids_of(by_name, by_id)))
+    if told.error_code:
+        return {"responses": [{"name": n, "topic_id": i, **told.fields} for n, i in dict.fromkeys(asked)]}
+    ids: dict[str, UUID | None] = told.value
     names = {topic_id: name for name, topic_id in ids.items()}
     rows = {key: _which(*key, names) for key in asked}
     twice = _twice(rows[key].value for key in asked if rows[key].value is not None)

@@ -46,7 +46,7 @@ def with_remote_brokers(base: Mapping[int, Api] = APIS, *, session_s: float = SE
 def _of_brokers(api: Api) -> Api:
     """Whoever is to be believed that it is a broker needs CLUSTER_ACTION, as with Kafka (31)."""
 
-    async def handler(call: Call, request: Request) -> Answer:
+    async def handler(call: Call, request: Request) -> Answer | None:
         try:
             call.admin.authorize("CLUSTER_ACTION")
         except ClusterAuthorizationFailed as error:

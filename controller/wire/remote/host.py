@@ -8,6 +8,7 @@ the broker may have closed it long ago; every request may be repeated without ha
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -21,7 +22,7 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
-from controller.model.values import Broker
+from controller.model.values import Broker, BrokerRegistration, Endpoint
 from controller.model.view import ClusterView
 from controller.wire.calls import Address
 from controller.wire.messages import LeaderAndIsrRequest as LeaderAndIsr
@@ -50,13 +51,15 @@ class _Kept:
 class RemoteHost:
     """Implements `controller.model.host.Host` for brokers that are processes elsewhere. `timeout_s`: what a broker may
     take to be connected to, and to answer each request. The controller must run in threads (`start()`): callbacks ask
-    it where a broker is. ValueError for a time that is not positive.
+    it where a broker is. `tls`: for brokers whose first listener is SSL; a context of a client's, which checks their
+    certificates. ValueError for a time that is not positive.
     """
 
-    def __init__(self, *, timeout_s: float = TIMEOUT_S) -> None:
+    def __init__(self, *, timeout_s: float = TIMEOUT_S, tls: ssl.SSLContext | None = None) -> None:
         if not timeout_s > 0:
             raise ValueError(f"timeout_s must be positive, not {timeout_s!r:.80}")
         self._timeout_s = timeout_s
+        self._tls = tls
         self._controller: Controller | None = None
         self._kept: dict[int, _Kept] = {}
         self._lock = threading.Lock()
@@ -92,7 +95,7 @@ class RemoteHost:
                 return self._asked(kept, api, request, made)
             except NotDelivered:
                 self._drop(request.broker_id)
-        link = Link(self._address_of(request), self._timeout_s)
+        link = self._linked(request)
         with self._lock:
             fresh = self._kept[request.broker_id] = _Kept(link, request.broker_epoch)
         try:
@@ -127,14 +130,25 @@ class RemoteHost:
         if kept is not None:
             kept.link.close()
 
-    def _address_of(self, request: Ordered) -> Address:
-        """Where the broker said that it listens, when it registered, here or at another controller's gateway."""
+    def _linked(self, request: Ordered) -> Link:
+        """To where the broker said that it listens, when it registered, here or at another controller's gateway."""
+        found = self._registered(request)
+        first = found.endpoints[0] if found.endpoints else Endpoint("", found.host, found.port)
+        address = Address(first.host, first.port)
+        if first.protocol == "PLAINTEXT":
+            return Link(address, self._timeout_s)
+        if first.protocol == "SSL" and self._tls is not None:
+            return Link(address, self._timeout_s, self._tls)
+        wanted = "without a context for TLS" if first.protocol == "SSL" else "which this host does not speak"
+        raise NotDelivered(f"broker {request.broker_id} listens with {first.protocol}, {wanted}")
+
+    def _registered(self, request: Ordered) -> BrokerRegistration:
         if self._controller is None:
             raise NotDelivered("no controller is attached that knows where brokers are")
         found: Broker | None = self._controller.query(_broker(request.broker_id)).result(self._timeout_s)
         if found is None or found.epoch != request.broker_epoch:
             raise NotDelivered(f"broker {request.broker_id} is not registered under epoch {request.broker_epoch}")
-        return Address(found.registration.host, found.registration.port)
+        return found.registration
 
 
 def _broker(broker_id: int) -> Callable[[ClusterView], Broker | None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import socket
+import ssl
 import time
 from collections.abc import Mapping
 from typing import Any, Final
@@ -37,15 +38,15 @@ def messages(key: int) -> Messages:
 
 
 class Link:
-    """Connected to a broker at `address`. Raises NotDelivered where that takes longer than `timeout_s`, which is also
-    the time that each request has. For one thread at a time."""
+    """Connected to a broker at `address`, by TLS where there is a context. Raises NotDelivered where that fails or
+    takes longer than `timeout_s`, which is also the time that each request has. For one thread at a time."""
 
-    def __init__(self, address: Address, timeout_s: float) -> None:
+    def __init__(self, address: Address, timeout_s: float, tls: ssl.SSLContext | None = None) -> None:
         self._name = f"{address.host}:{address.port}"
         self._timeout_s = timeout_s
         self._correlation_ids = itertools.count(1)
         try:
-            self._socket = socket.create_connection((address.host, address.port), timeout_s)
+            self._socket = _connected(address, timeout_s, tls)
         except OSError as error:
             raise NotDelivered(f"{self._name} is not reached: {error}") from error
         try:
@@ -100,6 +101,18 @@ class Link:
                 raise NotDelivered(f"{self._name} hung up before it answered")
             read += more
         return bytes(read)
+
+
+def _connected(address: Address, timeout_s: float, tls: ssl.SSLContext | None) -> socket.socket:
+    """Raises OSError, which ssl.SSLError is."""
+    plain = socket.create_connection((address.host, address.port), timeout_s)
+    if tls is None:
+        return plain
+    try:
+        return tls.wrap_socket(plain, server_hostname=address.host)
+    except BaseException:
+        plain.close()
+        raise
 
 
 def _versions(versions: range) -> str:

@@ -1,0 +1,12 @@
+"""`kedge serve`: a cluster in one process, for people who test clients and tools.
+
+command    the options, and what is said at the start and at the end
+options    addresses, racks and topics as texts
+running    what runs: cluster, gateway, pages; and its end
+status     what the status page shows, as JSON
+pages      a small HTTP server on a thread
+"""
+
+from controller.cli.serve.command import serve
+
+__all__ = ["serve"]

@@ -1,0 +1,148 @@
+"""`kedge serve`: the options, and what is said at the start and at the end.
+
+Exit code: 0 after SIGINT or SIGTERM; 2, and one line, where what was asked for cannot be had.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+import click
+
+from controller.cli.amounts import Amount
+from controller.cli.printing import clean, fail, one_line
+from controller.cli.serve.options import as_brokers, as_place, as_topics
+from controller.rig.live import RETENTION_BYTES
+from stores import public_url
+
+_LISTEN: Final = "127.0.0.1:9092"
+_STATUS: Final = "127.0.0.1:8480"
+
+
+@click.command()
+@click.option("--listen", default=_LISTEN, show_default=True, metavar="HOST:PORT", help="Where clients begin.")
+@click.option("--brokers", "count", type=int, default=3, show_default=True, help="Simulated brokers; 0 for none.")
+@click.option("--racks", metavar="A,B,...", help="Racks of the brokers, in turn where there are fewer of them.")
+@click.option("--store", "url", metavar="URL", default="memory:", show_default=True, help="Where the metadata stand.")
+@click.option(
+    "--topic", "topics", multiple=True, metavar="NAME[:PARTITIONS[:RF]]", help="Made at the start if missing."
+)
+@click.option("--copy-rate", type=Amount(), metavar="BYTES", help="A second into each broker; else as fast as can be.")
+@click.option(
+    "--retention", type=Amount(), default=str(RETENTION_BYTES), metavar="BYTES", help="Kept of each partition: 64MiB."
+)
+@click.option("--seed", type=int, help="Of topic ids and placements.")
+@click.option("--status", metavar="HOST:PORT", help=f"The status page; {_STATUS}, or any free port, if not said.")
+@click.option("--no-status", is_flag=True, help="No status page.")
+@click.option("--metrics", metavar="HOST:PORT", help="Metrics for Prometheus, below /metrics.")
+@click.option("--users", type=click.Path(path_type=Path), help="Clients log in as one of these; docs/wire.md.")
+@click.option(
+    "--tls-certificate", type=click.Path(path_type=Path), help="Addresses of clients speak TLS with this one."
+)
+@click.option("--tls-key", type=click.Path(path_type=Path), help="Its key.")
+@click.option("--tls-clients-ca", type=click.Path(path_type=Path), help="Clients need a certificate that this signed.")
+@click.option("--allow-anonymous", is_flag=True, help="Listen beyond this machine, though nobody has to log in.")
+@click.option("--json", "as_json", is_flag=True, help="Say where what listens as one JSON object.")
+def serve(
+    *,
+    listen: str,
+    count: int,
+    racks: str | None,
+    url: str,
+    topics: tuple[str, ...],
+    copy_rate: int | None,
+    retention: int,
+    seed: int | None,
+    status: str | None,
+    metrics: str | None,
+    no_status: bool,
+    users: Path | None,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    tls_clients_ca: Path | None,
+    allow_anonymous: bool,
+    as_json: bool,
+) -> None:
+    """Run a cluster that stock Kafka clients can talk to, until Ctrl-C or SIGTERM.
+
+    A real controller, simulated brokers that keep what is produced in memory. The metadata stand in this process, in a
+    file (memory:FILE, written at the end), in ZooKeeper or etcd (zookeeper://HOST:PORT/CHROOT, etcd://HOST:PORT/PREFIX).
+    """
+    if find_spec("kafka") is None:
+        fail("kafka-python not installed; run: pip install kedge[cli,wire]")
+    from controller.cli.serve import running  # noqa: PLC0415 - what it needs is known to be there only now
+
+    if no_status and status is not None:
+        fail("--status and --no-status: one or the other")
+    if retention < 1 or copy_rate == 0:
+        fail("--retention and --copy-rate are at least 1 byte")
+    if (tls_certificate is None) != (tls_key is None) or (tls_clients_ca is not None and tls_key is None):
+        fail("--tls-certificate and --tls-key go together, and --tls-clients-ca with both")
+    tls = None if tls_certificate is None or tls_key is None else (tls_certificate, tls_key, tls_clients_ca)
+    try:
+        brokers = as_brokers(count, racks)
+        options = running.Options(
+            url=url,
+            listen=as_place("--listen", listen),
+            brokers=brokers,
+            topics=as_topics(topics, count),
+            seed=seed,
+            copy_rate_bytes_s=copy_rate,
+            retention_bytes=retention,
+            status=None if no_status else as_place("--status", status or _STATUS),
+            status_may_be_elsewhere=status is None,
+            metrics=None if metrics is None else as_place("--metrics", metrics),
+            users=users,
+            tls=tls,
+            allow_anonymous=allow_anonymous,
+        )
+        with _told_to_end() as ended, running.running(options) as found:
+            told = running.as_json(found)
+            if as_json:
+                click.echo(json.dumps(told))
+            else:
+                _say(told, brokers, url)
+            ended.wait()
+    except (running.CannotServe, ValueError) as error:
+        fail(one_line(error))
+    if not as_json:
+        click.echo("ended")
+
+
+def _say(told: dict[str, object], brokers: dict[int, str | None], url: str) -> None:
+    click.echo(f"cluster {told['cluster_id']}, metadata in {clean(public_url(url))}, controller {told['controller']}")
+    click.echo(f"clients begin at  {told['bootstrap']}")
+    addresses = told["brokers"]
+    assert isinstance(addresses, dict)
+    for broker, rack in brokers.items():
+        where = "" if rack is None else f", rack {clean(rack)}"
+        click.echo(f"broker {broker:<10} {addresses[str(broker)]}{where}")
+    for name in ("status", "metrics"):
+        if told[name] is not None:
+            click.echo(f"{name:<17} {told[name]}")
+    click.echo("ready; Ctrl-C ends it, and what was produced is gone then")
+
+
+@contextmanager
+def _told_to_end() -> Iterator[threading.Event]:
+    """Set by SIGINT and SIGTERM, once; the second one ends the process as it always does."""
+    ended = threading.Event()
+
+    def end(number: int, _: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        ended.set()
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield ended
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

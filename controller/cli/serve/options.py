@@ -1,0 +1,62 @@
+"""Texts of options as values. ValueError says in one line what is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from controller.model.requests import NewTopic
+
+BROKERS_MAX: Final = 1000
+_PORT: Final = re.compile(r"[0-9]{1,5}")
+_TOPIC: Final = re.compile(r"([a-zA-Z0-9._-]+)(?::([0-9]{1,6}))?(?::([0-9]{1,4}))?")
+
+
+@attrs.frozen
+class Place:
+    """Where something listens. `port` 0: any free one."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def as_place(option: str, text: str) -> Place:
+    """`HOST:PORT`, `[::1]:PORT`, or `:PORT` for the loopback."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not _PORT.fullmatch(port) or int(port) > 65_535:
+        raise ValueError(f"{option}: {text!r:.80} is no HOST:PORT, with a port within 0..65535")
+    is_in_brackets = host.startswith("[") and host.endswith("]")
+    if ":" in host and not is_in_brackets:
+        raise ValueError(f"{option}: {text!r:.80}: an address with colons stands in brackets, as [::1]:{port}")
+    return Place((host[1:-1] if is_in_brackets else host) or "127.0.0.1", int(port))
+
+
+def as_brokers(count: int, racks: str | None) -> dict[int, str | None]:
+    """Ids 1 to `count`, each with its rack; racks are given in turn where there are fewer of them."""
+    if not 0 <= count <= BROKERS_MAX:
+        raise ValueError(f"--brokers: {count} is not within 0..{BROKERS_MAX}")
+    names = [] if racks is None else [name.strip() for name in racks.split(",")]
+    if any(not name for name in names):
+        raise ValueError(f"--racks: {racks!r:.80} names one without a name; racks stand with commas between them")
+    if len(names) > count:
+        raise ValueError(f"--racks: {len(names)} racks for {count} brokers")
+    return {i + 1: names[i % len(names)] if names else None for i in range(count)}
+
+
+def as_topics(texts: Sequence[str], brokers: int) -> Mapping[str, NewTopic]:
+    """`NAME[:PARTITIONS[:REPLICATION_FACTOR]]`: 1 partition, and 3 replicas or as many as there are brokers."""
+    topics = {}
+    for text in texts:
+        found = _TOPIC.fullmatch(text)
+        if found is None:
+            raise ValueError(f"--topic: {text!r:.80} is no NAME[:PARTITIONS[:REPLICATION_FACTOR]]")
+        if found[1] in topics:
+            raise ValueError(f"--topic: {found[1]:.80} is named twice")
+        topics[found[1]] = NewTopic(int(found[2] or 1), int(found[3] or min(3, brokers)))
+    return topics

@@ -1,0 +1,95 @@
+"""A small HTTP server on a thread: a table of paths, each with what makes its page. Read-only: GET and HEAD."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Final, Self, TypeAlias
+from urllib.parse import urlsplit
+
+from controller.cli.printing import one_line
+from controller.cli.serve.options import Place
+
+Page: TypeAlias = Callable[[], tuple[str, bytes]]
+"""Content type and body. What it raises is answered with 503 and one line."""
+
+IDLE_S: Final = 30.0  # a connection on which nothing comes for so long is closed
+HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Pages:
+    """`with Pages(place, {"/": page}) as pages:` listens until it is closed. `headers`: of every answer. OSError where
+    the place cannot be had."""
+
+    def __init__(self, place: Place, pages: Mapping[str, Page], headers: Mapping[str, str] = HEADERS) -> None:
+        self._server = _Server(place, pages, headers)
+        self._thread = threading.Thread(target=self._server.serve_forever, name="kedge-pages", daemon=True)
+        self._thread.start()
+        self.place = Place(place.host, self._server.server_address[1])
+
+    def close(self) -> None:
+        """Nobody is listened to any more."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, place: Place, pages: Mapping[str, Page], headers: Mapping[str, str]) -> None:
+        self.pages, self.headers = pages, headers
+        self.address_family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
+        super().__init__((place.host, place.port), _Handler)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that went away in the middle is its own affair."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    server_version, sys_version = "kedge", ""
+    timeout = IDLE_S
+
+    def do_GET(self) -> None:
+        """The page of the path, or 404."""
+        self._answer(with_body=True)
+
+    def do_HEAD(self) -> None:
+        """As GET, without the body."""
+        self._answer(with_body=False)
+
+    def _answer(self, *, with_body: bool) -> None:
+        page = self.server.pages.get(urlsplit(self.path).path)
+        status = HTTPStatus.OK
+        if page is None:
+            status, kind, body = HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", b"there is no such page\n"
+        else:
+            try:
+                kind, body = page()
+            except Exception as error:  # noqa: BLE001 - whatever a page could not be made of
+                status, kind = HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8"
+                body = f"{one_line(error)}\n".encode()
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **self.server.headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if with_body:
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the base has it
+        """Nobody reads it."""

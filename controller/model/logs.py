@@ -1,0 +1,114 @@
+"""What clients put into logs and get out of them, as values: batches of records, and answers with Kafka's numbers.
+
+A batch is taken as it came: bytes that nobody here looks into again, and what its header says of them. Whoever speaks
+the protocol reads headers and writes offsets into them; whoever keeps logs counts records and bytes.
+"""
+
+from __future__ import annotations
+
+import enum
+
+import attrs
+
+NO_PRODUCER = -1
+NO_EPOCH = -1
+"""A leader epoch that a client does not know; any other is held against the leader's."""
+
+
+class LogError(enum.IntEnum):
+    """Kafka's numbers for what clients of logs hear."""
+
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    CORRUPT_MESSAGE = 2
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    LEADER_NOT_AVAILABLE = 5
+    NOT_LEADER_OR_FOLLOWER = 6
+    REQUEST_TIMED_OUT = 7
+    MESSAGE_TOO_LARGE = 10
+    NOT_ENOUGH_REPLICAS = 19
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
+    INVALID_REQUIRED_ACKS = 21
+    UNSUPPORTED_VERSION = 35
+    INVALID_REQUEST = 42
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    INVALID_PRODUCER_EPOCH = 47
+    KAFKA_STORAGE_ERROR = 56
+    FETCH_SESSION_ID_NOT_FOUND = 70
+    FENCED_LEADER_EPOCH = 74
+    UNKNOWN_LEADER_EPOCH = 75
+    OFFSET_NOT_AVAILABLE = 78
+    INVALID_RECORD = 87
+    UNKNOWN_TOPIC_ID = 100
+
+
+@attrs.frozen(weakref_slot=False)
+class Batch:
+    """Records as a producer made them. `payload`: all bytes; `records`: how many, at least 1; `base_sequence`: the
+    first one's number among those of its producer for the partition, -1 without a producer id."""
+
+    payload: bytes
+    records: int
+    max_timestamp_ms: int
+    producer_id: int = NO_PRODUCER
+    producer_epoch: int = -1
+    base_sequence: int = -1
+
+
+@attrs.frozen(weakref_slot=False)
+class StoredBatch:
+    """A batch in a log: its first offset, and the leader epoch under which it was appended."""
+
+    base_offset: int
+    leader_epoch: int
+    batch: Batch
+
+    @property
+    def end_offset(self) -> int:
+        """The offset after its last record."""
+        return self.base_offset + self.batch.records
+
+
+@attrs.frozen
+class Appended:
+    """What became of a batch that was to be appended. `base_offset` -1 where it was not."""
+
+    error: LogError = LogError.NONE
+    base_offset: int = -1
+    log_start_offset: int = -1
+
+
+@attrs.frozen
+class FetchFrom:
+    """From where a consumer reads a partition. `bytes_max`: of this partition."""
+
+    offset: int
+    bytes_max: int
+    leader_epoch: int = NO_EPOCH
+
+
+@attrs.frozen
+class Fetched:
+    """What a consumer gets of a partition: whole batches below the high watermark."""
+
+    error: LogError = LogError.NONE
+    high_watermark: int = -1
+    log_start_offset: int = -1
+    batches: tuple[StoredBatch, ...] = ()
+
+    @property
+    def size_bytes(self) -> int:
+        """Of all batches."""
+        return sum(len(stored.batch.payload) for stored in self.batches)
+
+
+@attrs.frozen
+class LogBounds:
+    """Where a log begins and ends for consumers, and the leader epoch under which that was said."""
+
+    error: LogError = LogError.NONE
+    start_offset: int = -1
+    high_watermark: int = -1
+    leader_epoch: int = NO_EPOCH
+    batches: tuple[StoredBatch, ...] = ()
+    """What was asked for by time: the batch that may hold the first such record, or none."""

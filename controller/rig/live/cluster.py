@@ -1,0 +1,231 @@
+"""A cluster in this process and in real time: controllers in threads, simulated brokers in one thread of their own.
+
+Rules
+* One step: time goes on by what the clock on the wall says; brokers register again where they have to, copy, ask for
+  isr changes and report; then whoever waits for that is answered. What clients ask for is done before it.
+* A step follows as soon as somebody asked for something, or after `TICK_S` while anything moves, else after `IDLE_S`;
+  after a long one as much time is left to others as it took.
+* Controllers are as any host's: they write to the store and call the brokers from threads of their own, under the lock.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Self
+
+from controller.host import Controller
+from controller.metrics import BrokerMeters
+from controller.model.values import BrokerRegistration, Settings, TopicPartition
+from controller.rig.broker import Broker, Life
+from controller.rig.clock import NodeClock, VirtualClock
+from controller.rig.copying import Copying
+from controller.rig.duties import Duties
+from controller.rig.live.logs import RETENTION_BYTES, LiveLogs
+from controller.rig.live.node import LiveHost, LiveNode
+from controller.rig.live.server import LiveServer
+from controller.rig.network import Network
+from controller.rig.replica import Role
+from controller.rig.timeline import Timeline
+
+TICK_S: Final = 0.005
+IDLE_S: Final = 0.05
+_CLEAN_S: Final = 1.0
+_BUSY_STEPS: Final = 20  # steps without work before it counts as idle
+_PAUSE_S: Final = 1.0  # after a step that failed
+log = logging.getLogger(__name__)
+
+
+class LiveCluster:
+    """`with LiveCluster(LiveServer(), {1: "a", 2: "b"}) as cluster:` controllers and brokers that live.
+
+    `server`: the store, which the cluster closes. `brokers`: broker id -> rack (None = no rack). `controllers`: how
+    many nodes, with the ids 101, 102, ...; `copy_rate_bytes_s`: into each broker, None = at once. `retention_bytes`: so
+    many of each partition are kept. `lag_max_ms`: as replica.lag.time.max.ms. `journal`: makes the journal of a node,
+    by its id. `seed`: of topic ids and placements.
+
+    Starting raises what registering raises: StoreError, DuplicateBrokerRegistration.
+    """
+
+    def __init__(
+        self,
+        server: LiveServer,
+        brokers: Mapping[int, str | None],
+        *,
+        controllers: int = 1,
+        settings: Settings | None = None,
+        seed: int | None = None,
+        copy_rate_bytes_s: int | None = None,
+        retention_bytes: int = RETENTION_BYTES,
+        lag_max_ms: int = 10_000,
+        journal: Callable[[int], Any] | None = None,
+    ) -> None:
+        self.server = server
+        self.settings = settings or Settings()
+        self.lock = threading.RLock()
+        self._woken = threading.Event()
+        self._asked: deque[Callable[[], None]] = deque()
+        self._thread: threading.Thread | None = None
+        self._closing = False
+        self._begun_s = time.monotonic()
+        self._cleaned_s = self._begun_s
+        self._quiet_steps = 0
+        self._clock = VirtualClock(time.time_ns() // 1_000_000)
+        timeline = Timeline(self._clock)
+        timeline.is_mute = True  # nobody reads it, and the cluster may run for weeks
+        self.brokers = {b: self._broker(b, rack) for b, rack in brokers.items()}
+        chance = random.Random(seed)  # noqa: S311 - no secrets
+        self.network = Network(self.brokers, chance, timeline, lambda: 0, requests_max=0)
+        host = (self.network, self.lock, self._woken.set)
+        parts = (NodeClock(self._clock), server, self.network, self.settings, seed, lambda *_: None, journal)
+        ids = range(101, 101 + controllers)
+        self.nodes = {i: LiveNode(i, *parts, host=LiveHost(i, *host)) for i in ids}
+        self.copying = Copying(self.brokers, timeline, copy_rate_bytes_s)
+        self.logs = LiveLogs(self.brokers, self.network.settings, self._soon, retention_bytes)
+        self.duties = {b: self._duties(broker, timeline, lag_max_ms) for b, broker in self.brokers.items()}
+
+    def _broker(self, broker_id: int, rack: str | None) -> Broker:
+        registration = BrokerRegistration(broker_id, f"broker-{broker_id}", 9092, rack)
+        return Broker(registration, NodeClock(self._clock))
+
+    def _duties(self, broker: Broker, timeline: Timeline, lag_max_ms: int) -> Duties:
+        parts = (broker, self._clock, self.server, self.nodes, self.network, timeline)
+        return Duties(*parts, self.settings.registration_version, lag_max_ms, lambda *_: None)
+
+    # --- life
+
+    def start(self) -> Self:
+        """Brokers are registered, controllers run. A cluster that could not be started is closed."""
+        try:
+            for duties in self.duties.values():
+                duties.register()
+            for node in self.nodes.values():
+                node.start()
+        except BaseException:
+            self.close()
+            raise
+        self._thread = threading.Thread(target=self._live, name="kedge-brokers", daemon=True)
+        self._thread.start()
+        return self
+
+    def close(self) -> None:
+        """Controllers hand over, brokers are unregistered, the store is closed. Idempotent."""
+        if self._closing:
+            return
+        self._closing = True
+        self._woken.set()
+        if self._thread is not None:
+            self._thread.join()
+        for node in self.nodes.values():
+            node.stop()
+        for duties in self.duties.values():
+            duties.leave(at_once=True)
+        self.logs.close()
+        self.server.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- what there is
+
+    def until_ready(self, timeout_s: float) -> None:
+        """A controller is active and has admitted every broker. TimeoutError where that takes longer."""
+        end_s, wanted = time.monotonic() + timeout_s, set(self.brokers)
+        while not (self.controller.is_active and wanted <= set(self.controller.describe().live_brokers)):
+            if time.monotonic() >= end_s or self._closing:
+                live = self.controller.describe().live_brokers
+                raise TimeoutError(f"not ready within {timeout_s:g} s: of brokers {sorted(wanted)} there are {live}")
+            time.sleep(TICK_S)
+
+    @property
+    def controller(self) -> Controller:
+        """The active controller; the first one while there is none."""
+        running = [node.controller for node in self.nodes.values() if node.controller is not None]
+        return next((controller for controller in running if controller.is_active), running[0])
+
+    def held_bytes(self) -> dict[int, int]:
+        """What the replicas on each broker hold, as if each had its own records."""
+        with self.lock:
+            return {b: sum(r.log.size_bytes for r in broker.replicas.values()) for b, broker in self.brokers.items()}
+
+    def log_ends(self, tp: TopicPartition) -> tuple[dict[int, int], int]:
+        """Where the log of each broker that has one ends, and where the leader's does (-1: nobody leads)."""
+        with self.lock:
+            held = self.logs.replicas(tp)
+        leading = [replica for replica in held.values() if replica.role is Role.LEADER]
+        end = max((r.leader_epoch, r.log.end_offset) for r in leading)[1] if leading else -1
+        return {broker: replica.log.end_offset for broker, replica in held.items()}, end
+
+    def meters(self) -> list[BrokerMeters]:
+        """What each broker tells of itself in numbers."""
+        return [self.copying.flows.meters(broker) for broker in self.brokers]
+
+    # --- what befalls brokers
+
+    def kill_broker(self, broker_id: int) -> None:
+        """Its process ends, and its registration with it. KeyError where there is no such broker."""
+        with self.lock:
+            if self.brokers[broker_id].life is not Life.DOWN:
+                self.duties[broker_id].leave(at_once=True)
+                self.brokers[broker_id].stopped()
+        self._woken.set()
+
+    def restart_broker(self, broker_id: int) -> None:
+        """It is up again with the logs that it had, under a new broker epoch. KeyError as above."""
+        self.kill_broker(broker_id)
+        with self.lock:
+            broker = self.brokers[broker_id]
+            broker.life = Life.UP
+            self.network.started(broker)
+            self.duties[broker_id].register()
+        self._woken.set()
+
+    # --- time
+
+    def _soon(self, call: Callable[[], None]) -> None:
+        self._asked.append(call)
+        self._woken.set()
+
+    def _live(self) -> None:
+        pause_s = TICK_S
+        while not self._closing:
+            self._woken.wait(pause_s)
+            self._woken.clear()
+            began_s = time.monotonic()
+            try:
+                with self.lock:
+                    self._step(began_s)
+            except Exception:
+                log.exception("a step of the brokers failed")
+                time.sleep(_PAUSE_S)
+            took_s = time.monotonic() - began_s
+            if took_s > TICK_S:
+                time.sleep(min(took_s, _PAUSE_S))
+            pause_s = TICK_S if self._quiet_steps < _BUSY_STEPS else IDLE_S
+
+    def _step(self, now_s: float) -> None:
+        moved = bool(self._asked)
+        while self._asked:
+            self._asked.popleft()()
+        past_ms = int((now_s - self._begun_s) * 1000) - self._clock.elapsed_ms
+        self._clock.advance(past_ms)
+        up = [duties for duties in self.duties.values() if duties.broker.is_up]
+        for duties in up:
+            moved |= duties.watch()
+        moved |= self.copying.step(past_ms) > 0 or self.copying.is_held_up
+        self.copying.flows.step(self._clock.elapsed_ms)
+        for duties in up:
+            moved |= duties.step()
+            duties.report()
+        self.logs.step()
+        if now_s - self._cleaned_s > _CLEAN_S:
+            self._cleaned_s = now_s
+            self.logs.clean()
+        self._quiet_steps = 0 if moved or self.logs.is_waited_for else self._quiet_steps + 1

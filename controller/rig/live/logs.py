@@ -1,0 +1,327 @@
+"""What clients do with the logs of a live cluster, and who waits for what.
+
+Rules
+* A broker answers for what it leads, as it was told: clients that ask another one, or under another leader epoch, hear
+  so, and look at the metadata again. None for a broker: whichever leads.
+* acks=all is answered when the high watermark passed the batch, under the leader epoch that took it; asked of an isr
+  that is smaller than `min.insync.replicas` it is refused before, and reported after.
+* A fetch is answered when there are `min_bytes` to give, something is wrong, or its time is over.
+* Of each partition the newest `retention_bytes` are kept. What is above the high watermark cannot be deleted: where
+  that is twice as much, the disk is full.
+* Methods may be called by any thread; what they do is done by the thread that steps. Limits on copying do not touch
+  clients.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from controller.model.logs import NO_EPOCH, Appended, Batch, Fetched, FetchFrom, LogBounds, LogError
+from controller.model.reductions import OFFLINE, ONLINE
+from controller.model.values import ALL_BROKERS, BROKERS, TOPICS, TopicPartition
+from controller.rig.broker import Broker, ReplicaId
+from controller.rig.live.shelf import Shelf
+from controller.rig.replica import Replica, Role
+
+ACKS_ALL: Final = -1
+RETENTION_BYTES: Final = 64 * 1024 * 1024
+_BATCH_BYTES_MAX: Final = 1_048_588  # Kafka's default of max.message.bytes
+
+T = TypeVar("T")
+
+
+@attrs.define(eq=False)
+class _Promised:
+    """A batch that waits for its replicas, until `deadline_s`."""
+
+    replica: Replica
+    leader_epoch: int
+    end_offset: int
+    answer: Appended
+    tp: TopicPartition
+    future: Future[Appended]
+    deadline_s: float
+
+
+@attrs.define(eq=False)
+class _Waiting:
+    """A fetch that waits for records, until `deadline_s`."""
+
+    broker_id: int | None
+    wanted: Mapping[TopicPartition, FetchFrom]
+    bytes_max: int
+    bytes_min: int
+    future: Future[dict[TopicPartition, Fetched]]
+    deadline_s: float
+
+
+@attrs.define(eq=False)
+class LiveLogs:
+    """The logs of `brokers` as clients see them. `settings`: what topics and brokers have set, by kind and name.
+    `soon`: has a call made by the thread that steps."""
+
+    brokers: Mapping[int, Broker]
+    settings: Mapping[tuple[str, str], Mapping[str, str]]
+    soon: Callable[[Callable[[], None]], None]
+    retention_bytes: int = RETENTION_BYTES
+    _shelves: dict[ReplicaId, Shelf] = attrs.field(factory=dict)
+    _promised: list[_Promised] = attrs.field(factory=list)
+    _waiting: list[_Waiting] = attrs.field(factory=list)
+    _producer_ids: int = 1000
+
+    # --- what clients ask for, from any thread
+
+    def append(
+        self, broker_id: int | None, tp: TopicPartition, batch: Batch, *, acks: int, timeout_ms: int
+    ) -> Future[Appended]:
+        """The batch is at the end of the log: of the leader's, or (acks -1) on all that are in sync."""
+        future: Future[Appended] = Future()
+        self._do(future, lambda: self._append(broker_id, tp, batch, acks, time.monotonic() + timeout_ms / 1000, future))
+        return future
+
+    def fetch(
+        self,
+        broker_id: int | None,
+        wanted: Mapping[TopicPartition, FetchFrom],
+        *,
+        bytes_max: int,
+        bytes_min: int,
+        wait_ms: int,
+    ) -> Future[dict[TopicPartition, Fetched]]:
+        """Batches of each partition, in this order, about as many as fit into `bytes_max`, and one at least if there is
+        one; after `wait_ms` what there is, which may be nothing."""
+        future: Future[dict[TopicPartition, Fetched]] = Future()
+        waiting = _Waiting(broker_id, wanted, bytes_max, bytes_min, future, time.monotonic() + wait_ms / 1000)
+        self._do(future, lambda: self._waiting.append(waiting) if not self._fetched(waiting) else None)
+        return future
+
+    def bounds(
+        self, broker_id: int | None, tp: TopicPartition, leader_epoch: int = NO_EPOCH, *, since_ms: int | None = None
+    ) -> Future[LogBounds]:
+        """Where the log begins and ends, and the first batch with a record of `since_ms` or later (-1: the batch with
+        the record of the highest time)."""
+        future: Future[LogBounds] = Future()
+        self._do(future, lambda: _answer(future, self._bounds(broker_id, tp, leader_epoch, since_ms)))
+        return future
+
+    def new_producer_id(self) -> Future[int]:
+        """An id that no other producer of this cluster got."""
+        future: Future[int] = Future()
+
+        def next_id() -> None:
+            self._producer_ids += 1
+            _answer(future, self._producer_ids)
+
+        self._do(future, next_id)
+        return future
+
+    def _do(self, future: Future[Any], work: Callable[[], Any]) -> None:
+        def run() -> None:
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001 - it goes to whoever asked
+                with suppress(InvalidStateError):
+                    future.set_exception(error)
+
+        self.soon(run)
+
+    # --- what is done about it, by the thread that steps
+
+    def step(self) -> None:
+        """Answer whoever waits for what has happened meanwhile, or has waited for long enough."""
+        now_s = time.monotonic()
+        self._promised = [one for one in self._promised if not self._kept(one, now_s)]
+        self._waiting = [one for one in self._waiting if not self._fetched(one)]
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether somebody waits for brokers to copy."""
+        return bool(self._promised)
+
+    @property
+    def kept_bytes(self) -> int:
+        """What all records take that are kept, each counted once."""
+        return sum(shelf.size_bytes for shelf in list(self._shelves.values()))
+
+    def clean(self) -> None:
+        """The records of partitions that nobody holds any more are gone."""
+        held = {place for broker in self.brokers.values() for place in broker.replicas}
+        for place in [place for place in self._shelves if place not in held]:
+            del self._shelves[place]
+
+    def close(self) -> None:
+        """Whoever waits hears that he has to ask again."""
+        for promised in self._promised:
+            _answer(promised.future, Appended(LogError.NOT_LEADER_OR_FOLLOWER))
+        for waiting in self._waiting:
+            _answer(waiting.future, {tp: Fetched(LogError.NOT_LEADER_OR_FOLLOWER) for tp in waiting.wanted})
+        self._promised, self._waiting = [], []
+
+    def replicas(self, tp: TopicPartition) -> dict[int, Replica]:
+        """Those of each broker that holds one of `tp`, by what any of them was told last of its topic's id."""
+        told = [said for broker in self.brokers.values() if (said := broker.metadata.get(tp)) is not None]
+        if not told:
+            return {}
+        place = (max(told, key=lambda said: said.leader_epoch).topic_id, tp.partition)
+        return {b: broker.replicas[place] for b, broker in self.brokers.items() if place in broker.replicas}
+
+    # --- writing
+
+    def _append(  # noqa: PLR0917 - as asked
+        self,
+        broker_id: int | None,
+        tp: TopicPartition,
+        batch: Batch,
+        acks: int,
+        deadline_s: float,
+        future: Future[Appended],
+    ) -> None:
+        replica = self._leader(broker_id, tp)
+        refused = replica if isinstance(replica, LogError) else self._refusal(replica, tp, batch, acks)
+        if isinstance(replica, LogError) or refused is not None:
+            _answer(future, Appended(refused or LogError.NONE))
+            return
+        shelf = self._shelf(replica)
+        found = shelf.sent_before(batch, replica.log)
+        if isinstance(found, LogError):
+            _answer(future, Appended(found))
+            return
+        if found is None:
+            base = replica.log.end_offset
+            replica.log.append(shelf.put(batch, base, replica.leader_epoch))
+            replica.advance()
+            self._trim(replica, shelf)
+        else:
+            base = found.base_offset
+        answer = Appended(LogError.NONE, base, shelf.start_offset)
+        if acks != ACKS_ALL:
+            _answer(future, answer)
+            return
+        end = base + batch.records
+        promised = _Promised(replica, replica.leader_epoch, end, answer, tp, future, deadline_s)
+        if not self._kept(promised, time.monotonic()):
+            self._promised.append(promised)
+
+    def _refusal(self, replica: Replica, tp: TopicPartition, batch: Batch, acks: int) -> LogError | None:
+        if replica.status != ONLINE:  # read-only, since the partition is to go: producers look at the metadata again
+            return LogError.NOT_LEADER_OR_FOLLOWER
+        if len(batch.payload) > self._setting(tp.topic, "max.message.bytes", "message.max.bytes", _BATCH_BYTES_MAX):
+            return LogError.MESSAGE_TOO_LARGE
+        if acks == ACKS_ALL and len(replica.isr) < self._isr_min(tp):
+            return LogError.NOT_ENOUGH_REPLICAS
+        return LogError.KAFKA_STORAGE_ERROR if self._shelf(replica).size_bytes > 2 * self.retention_bytes else None
+
+    def _isr_min(self, tp: TopicPartition) -> int:
+        return self._setting(tp.topic, "min.insync.replicas", "min.insync.replicas", 1)
+
+    def _setting(self, topic: str, name: str, broker_name: str, default: int) -> int:
+        everywhere = self.settings.get((BROKERS, ALL_BROKERS), {})
+        return int(self.settings.get((TOPICS, topic), {}).get(name, everywhere.get(broker_name, default)))
+
+    def _kept(self, one: _Promised, now_s: float) -> bool:
+        replica = one.replica
+        if replica.log.high_watermark >= one.end_offset and replica.leader_epoch == one.leader_epoch:
+            enough = len(replica.isr) >= self._isr_min(one.tp)
+            late = attrs.evolve(one.answer, error=LogError.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+            _answer(one.future, one.answer if enough else late)
+        elif replica.role is not Role.LEADER or replica.leader_epoch != one.leader_epoch:
+            _answer(one.future, Appended(LogError.NOT_LEADER_OR_FOLLOWER))
+        elif now_s >= one.deadline_s:
+            _answer(one.future, Appended(LogError.REQUEST_TIMED_OUT))
+        else:
+            return False
+        return True
+
+    def _trim(self, replica: Replica, shelf: Shelf) -> None:
+        if shelf.trim(self.retention_bytes, replica.log.high_watermark):
+            for broker in self.brokers.values():
+                held = broker.replicas.get((replica.topic_id, replica.partition))
+                if held is not None and held.log.end_offset >= shelf.start_offset:
+                    held.log.delete_before(shelf.start_offset)
+
+    # --- reading
+
+    def _fetched(self, one: _Waiting) -> bool:
+        """Whether the fetch could be answered, and was."""
+        found, left = {}, one.bytes_max
+        for tp, since in one.wanted.items():
+            found[tp] = self._read(one.broker_id, tp, since, left, is_first=left == one.bytes_max)
+            left -= found[tp].size_bytes
+        is_over = time.monotonic() >= one.deadline_s
+        is_enough = one.bytes_max - left >= one.bytes_min
+        if not (is_over or is_enough or any(fetched.error for fetched in found.values())):
+            return False
+        _answer(one.future, found)
+        return True
+
+    def _read(
+        self, broker_id: int | None, tp: TopicPartition, since: FetchFrom, bytes_max: int, *, is_first: bool
+    ) -> Fetched:
+        replica = self._leader(broker_id, tp, since.leader_epoch)
+        if isinstance(replica, LogError):
+            return Fetched(replica)
+        log, shelf = replica.log, self._shelf(replica)
+        if not shelf.start_offset <= since.offset <= log.end_offset:
+            return Fetched(LogError.OFFSET_OUT_OF_RANGE, log.high_watermark, shelf.start_offset)
+        room = min(bytes_max, since.bytes_max)
+        batches = tuple(shelf.read(log, since.offset, room))
+        if not is_first and sum(len(stored.batch.payload) for stored in batches) > room:
+            batches = ()  # the one that is given though it is too large is given once
+        return Fetched(LogError.NONE, log.high_watermark, shelf.start_offset, batches)
+
+    def _bounds(self, broker_id: int | None, tp: TopicPartition, leader_epoch: int, since_ms: int | None) -> LogBounds:
+        replica = self._leader(broker_id, tp, leader_epoch)
+        if isinstance(replica, LogError):
+            return LogBounds(replica)
+        log, shelf = replica.log, self._shelf(replica)
+        if log.high_watermark < replica.epoch_start:  # a new leader that does not know yet how far it goes
+            return LogBounds(LogError.OFFSET_NOT_AVAILABLE)
+        found = None
+        if since_ms is not None:
+            found = shelf.newest(log) if since_ms < 0 else shelf.since(log, since_ms)
+        batches = () if found is None else (found,)
+        return LogBounds(LogError.NONE, shelf.start_offset, log.high_watermark, replica.leader_epoch, batches)
+
+    # --- whom it concerns
+
+    def _leader(self, broker_id: int | None, tp: TopicPartition, epoch: int = NO_EPOCH) -> Replica | LogError:
+        """The replica that leads, by what the broker that is asked was told; or what is wrong."""
+        if broker_id is None:
+            found = [self._leads(broker, tp) for broker in self.brokers.values()]
+            leading = [replica for replica in found if isinstance(replica, Replica)]
+            led = max(leading, key=lambda replica: replica.leader_epoch) if leading else _worst(found)
+        else:
+            broker = self.brokers.get(broker_id)
+            led = LogError.NOT_LEADER_OR_FOLLOWER if broker is None else self._leads(broker, tp)
+        if isinstance(led, LogError) or epoch in {NO_EPOCH, led.leader_epoch}:
+            return led
+        return LogError.FENCED_LEADER_EPOCH if epoch < led.leader_epoch else LogError.UNKNOWN_LEADER_EPOCH
+
+    def _leads(self, broker: Broker, tp: TopicPartition) -> Replica | LogError:
+        if not broker.is_up:
+            return LogError.NOT_LEADER_OR_FOLLOWER
+        said = broker.metadata.get(tp)
+        if said is None or said.status_code == OFFLINE:
+            return LogError.UNKNOWN_TOPIC_OR_PARTITION
+        replica = broker.replicas.get((said.topic_id, tp.partition))
+        return replica if replica is not None and replica.role is Role.LEADER else LogError.NOT_LEADER_OR_FOLLOWER
+
+    def _shelf(self, replica: Replica) -> Shelf:
+        return self._shelves.setdefault((replica.topic_id, replica.partition), Shelf())
+
+
+def _answer(future: Future[T], answer: T) -> None:
+    """Whoever asked may have gone meanwhile."""
+    with suppress(InvalidStateError):
+        future.set_result(answer)
+
+
+def _worst(errors: Collection[object]) -> LogError:
+    known = LogError.NOT_LEADER_OR_FOLLOWER
+    return known if known in errors else LogError.UNKNOWN_TOPIC_OR_PARTITION

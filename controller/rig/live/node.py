@@ -1,0 +1,78 @@
+"""A controller node of a live cluster: as any host's, in threads and with the machine's clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import attrs
+
+from controller.host import Controller
+from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from controller.model.values import TARGETS_SINCE
+from controller.rig.network import Network
+from controller.rig.node import Node, NodeHost, NodeStore, Process, State
+
+
+class LiveHost(NodeHost):
+    """Callbacks reach the brokers under the lock of the cluster, which is told that something happened."""
+
+    def __init__(
+        self, controller_id: int, network: Network, lock: AbstractContextManager[object], woken: Callable[[], None]
+    ) -> None:
+        super().__init__(controller_id, network, TARGETS_SINCE)
+        self._lock = lock
+        self._woken = woken
+
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        """As NodeHost."""
+        return self._locked(super().leader_and_isr, request)
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+        """As NodeHost."""
+        return self._locked(super().update_metadata, request)
+
+    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
+        """As NodeHost."""
+        return self._locked(super().stop_replica, request)
+
+    def config_changed(self, kind: str, name: str, configs: Any) -> None:
+        """As NodeHost."""
+        with self._lock:
+            super().config_changed(kind, name, configs)
+
+    def _locked(self, call: Callable[[Any], HostResponse], request: Any) -> HostResponse:
+        with self._lock:
+            response = call(request)
+        self._woken()
+        return response
+
+
+@attrs.define(eq=False)
+class LiveNode(Node):
+    """`host`: what its controller calls."""
+
+    host: LiveHost = attrs.field(kw_only=True)
+
+    def start(self) -> None:
+        """A new process: its controller runs until `stop`."""
+        self.starts += 1
+        inner = self.server.client()
+        store = NodeStore(inner)
+        journal = {} if self.journal is None else {"journal": self.journal(self.node_id)}
+        seed = None if self.seed is None else f"{self.seed}/{self.node_id}/{self.starts}"
+        controller = Controller(store, self.node_id, self.host, settings=self.settings, seed=seed, **journal)
+        self.process, self.state = Process(store, inner, controller), State.UP
+        controller.start()
+
+    def stop(self) -> None:
+        """It hands over and ends, and so does its session."""
+        process, self.process, self.state = self.process, None, State.DOWN
+        if process is not None:
+            process.controller.close()
+            process.store.close()
+
+    def poll(self) -> bool:
+        """Its threads do that."""
+        return False

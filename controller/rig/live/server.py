@@ -1,0 +1,55 @@
+"""The store of a live cluster: one more client for whoever asks. Nothing of what is committed is remembered.
+
+`controller.rig.server` records, and `controller.rig.served` reads back, since invariants look at every commit; here
+nobody does, so the store may be written by others, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from controller.rig.client import StoreClient
+from controller.rig.server import Client, Connection, RecordingServer
+from stores.base import Commit, MetadataStore, Op
+from stores.memory import MemoryServer
+from stores.memory.stream import Link
+
+
+class LiveServer(RecordingServer):
+    """`opens`: opens a client of a real store; None: the store is this memory server, and `options` are its. To be
+    closed after its clients."""
+
+    def __init__(self, opens: Callable[[], MetadataStore] | None = None, **options: Any) -> None:
+        self._opens = opens
+        self._observer = None if opens is None else opens()
+        if self._observer is not None:
+            options = {"session_timeout_s": self._observer.session_timeout_s}
+        super().__init__(**options)
+
+    def client(self) -> Client:
+        """One more client."""
+        return super().client() if self._opens is None else StoreClient(self, self._opens)
+
+    def connection(self) -> Connection | StoreClient:
+        """One that opens sessions for others, and needs none itself."""
+        return super().connection() if self._opens is None else StoreClient(self, self._opens, self._observer)
+
+    def commit(self, link: Link, ops: Sequence[Op]) -> Commit:
+        """As MemoryServer."""
+        return MemoryServer.commit(self, link, ops)
+
+    def committed(self, client: StoreClient, ops: Sequence[Op]) -> None:
+        """Nobody asks for it."""
+
+    def doubted(self, ops: Sequence[Op]) -> None:
+        """Nobody asks for it."""
+
+    def opened(self, client: StoreClient) -> None:
+        """Whoever opened it closes it."""
+
+    def close(self) -> None:
+        """The memory server is saved, where it has a file; the observer of a real store is closed."""
+        if self._observer is not None:
+            self._observer.close()
+        super().close()

@@ -1,0 +1,60 @@
+"""Partitions are taken from the end of a topic (KIP-694), under a private key."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from controller.model.errors import ErrorCode
+from controller.model.requests import DeletePartitions
+from controller.model.view import ClusterView
+from controller.wire.apis.answering import Outcome, of_all, outcome, outcomes, timeout_ms
+from controller.wire.calls import Api, Call
+from controller.wire.messages import DeletePartitionsRequest, DeletePartitionsResponse
+from controller.wire.protocol import Answer, Messages, Request
+
+TWICE: Final = Outcome(None, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+
+Named = Mapping[str, list[int]]
+"""Partitions by topic."""
+
+
+async def delete_partitions(call: Call, request: Request) -> Answer:
+    """Each topic by itself, all of its partitions that are named or none. The status of a partition is what it is now,
+    also where it may not go. A topic of which no partition is named has no place for its error but the whole's."""
+    times = Counter(topic.name for topic in request.topics)
+    named = {topic.name: list(dict.fromkeys(topic.partitions)) for topic in request.topics}
+    wanted = {
+        topic.name: DeletePartitions(immediate_delete=request.immediate_delete, partitions=topic.partitions)
+        for topic in request.topics
+        if times[topic.name] == 1
+    }
+    done = {name: TWICE for name, count in times.items() if count > 1}
+    done |= await outcomes(call.admin.delete_partitions(wanted, timeout_ms=timeout_ms(request)).values)
+    refused = {name: named[name] for name, said in done.items() if said.error_code}
+    now = (await outcome(call.controller.query(_statuses(refused)))).value or {}
+    unplaced = [said for name, said in done.items() if said.error_code and not named[name]]
+    whole = next(iter(unplaced), of_all(done.values()))
+    return {**whole.fields, "responses": [_topic(name, named[name], done[name], now) for name in named]}
+
+
+def _statuses(named: Named) -> Callable[[ClusterView], dict[tuple[str, int], int]]:
+    """The question for `Controller.query`: the status of those that there are."""
+
+    def ask(view: ClusterView) -> dict[tuple[str, int], int]:
+        found = ((name, number, view.partition(name, number)) for name, each in named.items() for number in each)
+        return {(name, number): p.status_code for name, number, p in found if p is not None}
+
+    return ask
+
+
+def _topic(name: str, partitions: list[int], done: Outcome, now: Mapping[tuple[str, int], int]) -> dict[str, Any]:
+    status: Mapping[int, int] = done.value or {}
+    rows = [
+        {"partition_index": p, "status_code": status.get(p, now.get((name, p), 0)), **done.fields} for p in partitions
+    ]
+    return {"name": name, "partitions": rows}
+
+
+TABLE: Final = (Api(Messages(DeletePartitionsRequest, DeletePartitionsResponse, range(1)), delete_partitions),)

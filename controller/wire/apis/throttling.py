@@ -1,0 +1,151 @@
+"""Throttled moves, and throttles by themselves (KIP-179), under private keys.
+
+What is altered replaces what was set by earlier requests, so that leaving out a name that is written twice would take
+back what that has: such a request is refused as a whole. An answer has a place for errors of parts only: where a
+request names nothing and fails, its connection is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
+
+from controller.admin import Results
+from controller.model.errors import ErrorCode
+from controller.model.requests import BROKER_ID_MAX
+from controller.model.throttle_settings import FAMILIES
+from controller.model.throttles import ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
+from controller.model.values import TopicPartition
+from controller.wire.apis.answering import Outcome, by_topic, outcomes, timeout_ms
+from controller.wire.calls import Api, Call
+from controller.wire.messages import (
+    AlterInterbrokerThrottledRatesRequest,
+    AlterInterbrokerThrottledRatesResponse,
+    AlterInterbrokerThrottledReplicasRequest,
+    AlterInterbrokerThrottledReplicasResponse,
+    ReassignPartitionsRequest,
+    ReassignPartitionsResponse,
+)
+from controller.wire.protocol import Answer, Messages, Request
+
+K = TypeVar("K")
+
+
+def _refuse(message: str) -> Outcome:
+    return Outcome(None, ErrorCode.INVALID_REQUEST, message)
+
+
+def _twice(names: Iterable[K]) -> K | None:
+    """The first of what is named more than once."""
+    return next((name for name, times in Counter(names).items() if times > 1), None)
+
+
+async def _done(results: Results[K, Any]) -> dict[K, Outcome]:
+    """The outcome of each. Raises the error of a request that names nothing."""
+    if not results.values:
+        await asyncio.wrap_future(results.all())
+    return await outcomes(results.values)
+
+
+# --- moves
+
+
+async def reassign_partitions(call: Call, request: Request) -> Answer:
+    """All of it, or, while anything else moves, nothing. A topic that is named twice is not moved."""
+    times = Counter(topic.topic for topic in request.topics)
+    named = [(topic.topic, partition) for topic in request.topics for partition in topic.partitions]
+    refused = {
+        TopicPartition(name, partition.partition_id): _refuse(f"Topic {name} is named more than once.")
+        for name, partition in named
+        if times[name] > 1
+    }
+    options = ReassignPartitionsOptions(
+        validate_only=request.validate_only,
+        throttle=request.throttle,
+        auto_remove_throttle=request.remove_throttle,
+        timeout_ms=timeout_ms(request),
+    )
+    targets = [
+        (TopicPartition(name, partition.partition_id), partition.brokers)
+        for name, partition in named
+        if times[name] == 1
+    ]
+    done = await outcomes(call.admin.reassign_partitions(targets, options).values) if targets else {}
+    return {"topics": _rows(refused | done)}
+
+
+def _rows(done: dict[TopicPartition, Outcome]) -> list[dict[str, Any]]:
+    rows = by_topic((tp.topic, {"partition_id": tp.partition, **said.fields}) for tp, said in done.items())
+    return [{"topic": name, "partitions": partitions} for name, partitions in rows.items()]
+
+
+# --- rates of brokers
+
+
+async def alter_rates(call: Call, request: Request) -> Answer:
+    """Each broker by itself; those that are not named get back what they had."""
+    ids = [broker.broker_id for broker in request.brokers]
+    family = request.family if call.version >= 1 else 0
+    if (twice := _twice(ids)) is not None:
+        return _brokers(dict.fromkeys(ids, _refuse(f"Broker {twice} is named more than once.")))
+    if not 0 <= family < len(FAMILIES):
+        return _brokers(dict.fromkeys(ids, _refuse(f"There is no family {family} of throttled rates.")))
+    rates = {
+        broker.broker_id: ThrottledRate(broker.leader_rate, broker.follower_rate)
+        for broker in request.brokers
+        if 0 <= broker.broker_id <= BROKER_ID_MAX
+    }
+    unknown = {
+        broker: Outcome(None, ErrorCode.UNKNOWN_MEMBER_ID, f"there is no broker {broker} in the cluster")
+        for broker in ids
+        if broker not in rates
+    }
+    if unknown and not rates:
+        return _brokers(unknown)
+    results = call.admin.alter_interbroker_throttled_rates(
+        rates,
+        auto_remove_throttle=request.remove_throttle,
+        validate_only=request.validate_only,
+        family=FAMILIES[family],
+        timeout_ms=timeout_ms(request),
+    )
+    return _brokers(unknown | await _done(results))
+
+
+def _brokers(done: dict[int, Outcome]) -> Answer:
+    return {"brokers": [{"broker_id": broker, **said.fields} for broker, said in done.items()]}
+
+
+# --- replicas of topics
+
+
+async def alter_replicas(call: Call, request: Request) -> Answer:
+    """Each partition by itself; topics that are not named lose what was added to their lists."""
+    named = [(topic.topic, partition) for topic in request.topics for partition in topic.partitions]
+    replicas = {
+        TopicPartition(name, partition.partition_id): ThrottledReplicas(partition.leaders, partition.followers)
+        for name, partition in named
+    }
+    if (twice := _twice((name, partition.partition_id) for name, partition in named)) is not None:
+        message = f"{twice[0]}-{twice[1]} is named more than once."
+        return {"topics": _rows(dict.fromkeys(replicas, _refuse(message)))}
+    results = call.admin.alter_interbroker_throttled_replicas(
+        replicas,
+        auto_remove_throttle=request.remove_throttle,
+        validate_only=request.validate_only,
+        timeout_ms=timeout_ms(request),
+    )
+    return {"topics": _rows(await _done(results))}
+
+
+def _api(request: Any, response: Any, handler: Callable[..., Any]) -> Api:
+    return Api(Messages(request, response, range(request.max_version + 1)), handler)
+
+
+TABLE: Final = (
+    _api(ReassignPartitionsRequest, ReassignPartitionsResponse, reassign_partitions),
+    _api(AlterInterbrokerThrottledRatesRequest, AlterInterbrokerThrottledRatesResponse, alter_rates),
+    _api(AlterInterbrokerThrottledReplicasRequest, AlterInterbrokerThrottledReplicasResponse, alter_replicas),
+)

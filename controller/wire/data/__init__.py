@@ -1,0 +1,27 @@
+"""Produce, Fetch and ListOffsets, for a gateway whose brokers keep logs.
+
+    logs       what keeps the logs: a protocol that a host implements (the rig's live cluster does)
+    batches    headers of record batches: what of them is read, and what is written into them
+    produce    Produce, and the ids of idempotent producers
+    fetch      Fetch
+    offsets    ListOffsets
+
+`with_logs(logs)` is what `Gateway(apis=...)` takes: all other APIs, and these. Groups and transactions there are none.
+"""
+
+from __future__ import annotations
+
+from controller.wire.apis import APIS, versions
+from controller.wire.calls import Api
+from controller.wire.data import fetch, offsets, produce
+from controller.wire.data.logs import Logs
+
+__all__ = ["Logs", "with_logs"]
+
+
+def with_logs(logs: Logs) -> dict[int, Api]:
+    """All APIs, those of the data among them, by API key."""
+    rows = (*produce.table(logs), *fetch.table(logs), *offsets.table(logs))
+    apis = {**APIS, **{api.messages.api_key: api for api in rows}}
+    apis.update((api.messages.api_key, api) for api in versions.table(apis))
+    return apis

@@ -1,0 +1,60 @@
+"""Headers of record batches (format 2, since Kafka 0.11), and the little that is read and written in them.
+
+    base offset i64, length i32 (of what follows), leader epoch i32, magic i8, crc u32, attributes i16, last offset
+    delta i32, first timestamp i64, highest timestamp i64, producer id i64, its epoch i16, base sequence i32, count i32
+
+The crc covers what follows it, so offset and leader epoch are written without touching it. It is not verified: records
+are handed on as they came, and who reads them verifies it.
+"""
+
+from __future__ import annotations
+
+import struct
+from contextlib import suppress
+from typing import Final
+
+from kafka.record import MemoryRecords
+
+from controller.model.logs import Batch, LogError, StoredBatch
+
+_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_PLACE: Final = struct.Struct(">qii")
+_BEFORE_LENGTH: Final = 12  # what the length does not count
+_MAGIC: Final = 2
+_TRANSACTIONAL: Final = 0x10
+_CONTROL: Final = 0x20
+
+
+def read_batch(payload: bytes | None) -> Batch | LogError:
+    """What a producer sent for one partition: one batch. INVALID_RECORD for several, CORRUPT_MESSAGE for none."""
+    if payload is None or len(payload) < _HEADER.size:
+        return LogError.CORRUPT_MESSAGE
+    _, length, _, magic, _, attributes, last, _, newest_ms, producer, epoch, sequence, count = _HEADER.unpack_from(
+        payload
+    )
+    if magic != _MAGIC:
+        return LogError.INVALID_RECORD
+    if length + _BEFORE_LENGTH != len(payload):
+        is_longer = _HEADER.size - _BEFORE_LENGTH <= length < len(payload) - _BEFORE_LENGTH
+        return LogError.INVALID_RECORD if is_longer else LogError.CORRUPT_MESSAGE
+    if attributes & (_TRANSACTIONAL | _CONTROL) or count < 1 or last != count - 1:
+        return LogError.INVALID_RECORD
+    return Batch(bytes(payload), count, newest_ms, producer, epoch, sequence)
+
+
+def written(stored: StoredBatch) -> bytes:
+    """The batch as a consumer gets it, with its place in the log."""
+    payload = stored.batch.payload
+    length = len(payload) - _BEFORE_LENGTH
+    return _PLACE.pack(stored.base_offset, length, stored.leader_epoch) + payload[_PLACE.size :]
+
+
+def first_since(stored: StoredBatch, timestamp_ms: int) -> tuple[int, int]:
+    """Offset and timestamp of the first record of that time or later. Of a batch that cannot be read here, since it is
+    compressed by what is not installed: its first offset, and the highest time in it."""
+    with suppress(Exception):  # whatever the codec makes of a stranger's bytes
+        for batch in iter(MemoryRecords(written(stored)).next_batch, None):
+            for record in batch:
+                if record.timestamp >= timestamp_ms:
+                    return record.offset, record.timestamp
+    return stored.base_offset, stored.batch.max_timestamp_ms

@@ -1,0 +1,69 @@
+"""Fetch: whole batches below the high watermark, from the leader. There are no sessions: each request names what it
+wants, and clients that offer to begin one go on without."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kafka.protocol.consumer import FetchRequest, FetchResponse
+
+from controller.model.logs import Fetched, FetchFrom, LogError
+from controller.model.values import TopicPartition
+from controller.wire.calls import Api, Call
+from controller.wire.data.batches import written
+from controller.wire.data.logs import Logs
+from controller.wire.protocol import Answer, Messages, Request
+
+WAIT_MS_MAX: Final = 30_000  # a client may ask for more; it hears of nothing sooner, and asks again
+BYTES_MAX: Final = 50 * 1024 * 1024  # of one answer, whatever was asked for
+
+
+def table(logs: Logs) -> Iterator[Api]:
+    """The row, over these logs."""
+
+    async def fetch(call: Call, request: Request) -> Answer:
+        if getattr(request, "session_id", 0):
+            return {"error_code": LogError.FETCH_SESSION_ID_NOT_FOUND, "session_id": 0, "responses": []}
+        wanted = {
+            TopicPartition(topic.topic, part.partition): _since(part)
+            for topic in request.topics
+            for part in topic.partitions
+        }
+        future = logs.fetch(
+            call.broker_id,
+            wanted,
+            bytes_max=min(max(request.max_bytes, 0), BYTES_MAX),
+            bytes_min=max(request.min_bytes, 0),
+            wait_ms=min(max(request.max_wait_ms, 0), WAIT_MS_MAX),
+        )
+        found = await asyncio.wrap_future(future)
+        topics: dict[str, list[dict[str, Any]]] = {}
+        for tp, fetched in found.items():
+            topics.setdefault(tp.topic, []).append(_row(tp.partition, fetched))
+        return {
+            "error_code": 0,
+            "session_id": 0,
+            "responses": [{"topic": topic, "partitions": rows} for topic, rows in topics.items()],
+        }
+
+    yield Api(Messages(FetchRequest, FetchResponse, range(4, 13)), fetch)
+
+
+def _since(part: Any) -> FetchFrom:
+    epoch = part.current_leader_epoch
+    return FetchFrom(part.fetch_offset, max(part.partition_max_bytes, 0), -1 if epoch is None else epoch)
+
+
+def _row(partition: int, fetched: Fetched) -> dict[str, Any]:
+    return {
+        "partition_index": partition,
+        "error_code": int(fetched.error),
+        "high_watermark": fetched.high_watermark,
+        "last_stable_offset": fetched.high_watermark,
+        "log_start_offset": fetched.log_start_offset,
+        "aborted_transactions": [],
+        "preferred_read_replica": -1,
+        "records": b"".join(written(stored) for stored in fetched.batches),
+    }

@@ -1,0 +1,42 @@
+"""What keeps logs for clients: what `Produce`, `Fetch` and `ListOffsets` ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import Protocol
+
+from controller.model.logs import NO_EPOCH, Appended, Batch, Fetched, FetchFrom, LogBounds
+from controller.model.values import TopicPartition
+
+
+class Logs(Protocol):
+    """Every call returns at once; the future has the answer, whose error is the client's. `broker_id`: whose address
+    the client called; None: the common one, where the leader answers."""
+
+    def append(
+        self, broker_id: int | None, tp: TopicPartition, batch: Batch, *, acks: int, timeout_ms: int
+    ) -> Future[Appended]:
+        """The batch is at the end of the log: with acks 0 and 1 of the leader's, with -1 of all that are in sync, or an
+        error after `timeout_ms`. A batch that its producer sent before is there once."""
+
+    def fetch(
+        self,
+        broker_id: int | None,
+        wanted: Mapping[TopicPartition, FetchFrom],
+        *,
+        bytes_max: int,
+        bytes_min: int,
+        wait_ms: int,
+    ) -> Future[dict[TopicPartition, Fetched]]:
+        """Whole batches below the high watermark, of each partition from the one on that holds the offset, in about
+        `bytes_max`; once there are `bytes_min`, after an error, or after `wait_ms`."""
+
+    def bounds(
+        self, broker_id: int | None, tp: TopicPartition, leader_epoch: int = NO_EPOCH, *, since_ms: int | None = None
+    ) -> Future[LogBounds]:
+        """Where the log begins and ends; in `batches` the first one with a record of `since_ms` or later (-1: the one
+        with the record of the highest time)."""
+
+    def new_producer_id(self) -> Future[int]:
+        """An id that no other producer has."""

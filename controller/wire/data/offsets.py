@@ -1,0 +1,68 @@
+"""ListOffsets: where a log begins and ends, and where the records of a time begin."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
+
+from controller.model.logs import LogBounds, LogError
+from controller.model.values import TopicPartition
+from controller.wire.calls import Api, Call
+from controller.wire.data.batches import first_since
+from controller.wire.data.logs import Logs
+from controller.wire.protocol import Answer, Messages, Request
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+NEWEST_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+_NOTHING: Final = (-1, -1)
+
+
+def table(logs: Logs) -> Iterator[Api]:
+    """The row, over these logs."""
+
+    async def list_offsets(call: Call, request: Request) -> Answer:
+        asked = [(topic.name, part) for topic in request.topics for part in topic.partitions]
+        rows: dict[str, list[dict[str, Any]]] = {topic.name: [] for topic in request.topics}
+        for name, part in asked:
+            rows[name].append(await _offset(logs, call, TopicPartition(name, part.partition_index), part))
+        return {"topics": [{"name": name, "partitions": parts} for name, parts in rows.items()]}
+
+    yield Api(Messages(ListOffsetsRequest, ListOffsetsResponse, range(1, 10)), list_offsets)
+
+
+async def _offset(logs: Logs, call: Call, tp: TopicPartition, part: Any) -> dict[str, Any]:
+    since_ms = part.timestamp if part.timestamp >= 0 else -1 if part.timestamp == NEWEST_TIMESTAMP else None
+    epoch = -1 if part.current_leader_epoch is None else part.current_leader_epoch
+    bounds = await asyncio.wrap_future(logs.bounds(call.broker_id, tp, epoch, since_ms=since_ms))
+    offset, timestamp = _answer(bounds, part.timestamp) if not bounds.error else _NOTHING
+    return {
+        "partition_index": tp.partition,
+        "error_code": _code(bounds.error, call.version),
+        "offset": offset,
+        "timestamp": timestamp,
+        "leader_epoch": -1 if offset < 0 else bounds.leader_epoch,
+    }
+
+
+def _answer(bounds: LogBounds, asked: int) -> tuple[int, int]:
+    """Offset and timestamp."""
+    if asked == LATEST:
+        return bounds.high_watermark, -1
+    if asked in {EARLIEST, EARLIEST_LOCAL}:
+        return bounds.start_offset, -1
+    if not bounds.batches:  # no such record; and nothing is ever tiered
+        return _NOTHING
+    stored = bounds.batches[0]
+    return first_since(stored, stored.batch.max_timestamp_ms if asked == NEWEST_TIMESTAMP else asked)
+
+
+def _code(error: LogError, version: int) -> int:
+    """Clients of before version 5 do not know that an offset may be there a moment later."""
+    is_new = error is LogError.OFFSET_NOT_AVAILABLE and version < 5
+    return int(LogError.LEADER_NOT_AVAILABLE if is_new else error)

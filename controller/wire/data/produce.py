@@ -1,0 +1,79 @@
+"""Produce, and InitProducerId: records go to the leader, once, also where their producer sends them again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kafka.protocol.producer import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+    ProduceRequest,
+    ProduceResponse,
+)
+
+from controller.model.logs import Appended, LogError
+from controller.model.values import TopicPartition
+from controller.wire.calls import Api, Call
+from controller.wire.data.batches import read_batch
+from controller.wire.data.logs import Logs
+from controller.wire.protocol import Answer, Messages, Request
+
+# 0-2 are told and refused, as by Kafka 4: librdkafka compresses for nobody who does not tell of them (KAFKA-18659).
+OLDEST: Final = 3
+_ACKS: Final = frozenset({-1, 0, 1})
+
+
+def table(logs: Logs) -> Iterator[Api]:
+    """The rows of both APIs, over these logs."""
+
+    async def produce(call: Call, request: Request) -> Answer | None:
+        asked = [(topic.name, part) for topic in request.topic_data for part in topic.partition_data]
+        answers = await asyncio.gather(*(_append(logs, call, request, name, part) for name, part in asked))
+        if request.acks == 0:
+            return None
+        rows: dict[str, list[dict[str, Any]]] = {topic.name: [] for topic in request.topic_data}
+        for (name, part), answer in zip(asked, answers, strict=True):
+            rows[name].append(_row(part.index, answer))
+        return {"responses": [{"name": name, "partition_responses": parts} for name, parts in rows.items()]}
+
+    async def init_producer_id(_: Call, request: Request) -> Answer:
+        if request.transactional_id is not None:  # as FindCoordinator says: there are no transactions
+            return {"error_code": LogError.INVALID_REQUEST, "producer_id": -1, "producer_epoch": -1}
+        if getattr(request, "producer_id", -1) >= 0:
+            return {"error_code": 0, **_next_epoch(request, await asyncio.wrap_future(logs.new_producer_id()))}
+        producer = await asyncio.wrap_future(logs.new_producer_id())
+        return {"error_code": 0, "producer_id": producer, "producer_epoch": 0}
+
+    yield Api(Messages(ProduceRequest, ProduceResponse, range(12)), produce)
+    yield Api(Messages(InitProducerIdRequest, InitProducerIdResponse, range(5)), init_producer_id)
+
+
+async def _append(logs: Logs, call: Call, request: Request, name: str, part: Any) -> Appended:
+    if call.version < OLDEST:
+        return Appended(LogError.UNSUPPORTED_VERSION)
+    if request.acks not in _ACKS:
+        return Appended(LogError.INVALID_REQUIRED_ACKS)
+    batch = LogError.INVALID_REQUEST if request.transactional_id is not None else read_batch(part.records)
+    if isinstance(batch, LogError):
+        return Appended(batch)
+    tp, timeout_ms = TopicPartition(name, part.index), max(request.timeout_ms, 0)
+    future = logs.append(call.broker_id, tp, batch, acks=request.acks, timeout_ms=timeout_ms)
+    return await asyncio.wrap_future(future)
+
+
+def _row(index: int, answer: Appended) -> dict[str, Any]:
+    return {
+        "index": index,
+        "error_code": int(answer.error),
+        "base_offset": answer.base_offset,
+        "log_start_offset": answer.log_start_offset,
+    }
+
+
+def _next_epoch(request: Request, fresh_id: int) -> dict[str, int]:
+    """A producer that goes on after an error gets its next epoch; one whose epochs are used up, another id."""
+    if request.producer_epoch >= 2**15 - 2:
+        return {"producer_id": fresh_id, "producer_epoch": 0}
+    return {"producer_id": request.producer_id, "producer_epoch": request.producer_epoch + 1}

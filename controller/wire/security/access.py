@@ -1,0 +1,191 @@
+"""What each API asks for, as Kafka's brokers do, and the answer to who may not.
+
+Rules
+* The table decides, not the handlers: an API without a row is for nobody who needs a right. Handlers of what only tells
+  (Metadata, DescribeTopicPartitions) leave out themselves what may not be told.
+* Of a request for several topics or settings those that are allowed are done, each of the others is refused in its
+  place in the answer.
+* Who may not learn of a topic does not learn whether there is one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+import attrs
+
+from controller.wire.calls import Api, Call
+from controller.wire.protocol import Answer, Request
+from controller.wire.reading import cluster
+from controller.wire.security.acls import CLUSTER, TOPIC
+
+TOPIC_REFUSED: Final = 29
+CLUSTER_REFUSED: Final = 31
+_MESSAGES: Final = {TOPIC_REFUSED: "Topic authorization failed.", CLUSTER_REFUSED: "Cluster authorization failed."}
+_TOPIC_TYPE: Final = 2  # of a resource with settings; every other kind is the cluster's
+
+
+@attrs.frozen
+class Access:
+    """`operation` on the cluster, or (`by_row`) on what each row names. `asked`: the list of the request that names
+    things, by version under one of two names; `answered`: the list of the answer that does."""
+
+    operation: str
+    asked: tuple[str, ...] = ()
+    answered: str = ""
+    by_row: bool = False
+
+
+def _rows(operation: str, asked: str, answered: str) -> Access:
+    return Access(operation, tuple(asked.split()), answered, by_row=True)
+
+
+def _whole(operation: str, asked: str = "", answered: str = "") -> Access:
+    return Access(operation, tuple(asked.split()), answered)
+
+
+OPEN: Final = Access("")
+"""Nothing is asked for, or the handler asks."""
+
+ACCESS: Final[Mapping[int, Access]] = MappingProxyType(
+    {
+        0: _rows("WRITE", "topic_data", "responses"),  # Produce
+        1: _rows("READ", "topics", "responses"),  # Fetch
+        2: _rows("DESCRIBE", "topics", "topics"),  # ListOffsets
+        3: OPEN,  # Metadata: DESCRIBE on each topic
+        7: _whole("CLUSTER_ACTION"),  # ControlledShutdown
+        10: OPEN,  # FindCoordinator: there is none
+        17: OPEN,  # SaslHandshake
+        18: OPEN,  # ApiVersions
+        19: _rows("CREATE", "topics", "topics"),  # CreateTopics
+        20: _rows("DELETE", "topics topic_names", "responses"),  # DeleteTopics
+        22: _whole("IDEMPOTENT_WRITE"),  # InitProducerId
+        32: _rows("DESCRIBE_CONFIGS", "resources", "results"),  # DescribeConfigs
+        33: _rows("ALTER_CONFIGS", "resources", "responses"),  # AlterConfigs
+        34: _whole("ALTER", "dirs", "results"),  # AlterReplicaLogDirs
+        35: _whole("DESCRIBE"),  # DescribeLogDirs
+        36: OPEN,  # SaslAuthenticate
+        37: _rows("ALTER", "topics", "results"),  # CreatePartitions
+        43: _whole("ALTER", "topic_partitions", "replica_election_results"),  # ElectLeaders
+        44: _rows("ALTER_CONFIGS", "resources", "responses"),  # IncrementalAlterConfigs
+        45: _whole("ALTER", "topics", "responses"),  # AlterPartitionReassignments
+        46: _whole("DESCRIBE"),  # ListPartitionReassignments
+        56: _whole("CLUSTER_ACTION"),  # AlterPartition
+        60: OPEN,  # DescribeCluster
+        62: _whole("CLUSTER_ACTION"),  # BrokerRegistration
+        63: _whole("CLUSTER_ACTION"),  # BrokerHeartbeat
+        74: _whole("DESCRIBE_CONFIGS"),  # ListConfigResources
+        75: OPEN,  # DescribeTopicPartitions: DESCRIBE on each topic
+        20000: _whole("ALTER", "topics", "topics"),  # ReassignPartitions
+        20001: _whole("ALTER", "brokers", "brokers"),  # AlterInterbrokerThrottledRates
+        20002: _whole("ALTER", "topics", "topics"),  # AlterInterbrokerThrottledReplicas
+        20003: _whole("ALTER", "topics", "responses"),  # DeletePartitions
+    }
+)
+"""By API key."""
+
+CLOSED: Final = _whole("CLUSTER_ACTION")
+
+
+async def answered(api: Api, call: Call, request: Request) -> Answer | None:
+    """The handler's answer to what is allowed, refusals of everything else."""
+    access = ACCESS.get(api.messages.api_key, CLOSED)
+    if access is OPEN or (not access.by_row and call.may(access.operation, CLUSTER)):
+        return await api.handler(call, request)
+    fields = request._struct.fields  # noqa: SLF001 - as in protocol.build
+    asked = next((name for name in access.asked if fields[name].for_version_q(call.version)), None)
+    rows = (None if asked is None else getattr(request, asked)) or []
+    if not access.by_row:
+        within = [topic for row in rows for topic in getattr(row, "topics", ())]  # AlterReplicaLogDirs: by directory
+        return _refusal(api, access, call.version, within or rows)
+    names = await _names(call, rows)
+    codes = [(row, _code(call, access.operation, row, names)) for row in rows]
+    kept = [row for row, code in codes if not code]
+    if asked is None or len(kept) == len(rows):
+        return await api.handler(call, request)
+    inner = api.messages.response._struct.fields[access.answered].fields  # noqa: SLF001 - as above
+    made = [_mirrored(inner, call.version, row, code) for row, code in codes if code]
+    if not kept:
+        return {access.answered: made}
+    setattr(request, asked, kept)
+    answer = await api.handler(call, request)
+    return None if answer is None else {**answer, access.answered: [*answer.get(access.answered, ()), *made]}
+
+
+async def _names(call: Call, rows: list[Any]) -> Mapping[Any, str]:
+    """Of topics that are asked for by their ids."""
+    ids = tuple(i for row in rows if (i := getattr(row, "topic_id", None)) and _name(row) is None)
+    if not ids:
+        return {}
+    found = await asyncio.wrap_future(call.controller.query(cluster((), ids)))
+    return {topic.topic_id: topic.name for topic in found.topics}
+
+
+def _name(row: Any) -> str | None:
+    if isinstance(row, str):
+        return row
+    name = getattr(row, "name", None)
+    return getattr(row, "topic", None) if name is None else name
+
+
+def _code(call: Call, operation: str, row: Any, names: Mapping[Any, str]) -> int:
+    """Why this row is refused; 0: it is not."""
+    kind = getattr(row, "resource_type", None)
+    if kind is not None and kind != _TOPIC_TYPE:
+        return 0 if call.may(operation, CLUSTER) else CLUSTER_REFUSED
+    name = _name(row) if kind is None else row.resource_name
+    if name is None:
+        name = names.get(getattr(row, "topic_id", None))
+    if name is None or call.may(operation, TOPIC + name):
+        return 0
+    # Who may create topics in the cluster may create each.
+    return 0 if operation == "CREATE" and call.may(operation, CLUSTER) else TOPIC_REFUSED
+
+
+def _refusal(api: Api, access: Access, version: int, rows: list[Any]) -> Answer:
+    """Of the whole, and of each row. Where an old version has no place to say so nothing is told, as by Kafka."""
+    fields = api.messages.response._struct.fields  # noqa: SLF001 - as above
+    whole = {"error_code": CLUSTER_REFUSED, "error_message": _MESSAGES[CLUSTER_REFUSED]}
+    answer: dict[str, Any] = {k: v for k, v in whole.items() if k in fields and fields[k].for_version_q(version)}
+    if access.answered:
+        inner = fields[access.answered].fields
+        answer[access.answered] = [_mirrored(inner, version, row, CLUSTER_REFUSED) for row in rows]
+    return answer
+
+
+def _mirrored(fields: Mapping[str, Any], version: int, row: Any, code: int) -> dict[str, Any]:
+    """A row of the answer that says of what it is as the row of the request did, and that it is refused."""
+    made: dict[str, Any] = {}
+    for name, field in fields.items():
+        if not field.for_version_q(version):
+            continue
+        if name == "error_code":
+            made[name] = code
+        elif name == "error_message":
+            made[name] = _MESSAGES[code]
+        elif field.is_struct_array():
+            if "error_code" in field.fields:
+                made[name] = [_mirrored(field.fields, version, each, code) for each in _inner(row)]
+        elif (value := _same(row, name)) is not None or field.nullable_for_version_q(version):
+            made[name] = value
+    return made
+
+
+def _inner(row: Any) -> list[Any]:
+    """The list of a row: its partitions, under whatever name."""
+    found = (getattr(row, name, None) for name in ("partitions", "partition_data", "partition_index"))
+    return next((value for value in found if isinstance(value, list)), [])
+
+
+def _same(row: Any, name: str) -> Any:
+    """What the request called it; a topic or a partition may stand alone there."""
+    if isinstance(row, str):
+        return row if name == "name" else None
+    if isinstance(row, int):
+        return row if name.startswith("partition") else None
+    value = getattr(row, name, None)
+    other = {"partition_index": "partition", "topic_name": "name"}.get(name)
+    return getattr(row, other, None) if value is None and other is not None else value

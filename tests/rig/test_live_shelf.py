@@ -1,0 +1,122 @@
+"""Records of a partition that are kept once for all of its replicas."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.model.logs import Batch, LogError
+from controller.rig import Log, Run
+from controller.rig.live.shelf import PRODUCERS_MAX, Shelf
+
+
+def batch(records: int = 3, size: int = 100, **more: int) -> Batch:
+    return Batch(b"x" * size, records, more.pop("ms", 0), **more)
+
+
+def filled(*batches: Batch) -> tuple[Shelf, Log]:
+    """A leader's log that holds the batches, all of them committed."""
+    shelf, log = Shelf(), Log()
+    for one in batches:
+        log.append(shelf.put(one, log.end_offset, 0))
+    log.high_watermark = log.end_offset
+    return shelf, log
+
+
+@pytest.mark.parametrize("records, size", [(1, 1), (3, 100), (7, 7), (10, 3)])
+def test_the_sizes_of_records_add_up_to_that_of_the_batch(records: int, size: int) -> None:
+    _, log = filled(batch(records, size), batch(records, size))
+    assert (log.end_offset, log.size_bytes) == (2 * records, 2 * size)
+
+
+def test_reading_begins_with_the_batch_that_has_the_offset_and_ends_with_what_fits() -> None:
+    shelf, log = filled(batch(), batch(), batch())
+    assert [stored.base_offset for stored in shelf.read(log, 4, 1000)] == [3, 6]
+    assert [stored.base_offset for stored in shelf.read(log, 0, 200)] == [0, 3]
+    assert [stored.base_offset for stored in shelf.read(log, 0, 1)] == [0]  # one at least
+    assert list(shelf.read(log, 9, 1000)) == []
+
+
+def test_what_is_above_the_high_watermark_is_not_read_nor_is_half_a_batch_below_it() -> None:
+    shelf, log = filled(batch(), batch())
+    log.high_watermark = 4
+    assert [stored.base_offset for stored in shelf.read(log, 0, 1000)] == [0]
+
+
+def test_a_batch_that_a_new_leader_has_half_of_is_a_gap() -> None:
+    shelf, log = filled(batch(), batch())
+    follower = Log()
+    follower.append(Run(run.start, run.count, 0, run.first_id, run.record_bytes) for run in log.read(0))
+    follower.truncate(4)
+    follower.append(shelf.put(batch(2), 4, 1))
+    follower.high_watermark = follower.end_offset
+    assert [(s.base_offset, s.leader_epoch) for s in shelf.read(follower, 0, 1000)] == [(0, 0), (4, 1)]
+    assert [(s.base_offset, s.leader_epoch) for s in shelf.read(log, 0, 1000)] == [(0, 0), (3, 0)]
+
+
+def test_a_batch_that_is_sent_again_is_found_and_one_that_is_out_of_order_is_refused() -> None:
+    first, second = (
+        batch(producer_id=7, producer_epoch=0, base_sequence=0),
+        batch(producer_id=7, producer_epoch=0, base_sequence=3),
+    )
+    shelf, log = filled(first, second)
+    found = shelf.sent_before(first, log)
+    assert not isinstance(found, LogError)
+    assert found is not None
+    assert found.base_offset == 0
+    due = batch(producer_id=7, producer_epoch=0, base_sequence=6)
+    assert shelf.sent_before(due, log) is None
+    missing = batch(producer_id=7, producer_epoch=0, base_sequence=9)
+    assert shelf.sent_before(missing, log) is LogError.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert shelf.sent_before(batch(producer_id=8, producer_epoch=0, base_sequence=9), log) is None
+
+
+def test_a_leader_that_lacks_a_batch_takes_it_again() -> None:
+    first, second = (
+        batch(producer_id=7, producer_epoch=0, base_sequence=0),
+        batch(producer_id=7, producer_epoch=0, base_sequence=3),
+    )
+    shelf, log = filled(first, second)
+    log.truncate(5)
+    assert shelf.sent_before(second, log) is None
+
+
+def test_a_newer_process_of_a_producer_begins_at_0_and_fences_the_older_one() -> None:
+    shelf, log = filled(batch(producer_id=7, producer_epoch=1, base_sequence=0))
+    older = batch(producer_id=7, producer_epoch=0, base_sequence=0)
+    assert shelf.sent_before(older, log) is LogError.INVALID_PRODUCER_EPOCH
+    assert shelf.sent_before(batch(producer_id=7, producer_epoch=2, base_sequence=0), log) is None
+    begun = batch(producer_id=7, producer_epoch=2, base_sequence=3)
+    assert shelf.sent_before(begun, log) is LogError.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+
+def test_sequences_begin_again_after_the_highest() -> None:
+    shelf, log = filled(batch(producer_id=7, producer_epoch=0, base_sequence=2**31 - 2))
+    assert shelf.sent_before(batch(producer_id=7, producer_epoch=0, base_sequence=1), log) is None
+
+
+def test_so_many_producers_are_remembered() -> None:
+    many = [batch(1, 1, producer_id=i, producer_epoch=0, base_sequence=0) for i in range(PRODUCERS_MAX + 1)]
+    shelf, log = filled(*many)
+    assert shelf.sent_before(many[0], log) is None
+    assert shelf.sent_before(many[1], log) is not None
+
+
+def test_the_oldest_go_where_there_is_too_much_but_never_what_is_not_committed() -> None:
+    shelf, log = filled(*[batch() for _ in range(10)])
+    assert not shelf.trim(1000, log.high_watermark)
+    assert not shelf.trim(500, 0)
+    assert shelf.trim(500, log.high_watermark)
+    assert shelf.size_bytes <= 500
+    log.delete_before(shelf.start_offset)
+    assert (log.start_offset, log.size_bytes) == (shelf.start_offset, shelf.size_bytes)
+    assert next(shelf.read(log, shelf.start_offset, 1)).base_offset == shelf.start_offset
+
+
+def test_the_first_record_of_a_time_and_the_newest_are_found_among_what_is_committed() -> None:
+    shelf, log = filled(batch(ms=5), batch(ms=9), batch(ms=7))
+    since, newest = shelf.since(log, 6), shelf.newest(log)
+    assert since is not None
+    assert newest is not None
+    assert (since.base_offset, newest.base_offset) == (3, 3)
+    log.high_watermark = 3
+    assert shelf.since(log, 6) is None

@@ -1,0 +1,95 @@
+"""What `kedge serve` refuses: one line, exit code 2, and nothing listens."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller.cli.root import kedge
+from controller.cli.serve.options import Place, as_brokers, as_place, as_topics
+
+
+def serve(*arguments: str) -> Result:
+    return CliRunner().invoke(kedge, ["serve", "--listen", "127.0.0.1:0", "--no-status", *arguments])
+
+
+@pytest.mark.parametrize(
+    "text, place",
+    [
+        ("127.0.0.1:9092", Place("127.0.0.1", 9092)),
+        ("localhost:0", Place("localhost", 0)),
+        (":7", Place("127.0.0.1", 7)),
+        ("[::1]:65535", Place("::1", 65535)),
+    ],
+)
+def test_places(text: str, place: Place) -> None:
+    assert as_place("--listen", text) == place
+    assert as_place("--listen", str(place)) == place
+
+
+@pytest.mark.parametrize("text", ["", "x", "x:", "x:-1", "x:65536", "::1:5", "a:b:1", "x:\uff11"])
+def test_what_is_no_place(text: str) -> None:
+    with pytest.raises(ValueError, match="--listen"):
+        as_place("--listen", text)
+
+
+def test_racks_are_given_in_turn() -> None:
+    assert as_brokers(4, "a, b") == {1: "a", 2: "b", 3: "a", 4: "b"}
+    assert as_brokers(2, None) == {1: None, 2: None}
+    assert as_brokers(0, None) == {}
+
+
+def test_topics_have_1_partition_and_3_replicas_or_as_many_as_there_are_brokers() -> None:
+    topics = as_topics(["a", "b:4", "c:5:2"], 3)
+    assert [(new.num_partitions, new.replication_factor) for new in topics.values()] == [(1, 3), (4, 3), (5, 2)]
+    assert as_topics(["a"], 2)["a"].replication_factor == 2
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--listen", "nowhere"], "--listen: 'nowhere' is no HOST:PORT"),
+        (["--listen", "0.0.0.0:0"], "--allow-anonymous"),
+        (["--metrics", "0.0.0.0:0"], "--metrics: 0.0.0.0 is beyond this machine"),
+        (["--status", "127.0.0.1:0"], "one or the other"),
+        (["--brokers", "1001"], "--brokers: 1001"),
+        (["--brokers", "-1"], "--brokers: -1"),
+        (["--racks", "a,,b"], "without a name"),
+        (["--racks", "a,b,c,d"], "4 racks for 3 brokers"),
+        (["--store", "nosuch:"], "a store url begins with"),
+        (["--topic", "a b"], "--topic: 'a b'"),
+        (["--topic", "a", "--topic", "a:2"], "named twice"),
+        (["--topic", "a:1:9"], "--topic a: "),
+        (["--retention", "0"], "at least 1 byte"),
+        (["--copy-rate", "0"], "at least 1 byte"),
+        (["--users", "/no/such/file"], "--users: "),
+        (["--tls-key", "key.pem"], "go together"),
+        (["--tls-key", "/no/key.pem", "--tls-certificate", "/no/cert.pem"], "--tls-certificate: No such file"),
+    ],
+)
+def test_bad_options_are_one_line(arguments: list[str], said: str) -> None:
+    done = serve(*arguments)
+    assert done.exit_code == 2, done.output
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("option", ["--listen", "--status", "--metrics"])
+def test_an_address_that_is_taken_is_one_line(option: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        more = ["--listen", "127.0.0.1:0"] if option != "--listen" else ["--no-status"]
+        done = CliRunner().invoke(kedge, ["serve", *more, option, place])
+    assert done.exit_code == 2, done.output
+    assert done.stderr == f"kedge: {option} {place}: Address already in use\n"
+
+
+def test_a_file_that_is_no_store_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "broken").write_text("no store")
+    done = serve("--store", f"memory:{tmp_path / 'broken'}")
+    assert done.exit_code == 2
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,66 @@
+"""A live cluster of simulated brokers behind a gateway: what clients produce to and consume from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, Final, Self
+
+from kafka.record.memory_records import MemoryRecordsBuilder
+
+from controller import NewTopic, TopicPartition
+from controller.rig.live import LiveCluster, LiveServer
+from controller.wire import Gateway
+from controller.wire.data import with_logs
+from tests.wire.served import DEADLINE_S, RACKS, until
+
+TIME_MS: Final = 1_700_000_000_000
+
+
+class Living:
+    """`with Living() as living:` three brokers in racks a, b and c that keep records. Options are the cluster's."""
+
+    def __init__(self, racks: Mapping[int, str] = RACKS, **options: Any) -> None:
+        self._racks, self._options = racks, options
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        server = LiveServer()
+        self.cluster = self._stack.enter_context(LiveCluster(server, self._racks, seed=1, **self._options))
+        self.cluster.until_ready(DEADLINE_S)
+        apis = with_logs(self.cluster.logs)
+        gateway = Gateway(self.cluster.controller, cluster_id="kedge-under-test", apis=apis)
+        self.address = self._stack.enter_context(gateway).address
+        self.bootstrap = f"{self.address.host}:{self.address.port}"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def topic(self, name: str, replicas: Sequence[Sequence[int]], **configs: str) -> list[TopicPartition]:
+        """A topic that is led; its partitions."""
+        named = {key.replace("_", "."): value for key, value in configs.items()}
+        new = NewTopic(-1, -1, replicas, named)
+        self.cluster.controller.admin.create_topics({name: new}).all().result(DEADLINE_S)
+        tps = [TopicPartition(name, partition) for partition in range(len(replicas))]
+        logs = self.cluster.logs
+        until(lambda: not any(logs.bounds(None, tp).result(DEADLINE_S).error for tp in tps))
+        return tps
+
+    def move(self, tp: TopicPartition, target: Sequence[int] | None) -> None:
+        """The target is accepted."""
+        self.cluster.controller.admin.alter_partition_reassignments({tp: target}).all().result(DEADLINE_S)
+
+    @property
+    def is_moving(self) -> bool:
+        return self.cluster.controller.describe().reassigning_partitions > 0
+
+
+def records(*values: bytes, producer: tuple[int, int, int] = (-1, -1, -1), first_ms: int = TIME_MS) -> bytes:
+    """A batch with these values, a millisecond between two; `producer`: id, epoch and first sequence."""
+    names = dict(zip(("producer_id", "producer_epoch", "base_sequence"), producer, strict=True))
+    builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=1_000_000, **names)
+    for place, value in enumerate(values):
+        assert builder.append(timestamp=first_ms + place, key=None, value=value) is not None
+    builder.close()
+    return bytes(builder.buffer())

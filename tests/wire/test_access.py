@@ -1,0 +1,308 @@
+"""Each API, asked by somebody who may do nothing, one who may describe, one who may alter."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import kafka
+import pytest
+from kafka.protocol import admin, consumer, producer
+from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
+from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+from kafka.protocol.api_header import ResponseClassRegistry
+from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+from controller import NewTopic
+from controller.wire import Acls, Users, allow_all, messages
+from controller.wire.apis import APIS, versions
+from controller.wire.calls import Api, Call
+from controller.wire.protocol import API_VERSIONS, Answer, Messages, Request
+from controller.wire.reading import as_uuid
+from controller.wire.security.access import ACCESS, OPEN
+from controller.wire.security.acls import OPERATIONS
+from controller.wire.security.files import BrokenFile
+from tests.wire.requests_made import frame
+from tests.wire.served import RawClient, Served
+
+EVERYWHERE = ["CLUSTER", "TOPIC:*"]
+ALTERING = ["ALTER", "ALTER_CONFIGS", "CREATE", "DELETE"]
+RIGHTS = {
+    "version": 1,
+    "super_users": ["User:root"],
+    "acls": [
+        {"principal": "User:describes", "operations": ["DESCRIBE", "DESCRIBE_CONFIGS"], "resources": EVERYWHERE},
+        {"principal": "User:alters", "operations": ALTERING, "resources": EVERYWHERE},
+        {"principal": "User:orders", "operations": ["ALL"], "resources": ["TOPIC:orders", "TOPIC:own-*"]},
+        {"principal": "User:orders", "operations": ["WRITE"], "resources": ["TOPIC:own-x"], "permission": "DENY"},
+    ],
+}
+NAMES = ("nobody", "describes", "alters", "root")
+# Kafka's number: who is served, besides root.
+ALLOWED = {
+    **dict.fromkeys((2, 32, 35, 46, 74), ("describes", "alters")),
+    **dict.fromkeys((19, 20, 33, 34, 37, 43, 44, 45, 20000, 20001, 20002, 20003), ("alters",)),
+    **dict.fromkeys((0, 1, 7, 22, 56, 62, 63), ()),
+}
+REFUSALS = {29, 31}
+FETCH = 1
+
+
+def _request_of(key: int) -> Any:
+    own = messages.requests()
+    named = {
+        getattr(module, name).API_KEY: getattr(module, name)
+        for module in (admin, consumer, producer)
+        for name in dir(module)
+        if name.endswith("Request") and hasattr(getattr(module, name), "API_KEY")
+    }
+    return own.get(key) or named[key]
+
+
+class Asked:
+    """Answers nothing, and remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+
+    async def __call__(self, _: Call, request: Request) -> Answer:
+        self.requests.append(request)
+        return {}
+
+    def api(self, key: int) -> Api:
+        kind = _request_of(key)
+        registered = ResponseClassRegistry._response_class_registry  # noqa: SLF001 - as the clients of Kafka do
+        response = messages.RESPONSES.get(key) or registered[key][None]
+        first = messages.VERSIONS.get(key, (0, 0))[0]
+        return Api(Messages(kind, response, range(first, kind.max_version + 1)), self)
+
+
+@pytest.fixture(scope="module")
+def rights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("rights") / "acls.json"
+    file.write_text(json.dumps(RIGHTS))
+    return file
+
+
+@pytest.fixture(scope="module")
+def asked() -> Asked:
+    return Asked()
+
+
+@pytest.fixture(scope="module")
+def apis(asked: Asked) -> dict[int, Api]:
+    """What is offered, with everything that asks for a right in the place of its handler."""
+    table = {key: api for key, api in APIS.items() if key != API_VERSIONS}
+    table |= {key: asked.api(key) for key in ALLOWED}
+    return table | {api.messages.api_key: api for api in versions.table(table)}
+
+
+@pytest.fixture(scope="module")
+def served(rights: Path, apis: dict[int, Api]) -> Iterator[Served]:
+    users = Users(dict.fromkeys((*NAMES, "orders"), "secret"))
+    with Served(users=users, authorizer=Acls.from_file(rights), apis=apis) as opened:
+        opened.controller.admin.create_topics({"orders": NewTopic(1, 1), "bills": NewTopic(1, 1)}).all().result(30)
+        yield opened
+
+
+def logged_in(served: Served, name: str) -> RawClient:
+    client = RawClient(served.address)
+    client.ask(SaslHandshakeRequest, SaslHandshakeResponse, 1, mechanism="PLAIN")
+    token = f"\0{name}\0secret".encode()
+    assert client.ask(SaslAuthenticateRequest, SaslAuthenticateResponse, 2, auth_bytes=token).error_code == 0
+    return client
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("key", ALLOWED)
+def test_each_api_is_served_to_those_who_may_and_refused_to_others_in_every_version(
+    served: Served, asked: Asked, apis: dict[int, Api], key: int, name: str
+) -> None:
+    api, random = apis[key], Random(key)
+    topic_id = as_uuid(_orders(served))
+    with logged_in(served, name) as client:
+        for version in api.messages.versions:
+            asked.requests.clear()
+            sent = frame(api.messages.request, version, random, 1, topic_id)
+            client.send(len(sent).to_bytes(4) + sent)
+            answer = client.receive()
+            assert answer is not None
+            codes = set(_codes(api.messages.response.decode(answer, version=version, header=True)))
+            if name in {*ALLOWED[key], "root"}:
+                assert len(asked.requests) == 1
+                assert codes <= {0}
+            else:
+                assert not asked.requests
+                codes -= {0} if key == FETCH else set()  # the whole of it is no error
+                assert codes <= REFUSALS
+                assert codes or (key, version) in {(35, 0), (35, 1), (35, 2)}  # no place to say so, as with Kafka
+
+
+def _orders(served: Served) -> str:
+    """The id of that topic."""
+    described = served.controller.query(lambda view: view.topic("orders").topic_id)  # type: ignore[union-attr]
+    return described.result(30)
+
+
+def _codes(read: Any) -> Iterator[int]:
+    if isinstance(read, list):
+        for each in read:
+            yield from _codes(each)
+    elif (struct := getattr(read, "_struct", None)) is not None:
+        for name, field in struct.fields.items():
+            has = field.for_version_q(read._version)  # noqa: SLF001 - a struct within says it nowhere else
+            value = getattr(read, name, None) if has else None
+            if name == "error_code" and isinstance(value, int):
+                yield value
+            yield from _codes(value)
+
+
+def test_every_api_that_is_offered_says_what_it_asks_for() -> None:
+    assert set(APIS) <= set(ACCESS)
+    assert {access.operation for access in ACCESS.values() if access is not OPEN} <= set(OPERATIONS)
+
+
+def test_what_is_allowed_of_a_request_is_done_and_the_rest_refused_in_its_place(
+    served: Served, asked: Asked, apis: dict[int, Api]
+) -> None:
+    api = apis[20]
+    with logged_in(served, "orders") as client:
+        asked.requests.clear()
+        kinds = (api.messages.request, api.messages.response)
+        answer = client.ask(*kinds, 5, topic_names=["orders", "bills", "own-x", "own"], timeout_ms=1)
+        assert asked.requests[0].topic_names == ["orders", "own-x"]
+        assert [(row.name, row.error_code) for row in answer.responses] == [("bills", 29), ("own", 29)]
+        assert answer.responses[0].error_message == "Topic authorization failed."
+        ids = {row.name: row.topic_id for row in ask_metadata(served, "root", None).topics}
+        rows = [{"name": None, "topic_id": ids[name]} for name in ("orders", "bills")]
+        answer = client.ask(*kinds, 6, topics=rows, timeout_ms=1)
+        assert [row.topic_id for row in asked.requests[1].topics] == [ids["orders"]]
+        assert [(row.name, row.topic_id, row.error_code) for row in answer.responses] == [(None, ids["bills"], 29)]
+
+
+def ask_metadata(served: Served, name: str, topics: Any, version: int = 12, **options: Any) -> Any:
+    with logged_in(served, name) as client:
+        return client.ask(MetadataRequest, MetadataResponse, version, topics=topics, **options)
+
+
+def test_metadata_leaves_out_what_may_not_be_described(served: Served) -> None:
+    def told(name: str, topics: Any) -> dict[str | None, int]:
+        return {topic.name: topic.error_code for topic in ask_metadata(served, name, topics).topics}
+
+    named = [{"name": each, "topic_id": None} for each in ("orders", "bills", "none")]
+    assert told("nobody", None) == {}
+    assert told("orders", None) == {"orders": 0}
+    assert told("describes", None) == {"bills": 0, "orders": 0}
+    assert told("nobody", named) == {"orders": 29, "bills": 29, "none": 29}  # nobody learns what there is
+    assert told("orders", named) == {"orders": 0, "bills": 29, "none": 29}
+    assert told("alters", named) == {"orders": 0, "bills": 0, "none": 3}
+    bills = next(topic for topic in ask_metadata(served, "root", None).topics if topic.name == "bills")
+    assert told("orders", [{"name": None, "topic_id": bills.topic_id}]) == {None: 29}
+
+
+def test_topics_are_paged_without_those_that_may_not_be_described(served: Served) -> None:
+    def told(topics: Any) -> dict[str, int]:
+        kinds = (DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, 0)
+        with logged_in(served, "orders") as client:
+            answer = client.ask(*kinds, topics=topics, response_partition_limit=2000)
+            return {topic.name: topic.error_code for topic in answer.topics}
+
+    assert told([]) == {"orders": 0}
+    assert told([{"name": "orders"}, {"name": "bills"}, {"name": "none"}]) == {"orders": 0, "bills": 29, "none": 29}
+
+
+def test_authorized_operations_are_those_that_are_allowed(served: Served) -> None:
+    asked_for = {"include_cluster_authorized_operations": True, "include_topic_authorized_operations": True}
+    answer = ask_metadata(served, "alters", None, version=8, **asked_for)
+    assert answer.authorized_operations == {5, 7, 8, 10, 11}  # ALTER allows DESCRIBE, ALTER_CONFIGS DESCRIBE_CONFIGS
+    assert answer.topics[0].authorized_operations == {5, 6, 7, 8, 10, 11}
+    assert ask_metadata(served, "root", None, version=8, **asked_for).topics[0].authorized_operations == {
+        *(3, 4, 5, 6, 7, 8, 10, 11)
+    }
+    with logged_in(served, "describes") as client:
+        kinds = (DescribeClusterRequest, DescribeClusterResponse, 1)
+        answer = client.ask(*kinds, include_cluster_authorized_operations=True)
+        assert answer.authorized_operations == {8, 10}
+
+
+def test_a_client_of_kafka_is_told_that_it_may_not(served: Served) -> None:
+    client = kafka.KafkaAdminClient(
+        bootstrap_servers=served.bootstrap,
+        security_protocol="SASL_PLAINTEXT",
+        sasl_mechanism="SCRAM-SHA-512",
+        sasl_plain_username="nobody",
+        sasl_plain_password="secret",  # noqa: S106 - of a user of this test
+    )
+    try:
+        assert client.list_topics() == []
+        with pytest.raises(kafka.errors.ClusterAuthorizationFailedError):
+            client.list_partition_reassignments()
+    finally:
+        client.close()
+
+
+def test_rights_are_read_again_and_what_denies_wins(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "acls.json"
+    file.write_text(json.dumps(RIGHTS))
+    may = Acls.from_file(file)
+    assert may("User:orders", "READ", "TOPIC:own-x")
+    assert may("User:orders", "DESCRIBE", "TOPIC:own-x")
+    assert not may("User:orders", "WRITE", "TOPIC:own-x")
+    assert not may("User:orders", "DESCRIBE", "CLUSTER")
+    assert not may("User:orders", "READ", "TOPIC:orders2")
+    assert not may("User:alters", "DESCRIBE_CONFIGS", "TOPIC")
+    assert may("User:alters", "DESCRIBE_CONFIGS", "TOPIC:a")
+    for number, broken in enumerate(BROKEN, 2):
+        file.write_text(broken)
+        os.utime(file, ns=(number * 10**9, number * 10**9))
+        assert may("User:root", "ALTER", "CLUSTER")
+        assert "stays in force" in caplog.text
+        caplog.clear()
+        with pytest.raises(BrokenFile):
+            Acls.from_file(file)
+    everybody = [{"principal": "User:*", "operations": ["DESCRIBE"], "resources": ["CLUSTER"]}]
+    file.write_text(json.dumps({"version": 1, "acls": everybody}))
+    os.utime(file, ns=(10**12, 10**12))
+    assert not may("User:root", "ALTER", "CLUSTER")
+    assert may("User:anybody", "DESCRIBE", "CLUSTER")
+
+
+def _broken(**row: Any) -> str:
+    good = {"principal": "User:a", "operations": ["READ"], "resources": ["CLUSTER"]}
+    return json.dumps({"version": 1, "acls": [good | row]})
+
+
+BROKEN = [
+    "",
+    "[]",
+    '{"version": 2}',
+    '{"version": 1, "acl": []}',
+    '{"version": 1, "acls": {}}',
+    '{"version": 1, "acls": [1]}',
+    '{"version": 1, "super_users": ["root"]}',
+    _broken(principal="a"),
+    _broken(operations=["SING"]),
+    _broken(operations=[]),
+    _broken(resources=[]),
+    _broken(resources=["TOPIC:"]),
+    _broken(resources=["GROUP:g"]),
+    _broken(permission="PERHAPS"),
+    _broken(host="*"),
+]
+
+
+def test_where_people_log_in_it_is_said_who_may_do_what() -> None:
+    with pytest.raises(ValueError, match="authorizer"), Served(users=Users({"a": "secret"})):
+        pass
+    with Served(users=Users({"nobody": "secret"}), authorizer=allow_all) as served:
+        assert ask_metadata(served, "nobody", None).topics == []

@@ -1,0 +1,314 @@
+"""Produce, Fetch and ListOffsets on simulated brokers, as clients see them on the wire."""
+
+from __future__ import annotations
+
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
+from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse, ProduceRequest, ProduceResponse
+from kafka.record import MemoryRecords
+
+from controller import DeletePartitions
+from controller.model.logs import Batch
+from controller.wire.protocol import build
+from tests.wire.living import TIME_MS, Living, records
+from tests.wire.served import DEADLINE_S, RawClient, until
+
+
+@pytest.fixture(scope="module")
+def living() -> Iterator[Living]:
+    with Living() as opened:
+        opened.topic("orders", [[1, 2, 3]] * 50)
+        yield opened
+
+
+@pytest.fixture
+def client(living: Living) -> Iterator[RawClient]:
+    with RawClient(living.address) as opened:
+        yield opened
+
+
+def produce(
+    client: RawClient, payload: bytes | None, *, topic: str = "orders", partition: int = 0, **options: Any
+) -> Any:
+    """The answer for one partition."""
+    version = options.pop("version", 9)
+    part = {"index": partition, "records": payload}
+    fields = {"acks": -1, "timeout_ms": 5000, "transactional_id": None, **options}
+    topics = [{"name": topic, "partition_data": [part]}]
+    answer = client.ask(ProduceRequest, ProduceResponse, version, topic_data=topics, **fields)
+    return answer.responses[0].partition_responses[0]
+
+
+def fetch(client: RawClient, offset: int, *, topic: str = "orders", partition: int = 0, **options: Any) -> Any:
+    """The answer for one partition."""
+    version, wait_ms = options.pop("version", 12), options.pop("wait_ms", 0)
+    part = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1_000_000, **options}
+    fields = {"max_wait_ms": wait_ms, "min_bytes": 1, "max_bytes": 1_000_000, "session_epoch": -1}
+    topics = [{"topic": topic, "partitions": [part]}]
+    answer = client.ask(FetchRequest, FetchResponse, version, topics=topics, **fields)
+    return answer.responses[0].partitions[0]
+
+
+def offset_of(client: RawClient, timestamp: int, *, version: int = 9, partition: int = 0, **options: Any) -> Any:
+    """The answer for one partition."""
+    part = {"partition_index": partition, "timestamp": timestamp, **options}
+    topics = [{"name": "orders", "partitions": [part]}]
+    answer = client.ask(ListOffsetsRequest, ListOffsetsResponse, version, replica_id=-1, topics=topics)
+    return answer.topics[0].partitions[0]
+
+
+def values(fetched: Any) -> list[tuple[int, bytes]]:
+    """Offset and value of every record."""
+    read = MemoryRecords(bytes(fetched.records))
+    return [(record.offset, record.value) for batch in iter(read.next_batch, None) for record in batch]
+
+
+@pytest.mark.parametrize("version", range(3, 12))
+def test_what_is_produced_in_any_version_is_fetched_in_any_version(client: RawClient, version: int) -> None:
+    partition = 30 + version
+    answer = produce(client, records(b"a", b"b"), partition=partition, version=version)
+    assert (answer.error_code, answer.base_offset) == (0, 0)
+    produce(client, records(b"c"), partition=partition, version=version)
+    fetched = fetch(client, 0, partition=partition, version=max(4, version))
+    assert values(fetched) == [(0, b"a"), (1, b"b"), (2, b"c")]
+    assert (fetched.high_watermark, fetched.last_stable_offset) == (3, 3)
+
+
+@pytest.mark.parametrize("version", range(1, 10))
+def test_offsets_are_told_in_every_version(client: RawClient, version: int) -> None:
+    partition = 12 + version
+    produce(client, records(b"a", b"b", b"c"), partition=partition)
+    asked = {"version": version, "partition": partition}
+    assert offset_of(client, -1, **asked).offset == 3
+    assert offset_of(client, -2, **asked).offset == 0
+    found = offset_of(client, TIME_MS + 1, **asked)
+    assert (found.offset, found.timestamp) == (1, TIME_MS + 1)
+    assert (offset_of(client, TIME_MS + 3, **asked).offset) == -1
+    if version >= 7:
+        assert offset_of(client, -3, **asked).offset == 2
+
+
+def test_the_apis_of_the_data_are_offered(client: RawClient) -> None:
+    answer = client.ask(ApiVersionsRequest, ApiVersionsResponse, 4)
+    offered = {row.api_key: (row.min_version, row.max_version) for row in answer.api_keys}
+    assert {key: offered[key] for key in (0, 1, 2, 22)} == {0: (0, 11), 1: (4, 12), 2: (1, 9), 22: (0, 4)}
+
+
+def test_produce_in_a_version_of_before_batches_is_refused(client: RawClient) -> None:
+    assert produce(client, records(b"a"), version=2).error_code == 35
+
+
+def test_acks_0_has_no_answer_and_the_next_request_has(client: RawClient) -> None:
+    part = {"index": 1, "records": records(b"unheard")}
+    topics = [{"name": "orders", "partition_data": [part]}]
+    request = build(ProduceRequest, 9, {"acks": 0, "timeout_ms": 1000, "transactional_id": None, "topic_data": topics})
+    request.with_header(1, "raw")
+    client.send(bytes(request.encode(header=True, framed=True)))
+    assert values(fetch(client, 0, partition=1, wait_ms=5000)) == [(0, b"unheard")]
+
+
+@pytest.mark.parametrize(
+    "payload, error",
+    [
+        (None, 2),
+        (b"", 2),
+        (records(b"a")[:-1], 2),
+        (records(b"a") + records(b"b"), 87),
+        (b"\0" * 16 + b"\1" + records(b"a")[17:], 87),
+        (records(b"a")[:8] + struct.pack(">i", -5) + records(b"a")[12:], 2),
+        (records(b"a")[:57] + struct.pack(">i", 7) + records(b"a")[61:], 87),
+    ],
+)
+def test_what_is_no_batch_is_refused_and_nothing_is_written(
+    client: RawClient, payload: bytes | None, error: int
+) -> None:
+    assert produce(client, payload, partition=2).error_code == error
+    assert offset_of(client, -1, partition=2).offset == 0
+
+
+@pytest.mark.parametrize(
+    "options, error",
+    [
+        ({"topic": "none"}, 3),
+        ({"partition": 99}, 3),
+        ({"acks": 2}, 21),
+        ({"transactional_id": "t"}, 42),
+    ],
+)
+def test_what_cannot_be_written_is_refused(client: RawClient, options: dict[str, Any], error: int) -> None:
+    assert produce(client, records(b"a"), **options).error_code == error
+
+
+def test_fetching_what_is_not_there(client: RawClient) -> None:
+    produce(client, records(b"a", b"b"), partition=3)
+    end = offset_of(client, -1, partition=3).offset
+    assert fetch(client, end + 1, partition=3).error_code == 1
+    assert fetch(client, 0, topic="none").error_code == 3
+    assert fetch(client, 0, partition=3, current_leader_epoch=7).error_code == 75
+    assert offset_of(client, -1, partition=3, current_leader_epoch=7).error_code == 75
+    assert values(fetch(client, end, partition=3)) == []
+
+
+def test_a_session_is_not_begun_and_none_is_known(client: RawClient) -> None:
+    fields = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1000, "topics": []}
+    begun = client.ask(FetchRequest, FetchResponse, 12, session_id=0, session_epoch=0, **fields)
+    assert (begun.error_code, begun.session_id) == (0, 0)
+    assert client.ask(FetchRequest, FetchResponse, 12, session_id=5, session_epoch=1, **fields).error_code == 70
+
+
+def test_a_fetch_waits_for_records(living: Living, client: RawClient) -> None:
+    with RawClient(living.address) as other:
+        answers: list[Any] = []
+        reader = threading.Thread(target=lambda: answers.append(fetch(other, 0, partition=4, wait_ms=20_000)))
+        reader.start()
+        produce(client, records(b"a"), partition=4)
+        reader.join(DEADLINE_S)
+    assert values(answers[0]) == [(0, b"a")]
+
+
+def test_a_fetch_without_records_is_answered_when_its_time_is_over(client: RawClient) -> None:
+    begun = time.monotonic()
+    assert values(fetch(client, 0, partition=5, wait_ms=200)) == []
+    assert time.monotonic() - begun >= 0.2
+
+
+def test_only_the_leader_serves(living: Living) -> None:
+    """A broker's own address answers for what it leads, the common one for whoever leads."""
+    with RawClient(living.address) as client:
+        answer = client.ask(MetadataRequest, MetadataResponse, 12, topics=[])
+        ports = {broker.node_id: broker for broker in answer.brokers}
+    with RawClient(ports[2]) as follower, RawClient(ports[1]) as leader:
+        assert produce(follower, records(b"a"), partition=6).error_code == 6
+        assert fetch(follower, 0, partition=6).error_code == 6
+        assert offset_of(follower, -1, partition=6).error_code == 6
+        assert produce(leader, records(b"a"), partition=6).error_code == 0
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_producers_get_ids_and_their_batches_are_there_once(client: RawClient, version: int) -> None:
+    asked = {"transactional_id": None, "transaction_timeout_ms": 1000}
+    first = client.ask(InitProducerIdRequest, InitProducerIdResponse, version, **asked)
+    other = client.ask(InitProducerIdRequest, InitProducerIdResponse, version, **asked)
+    assert (first.error_code, first.producer_epoch) == (0, 0)
+    assert first.producer_id != other.producer_id
+    payload = records(b"a", b"b", producer=(first.producer_id, 0, 0))
+    partition = 25 + version
+    offsets = [produce(client, payload, partition=partition).base_offset for _ in range(2)]
+    assert offsets == [0, 0]
+    late = records(b"c", producer=(first.producer_id, 0, 7))
+    assert produce(client, late, partition=partition).error_code == 45
+    if version >= 3:
+        resumed = {"producer_id": first.producer_id, "producer_epoch": 0, **asked}
+        again = client.ask(InitProducerIdRequest, InitProducerIdResponse, version, **resumed)
+        assert (again.producer_id, again.producer_epoch) == (first.producer_id, 1)
+
+
+def test_there_are_no_transactions(client: RawClient) -> None:
+    asked = {"transactional_id": "t", "transaction_timeout_ms": 1000}
+    assert client.ask(InitProducerIdRequest, InitProducerIdResponse, 4, **asked).error_code == 42
+
+
+def test_acks_all_waits_for_followers_and_tells_when_they_are_too_slow() -> None:
+    """A record that is not on all in sync is not seen, and becomes seen as soon as it is."""
+    with Living(copy_rate_bytes_s=1) as living, RawClient(living.address) as client:
+        living.topic("orders", [[1, 2]])
+        assert produce(client, records(b"a" * 50), timeout_ms=100).error_code == 7
+        assert produce(client, records(b"b"), acks=1).error_code == 0
+        fetched = fetch(client, 0)
+        assert (fetched.high_watermark, values(fetched)) == (0, [])
+        living.cluster.copying.rate_bytes_s = None
+        assert values(fetch(client, 0, wait_ms=20_000))[0] == (0, b"a" * 50)
+
+
+def test_an_isr_that_is_too_small_takes_no_acks_all() -> None:
+    with Living() as living, RawClient(living.address) as client:
+        living.topic("orders", [[1, 2]], min_insync_replicas="2")
+        assert produce(client, records(b"a")).error_code == 0
+        living.cluster.kill_broker(2)
+        until(lambda: living.cluster.controller.describe().live_brokers == (1, 3))
+        until(lambda: produce(client, records(b"b")).error_code == 19)
+        assert produce(client, records(b"c"), acks=1).error_code == 0
+
+
+def test_a_batch_that_is_larger_than_the_topic_allows_is_refused() -> None:
+    with Living() as living, RawClient(living.address) as client:
+        living.topic("orders", [[1, 2]], max_message_bytes="200")
+        assert produce(client, records(b"a" * 300)).error_code == 10
+        assert produce(client, records(b"a" * 50)).error_code == 0
+
+
+def test_partitions_that_are_read_only_are_read_and_take_nothing() -> None:
+    """KIP-694: a producer hears that it should look at the metadata again; a consumer reads on."""
+    with Living() as living, RawClient(living.address) as client:
+        living.topic("orders", [[1, 2], [2, 3]])
+        assert produce(client, records(b"a"), partition=1).error_code == 0
+        living.cluster.controller.admin.delete_partitions({"orders": DeletePartitions(1)}).all().result(DEADLINE_S)
+        until(lambda: produce(client, records(b"b"), partition=1).error_code == 6)
+        assert values(fetch(client, 0, partition=1)) == [(0, b"a")]
+        assert produce(client, records(b"c"), partition=0).error_code == 0
+
+
+def test_memory_is_bounded_and_consumers_hear_where_the_log_begins() -> None:
+    """Old batches go on all replicas; a replica that is added later begins where the leader's log does."""
+    with Living(retention_bytes=10_000) as living, RawClient(living.address) as client:
+        (tp,) = living.topic("orders", [[1, 2]])
+        for _ in range(50):
+            assert produce(client, records(b"x" * 900)).error_code == 0
+        start = offset_of(client, -2).offset
+        assert 35 < start < 50
+        assert fetch(client, 0).error_code == 1
+        assert len(values(fetch(client, start))) == 50 - start
+        living.move(tp, [3, 1])
+        until(lambda: not living.is_moving)
+        held = living.cluster.brokers[3].log(tp)
+        assert held is not None
+        assert (held.start_offset, held.end_offset) == (start, 50)
+        assert held.size_bytes < 10_000
+
+
+def test_a_full_disk_takes_no_more() -> None:
+    with Living(retention_bytes=1000, copy_rate_bytes_s=1) as living, RawClient(living.address) as client:
+        living.topic("orders", [[1, 2]])
+        codes = [produce(client, records(b"x" * 900), acks=1).error_code for _ in range(5)]
+        assert codes == [0, 0, 0, 56, 56]
+
+
+def test_what_was_acknowledged_is_read_from_the_next_leader() -> None:
+    with Living() as living, RawClient(living.address) as client:
+        (tp,) = living.topic("orders", [[1, 2, 3]])
+        assert produce(client, records(b"a")).error_code == 0
+        before = living.cluster.logs.bounds(None, tp).result(DEADLINE_S).leader_epoch
+        living.cluster.kill_broker(1)
+        until(lambda: produce(client, records(b"b")).error_code == 0)
+        assert values(fetch(client, 0)) == [(0, b"a"), (1, b"b")]
+        assert fetch(client, 0, current_leader_epoch=before).error_code == 74
+        living.cluster.restart_broker(1)
+        until(lambda: living.cluster.controller.describe().live_brokers == (1, 2, 3))
+        (held,) = [b.log(tp) for b in (living.cluster.brokers[1],)]
+        until(lambda: held is not None and held.end_offset == 2)
+
+
+def test_a_topic_that_is_deleted_is_forgotten_with_its_records() -> None:
+    with Living() as living, RawClient(living.address) as client:
+        living.topic("orders", [[1, 2]])
+        produce(client, records(b"a"))
+        living.cluster.controller.admin.delete_topics(["orders"]).all().result(DEADLINE_S)
+        until(lambda: produce(client, records(b"b")).error_code == 3)
+        until(lambda: living.cluster.logs.kept_bytes == 0)
+        living.topic("orders", [[1, 2]])
+        assert values(fetch(client, 0)) == []
+
+
+def test_whoever_waits_is_answered_when_the_cluster_is_closed() -> None:
+    with Living(copy_rate_bytes_s=1) as living:
+        (tp,) = living.topic("orders", [[1, 2]])
+        logs = living.cluster.logs
+        append = logs.append(None, tp, Batch(b"x" * 99, 1, 0), acks=-1, timeout_ms=60_000)
+    assert append.result(0).error == 6
