@@ -98,12 +98,13 @@ class JavaTools(Driven):
         self.version = version
         self._bootstrap = bootstrap
 
-    def __call__(self, tool: str, *arguments: str) -> Said:
-        """One run of it. The address is given where it was not."""
+    def __call__(self, *words: str, at: str | None = None) -> Said:
+        """One run of a tool, with these arguments. `at`: the address of another cluster."""
+        tool, *arguments = words
         name = _TOOLS[tool]
         if tool == "broker-api-versions" and self.version == "3.9.1":
             name = "kafka.admin.BrokerApiVersionsCommand"
-        return Said(**super().__call__(name, *arguments, "--bootstrap-server", self._bootstrap))
+        return Said(**super().__call__(name, *arguments, "--bootstrap-server", at or self._bootstrap))
 
 
 def kafkajs(bootstrap: str) -> Driven:
