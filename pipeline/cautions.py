@@ -18,6 +18,11 @@ def known_amount(value: int | None) -> str:
     return "not known" if value is None else amount(value)
 
 
+def size_words(value: int | None) -> str:
+    """The same within a sentence."""
+    return "bytes not known" if value is None else amount(value)
+
+
 def copied_words(said: Mapping[str, Any]) -> str:
     """What a row of the table plan copies, against the least."""
     if said["bytes_copied"] is None:

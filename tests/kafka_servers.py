@@ -152,6 +152,7 @@ class KafkaCluster:
             "num.network.threads": "1",
             "num.io.threads": "2",
             "replica.fetch.max.bytes": "65536",  # a throttled follower takes one of these, then it waits
+            "log.segment.bytes": "100000000",  # a default of topics that is not Kafka's own
             "auto.create.topics.enable": "false",
             "broker.heartbeat.interval.ms": "500",
             "broker.session.timeout.ms": "6000",

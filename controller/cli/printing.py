@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
@@ -66,3 +67,21 @@ def print_unfolded(console: Console, table: Table) -> None:
         console.print(table)
     for line in captured.get().splitlines():
         click.echo(line.rstrip())
+
+
+def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A plain table on stdout: folded to the width of a terminal, unfolded anywhere else. Cells may hold anything."""
+    from rich.console import Console  # noqa: PLC0415 - as above
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(box=None, pad_edge=False, show_edge=False)
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(clean(cell)) for cell in row))  # Text, not str: brackets would be read as rich's markup
+    console = Console()
+    if sys.stdout.isatty():
+        console.print(table)
+    else:
+        print_unfolded(console, table)

@@ -34,6 +34,7 @@ COMMANDS: Final[Mapping[str, Late]] = {
     "reassign-partitions": Late("controller.cli.reassign", "Move partitions to other brokers, as Kafka's tool does."),
     "serve": Late("controller.cli.serve", "Run a cluster that stock Kafka clients can talk to, in this process."),
     "store": Late("controller.cli.store", "Ask a store how it is; dump, load, compare, migrate."),
+    "topics": Late("controller.cli.topics", "Create, alter, delete, list and describe topics, as Kafka's tool does."),
 }
 
 
@@ -47,9 +48,9 @@ class _BadUsage(click.ClickException):
     exit_code = 2
 
     def __init__(self, error: click.UsageError) -> None:
-        path = "kedge" if error.ctx is None else error.ctx.command_path
         said = " ".join(error.format_message().split()).rstrip(".")
-        super().__init__(f"{said}; {path} --help says more")
+        more = "" if error.ctx is None else f"; {error.ctx.command_path} --help says more"
+        super().__init__(f"{said}{more}")
 
     def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - it goes where all complaints go
         from controller.cli.printing import say  # noqa: PLC0415 - not every command needs it

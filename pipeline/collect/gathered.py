@@ -54,6 +54,8 @@ class Gathered:
     rejects: Rejects = attrs.field(factory=Rejects)
     knows_alive: bool = False
     """Whether some source said which brokers are alive; if none did, all are taken for it."""
+    doubtful: set[int] = attrs.field(factory=set)
+    """Brokers that a source lists in a row that cannot be used: they are not taken for dead."""
 
     def broker(self, broker_id: int, **known: Any) -> None:
         """What is known of a broker (columns of the table broker)."""
@@ -70,7 +72,9 @@ class Gathered:
         for row in self.partitions:
             for broker_id in {*row[2], *(row[6] or ())}:
                 if broker_id not in self.brokers:
-                    self.broker(broker_id, state=unseen)
+                    self.broker(broker_id)
+        for broker_id in self.doubtful & self.brokers.keys():
+            self.brokers[broker_id]["state"] = self.brokers[broker_id]["state"] or ALIVE
         brokers = [
             (broker_id, row["host"], row["rack"], row["state"] or unseen, *(row[name] for name in _FIELDS[3:]))
             for broker_id, row in sorted(self.brokers.items())

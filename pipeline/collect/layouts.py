@@ -54,9 +54,12 @@ def _is_entry(_: str, row: Any) -> bool:
 
 def from_broker_list(data: bytes, source: str, into: Gathered, *, cluster: str | None = None) -> None:
     """Take in brokers by id, of a list of several clusters those of `cluster`. Where a row of it can be used, the
-    listed are all there are that live, unless something else says who does; a list without one says nothing."""
+    listed are all there are that live, unless something else says who does; a list without one says nothing. Whoever is
+    listed in a row that cannot be used is not taken for dead."""
 
     def take(name: str, row: Any) -> None:
+        broker_id = whole(name, "broker id", INT_MAX)
+        into.doubtful.add(broker_id)  # until all of the row has been seen
         said: dict[str, Any] = {"rack": row} if row is None or isinstance(row, str) else dict(an_object(row, "broker"))
         unknown = sorted(said.keys() - set(BROKER.names))
         if unknown:
@@ -71,7 +74,8 @@ def from_broker_list(data: bytes, source: str, into: Gathered, *, cluster: str |
                 found = amount(said[field], field)
                 said[field] = int(found) if field == _AMOUNTS[0] else found
         said["rack"] = said.get("rack") or None
-        into.broker(whole(name, "broker id", INT_MAX), **{k: v for k, v in said.items() if k != "broker_id"})
+        into.broker(broker_id, **{k: v for k, v in said.items() if k != "broker_id"})
+        into.doubtful.discard(broker_id)
         into.knows_alive = True
 
     rows = _of_cluster(document(data, source), source, cluster)

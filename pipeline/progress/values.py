@@ -92,7 +92,7 @@ class WaveTime(NamedTuple):
     wave: int
     moves: int
     completed: int
-    bytes: int
+    bytes: int | None
     started_ms: int | None
     ended_ms: int | None
     eta_s: float | None

@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Final
 
+from pipeline.amounts import duration
 from pipeline.audit.values import GAPS, KINDS, Audit, Violation
-from pipeline.progress.values import Move, Progress, Reassigning
+from pipeline.cautions import known_amount
+from pipeline.progress.values import Move, Progress, Reassigning, WaveTime
 from pipeline.report.page import facts, page, plot, table, verdict
 from pipeline.report.svg import Band, Mark, bars, lines, points, timeline
 
@@ -155,6 +157,7 @@ def _progress(progress: Progress) -> list[str]:
             points(found, "predicted and real seconds of moves", ("predicted, s", "real, s")),
             "Each point is a move that was completed; on the dashed line the prediction was right.",
         ),
+        *_waves(progress.waves),
         table(
             "Moves by how they ended",
             ("ended", "moves", "median ms", "longest ms"),
@@ -175,6 +178,46 @@ def _progress(progress: Progress) -> list[str]:
             [(f"{s.topic}-{s.partition}", s.waiting_on, s.still_ms, s.causes) for s in progress.stuck],
         ),
     ]
+
+
+def _waves(waves: Sequence[WaveTime]) -> list[str]:
+    """Expected and real times of the waves of plans that were named; nothing where none were."""
+    if not waves:
+        return []
+    over = [
+        (w.eta_s, w.real_s, f"{w.plan}, wave {w.wave}: {duration(w.eta_s)} expected, took {duration(w.real_s)}")
+        for w in waves
+        if w.eta_s is not None and w.real_s is not None
+    ]
+    rows = [
+        (
+            w.plan,
+            w.wave,
+            f"{w.completed} of {w.moves}",
+            known_amount(w.bytes),
+            *map(_time, _times(w)),
+            w.ratio,
+            w.verdict,
+        )
+        for w in waves
+    ]
+    columns = ("plan", "wave", "moves", "bytes", "expected", "at least", "at most", "took", "real/expected", "verdict")
+    return [
+        plot(
+            "Expected and real time of waves",
+            points(over, "expected and real seconds of waves", ("expected, s", "real, s")),
+            "Each point is a wave that is over; above the dashed line it took longer than was expected.",
+        ),
+        table("Waves", columns, [tuple("" if cell is None else cell for cell in row) for row in rows]),
+    ]
+
+
+def _times(wave: WaveTime) -> tuple[float | None, ...]:
+    return wave.eta_s, wave.eta_low_s, wave.eta_high_s, wave.real_s
+
+
+def _time(seconds: float | None) -> str:
+    return "" if seconds is None else duration(seconds)
 
 
 def _endings(ended: Sequence[Move]) -> list[tuple[str, tuple[int, int, int]]]:

@@ -5,9 +5,11 @@ Of each plan its row of the table `plan`, and the sums of its waves, where it wa
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from pipeline.stages.requests import settings_of
 from pipeline.tables.arrow import Arrow
 from pipeline.tables.declared import PLAN
 
@@ -21,7 +23,7 @@ def row_of(plan: Arrow, wave: Arrow | None) -> dict[str, Any]:
     (said,) = plan.to_pylist()
     waves = None if wave is None else wave.to_pylist()
     times = {name: None if waves is None else _sum(row[name] for row in waves) for name in TIMES}
-    return {**said, "settings": dict(said["settings"]), "waves": None if waves is None else len(waves), **times}
+    return {**said, "settings": settings_of(said), "waves": None if waves is None else len(waves), **times}
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
@@ -31,23 +33,25 @@ def _sum(values: Iterable[float | None]) -> float | None:
 
 
 def total_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Of rows of one plan: how many snapshots, sums, and means of what is a ratio. At least one row is needed."""
+    """Of rows of one plan: how many snapshots, sums, and means of what is a ratio; None where one is not known. At
+    least one row is needed."""
     sums = {name: _sum(row[name] for row in rows) for name in (*SUMMED, *TIMES)}
-    means = {name: sum(row[name] for row in rows) / len(rows) for name in MEANT}
+    ratios = {name: _sum(row[name] for row in rows) for name in MEANT}
+    means = {name: None if ratio is None else ratio / len(rows) for name, ratio in ratios.items()}
     return {PLAN.name: rows[0][PLAN.name], "snapshots": len(rows), **sums, **means}
 
 
-def differing(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, list[str]]]:
+def differing(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, list[Any]]]:
     """The settings that not all rows share: by their name and the plan's, each value once, in the rows' order."""
     listed = list(rows)
     names = sorted({name for row in listed for name in row["settings"]} | {"kind"})
-    found: dict[str, dict[str, list[str]]] = {}
+    found: dict[str, dict[str, list[Any]]] = {}
     for name in names:
-        values: dict[str, list[str]] = {}
+        values: dict[str, list[Any]] = {}
         for row in listed:
-            value = row["kind"] if name == "kind" else row["settings"].get(name, "")
+            value = row["kind"] if name == "kind" else row["settings"].get(name)
             if value not in values.setdefault(row[PLAN.name], []):
                 values[row[PLAN.name]].append(value)
-        if len({value for several in values.values() for value in several}) > 1:
+        if len({json.dumps(value) for several in values.values() for value in several}) > 1:
             found[name] = values
     return found

@@ -183,7 +183,7 @@ def _run(follower: Follower, progress: Progress, jobs: list[Job]) -> Outcome:
             follower.tell(Event("told", job.wave.number, job.waves, text=why))
         progress.set(job.wave.number, None if job.undoes else "done")
         size, count, seconds = job.wave.bytes, len(job.wave.moves), follower.time.now_s() - began_s
-        follower.tell(Event("wave", job.wave.number, job.waves, count, count, size, size, seconds))
+        follower.tell(Event("wave", job.wave.number, job.waves, count, count, size, size or 0, seconds))
     return Outcome("done", tuple(job.wave.number for job in jobs), sent, tuple(told))
 
 

@@ -63,13 +63,13 @@ class Rate:
 
 @attrs.frozen
 class Wave:
-    """What is handed over at once. `bytes`: to copy, as far as known. `eta_s`: what the plan expects, if it does, with
-    its interval."""
+    """What is handed over at once. `bytes`: to be copied; None: not known of any. `eta_s`: what the plan expects, if it
+    does, with its interval."""
 
     number: int
     moves: tuple[Move, ...]
     rates: Mapping[int, Rate]
-    bytes: int
+    bytes: int | None
     eta_s: float | None
     eta_low_s: float | None = None
     eta_high_s: float | None = None
@@ -134,7 +134,8 @@ def _waves(folder: Path, files: Mapping[str, Any]) -> Iterator[Wave]:
         moves = tuple(Move(*tp, before[tp], target) for tp, target in after.items())
         rates = _rates(folder / f"throttles/{name}") if f"throttles/{name}" in files else {}
         expected = (said[number][name] for name in ("eta_s", "eta_low_s", "eta_high_s"))
-        yield Wave(number, moves, rates, int(said[number]["bytes"] or 0), *expected)
+        size = said[number]["bytes"]
+        yield Wave(number, moves, rates, None if size is None else int(size), *expected)
 
 
 def _entries(file: Path) -> dict[tuple[str, int], Replicas]:

@@ -147,7 +147,7 @@ class Follower(Looking):
         gained = share - course.first_share
         eta_s = seconds * (1 - share) / gained if gained > 0 else wave.eta_s
         at = (wave.number, course.job.waves, len(wave.moves), len(course.of("done")))
-        self.tell(Event("following", *at, wave.bytes, int(wave.bytes * share), seconds, eta_s))
+        self.tell(Event("following", *at, wave.bytes, int((wave.bytes or 0) * share), seconds, eta_s))
 
     def settle(self, job: Job) -> str:
         """The throttles of a wave that is complete are gone; where they are not, why."""

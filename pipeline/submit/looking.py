@@ -28,14 +28,15 @@ T = TypeVar("T")
 @attrs.frozen
 class Event:
     """What happened: `kind` "sent" (moves were handed over), "following", "waiting" (`text` says for what), "wave" (all
-    its moves are complete), "told". `bytes_done` is an estimate: a replica counts once it is in sync."""
+    its moves are complete), "told". `bytes`: None where they are not known; `bytes_done` is an
+    estimate: a replica counts once it is in sync."""
 
     kind: str
     wave: int
     waves: int
     moves: int = 0
     moves_done: int = 0
-    bytes: int = 0
+    bytes: int | None = 0
     bytes_done: int = 0
     seconds: float = 0.0
     eta_s: float | None = None

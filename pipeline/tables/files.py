@@ -88,7 +88,7 @@ class Place:
             return NotFound(f"{self.path(table, part)}: no table {table.name} of this snapshot")
         there = self.parts(table)
         more = f", and {len(there) - _LISTED_MAX} more" if len(there) > _LISTED_MAX else ""
-        listed = f"there are {', '.join(there[:_LISTED_MAX])}{more}" if there else "no plan was made of it"
+        listed = f"made of it: {', '.join(there[:_LISTED_MAX])}{more}" if there else "none was made of it"
         return NotFound(f"no plan {part} of cluster {self.cluster}, snapshot {self.snapshot}: {listed}")
 
     def remove(self, table: Table, part: str = PART) -> None:

@@ -146,7 +146,7 @@ WAVE_CALIBRATION: Final = Table(
         ("wave", "int", False),
         ("moves", "int", False),
         ("completed", "int", False),
-        ("bytes", "long", False),
+        ("bytes", "long", True),  # null: of nothing that is copied a size is known
         ("started_ms", "long", True),
         ("ended_ms", "long", True),
         ("eta_s", "double", True),

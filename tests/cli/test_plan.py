@@ -116,7 +116,7 @@ def test_what_people_read_says_waves_files_rates_and_totals(tmp_path: Path, inpu
     assert run("collect", tables, *named, "--log-dirs", inputs["good"]).stdout.splitlines() == [
         "snapshot  1 of east",
         "holds     4 brokers, 6 partitions, 1.2 KiB",
-        "rates     size_only of 6",
+        "rates     not known of 6",
     ]
     assert "not written" in run("drain", tables, "--brokers", "1", "--dry-run").stdout
     assert run("drain", tables, "--brokers", "1").exit_code == 0
@@ -146,7 +146,8 @@ def test_every_source_of_sizes_and_rates_can_be_given(tmp_path: Path, inputs: di
     options = ("--partition-meta", tmp_path / "meta", "--broker-metrics", tmp_path / "free")
     more = ("--capacities", tmp_path / "capacity", "--prometheus", f"1={tmp_path / 'metrics'}")
     code, collected = collect(tmp_path, inputs, "good", *options, *more)
-    assert (code, collected["bases"]) == (0, {"size_only": 4, "split": 2})
+    assert (code, collected["bases"]) == (0, {"split": 2})
+    assert (collected["unrated"], collected["unsized"]) == (4, 0)
     assert collected["request_p99_ms"] == {"produce": 12.5}
     samples = Place(tmp_path / "tables", "east", "1").read(TABLES["broker_sample"]).to_pylist()
     assert [s["broker_id"] for s in samples if s["produce_p99_ms"] == 12.5] == [1]

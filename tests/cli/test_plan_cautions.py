@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from controller.cli.root import kedge
 from pipeline.generate import generate
+from pipeline.submit.exported import read_export
 from pipeline.tables.arrow import from_rows
 from pipeline.tables.declared import BROKER, PLAN, REPLICA_LOAD, TABLES, WAVE
 from pipeline.tables.files import Place
@@ -54,7 +55,11 @@ def collected(tmp_path: Path) -> Path:
     (tmp_path / "map.json").write_text(json.dumps({"version": 1, "partitions": entries}))
     (tmp_path / "brokers.json").write_text(json.dumps({"1": "a", "2": "b", "3": "c", "4": "a"}))
     named = ("--cluster", "east", "--snapshot", "1", "--map", tmp_path / "map.json")
-    assert run("collect", tmp_path / "tables", *named, "--broker-list", tmp_path / "brokers.json").exit_code == 0
+    line = ("collect", tmp_path / "tables", *named, "--broker-list", tmp_path / "brokers.json")
+    assert run(*line).stdout.splitlines()[1:] == [
+        "holds     4 brokers, 6 partitions, no size is known",
+        "rates     not known of 6",
+    ]
     return tmp_path / "tables"
 
 
@@ -84,6 +89,19 @@ def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_pa
     assert 'class="verdict warn"' in page
     assert "0 bytes" not in page.replace("0 bytes a second", "")
     assert json.loads((tmp_path / "out/summary.json").read_bytes())["bytes_copied"] is None
+    assert [wave.bytes for wave in read_export(tmp_path / "out").waves] == [None]
+
+
+def test_plans_without_sizes_are_compared_and_no_bytes_are_told(collected: Path) -> None:
+    assert run("drain", collected, "--brokers", "1").exit_code == 0
+    assert run("drain", collected, "--brokers", "1,2", "--name", "both").exit_code == 0
+    result = run("compare", collected, "--name", "drain", "--name", "both")
+    assert result.exit_code == 0
+    assert result.stdout.count("not known") == 12, "copies, bound and balance of two rows and two sums"
+    assert "0 bytes" not in result.stdout
+    assert result.stdout.splitlines()[-1] == "brokers  drain: [1]; both: [1, 2]"
+    _, found = said("compare", collected, "--name", "drain")
+    assert found["totals"][0]["bytes_copied"] is None
 
 
 def test_where_some_sizes_are_known_the_sum_is_of_those_and_says_of_how_many_it_is_not(collected: Path) -> None:
@@ -172,12 +190,12 @@ def test_times_are_read_in_hours_and_days_and_are_seconds_in_json(collected: Pat
 def test_a_plan_that_is_not_there_is_told_by_name_with_those_that_are(made: Path) -> None:
     result = run("waves", made, "--name", "nope")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "kedge: no plan nope of cluster east, snapshot 1: no plan was made of it\n"
+    assert result.stderr == "kedge: no plan nope of cluster east, snapshot 1: none was made of it\n"
     assert run("leaders", made).exit_code == 0
     assert run("rebalance", made, "--name", "second").exit_code in {0, 1}
     for line in (("waves", made), ("export", made, made.parent / "out")):
         result = run(*line, "--name", "nope")
-        assert result.stderr == "kedge: no plan nope of cluster east, snapshot 1: there are leaders, second\n"
+        assert result.stderr == "kedge: no plan nope of cluster east, snapshot 1: made of it: leaders, second\n"
     result = run("waves", made, "--name", "nope", "--all-clusters")
     assert result.stderr == f"kedge: {made}: no cluster has a plan nope\n"
 

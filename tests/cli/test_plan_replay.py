@@ -152,7 +152,7 @@ def test_plans_are_compared_snapshot_by_snapshot_with_their_totals(past: Path) -
     assert now["bytes_copied"] < then["bytes_copied"]
     assert now["size_max_mean_after"] > then["size_max_mean_after"]
     assert now["eta_s"] < then["eta_s"] / 2
-    assert found["settings"] == {"tolerance": {"rebalance": ["0.01"], "loose": ["0.05"]}}
+    assert found["settings"] == {"tolerance": {"rebalance": [0.01], "loose": [0.05]}}
 
 
 def test_what_people_read_of_a_comparison(past: Path) -> None:

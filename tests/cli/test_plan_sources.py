@@ -56,10 +56,10 @@ def test_a_list_without_one_good_row_makes_nobody_dead(tmp_path: Path) -> None:
     assert brokers(tmp_path) == dict.fromkeys((1, 2, 3), (None, "alive"))
 
 
-def test_who_is_not_on_a_list_with_a_good_row_is_dead(tmp_path: Path) -> None:
+def test_who_is_not_on_a_list_with_a_good_row_is_dead_and_whose_row_is_bad_is_not(tmp_path: Path) -> None:
     done = collect(tmp_path, map=MAP, broker_list={"1": "a", "2": {"rack": 7}})
     assert done.exit_code == 1
-    assert brokers(tmp_path) == {1: ("a", "alive"), 2: (None, "dead"), 3: (None, "dead")}
+    assert brokers(tmp_path) == {1: ("a", "alive"), 2: (None, "alive"), 3: (None, "dead")}
 
 
 @pytest.mark.parametrize("named", [True, False])

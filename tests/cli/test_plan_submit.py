@@ -14,6 +14,9 @@ from click.testing import CliRunner, Result
 from controller.admin import Admin
 from controller.cli.plan.submit import Duration
 from controller.cli.root import kedge
+from pipeline.stages.export import export
+from pipeline.tables.arrow import from_rows
+from pipeline.tables.declared import WAVE
 from stores import MetadataStore
 from tests.pipeline_submit.clusters import Beside, Made, Running, make
 
@@ -100,6 +103,18 @@ def test_a_plan_with_throttles_is_one_line_and_exit_code_2_where_none_pass(runni
     assert (done.exit_code, done.stdout) == (2, "")
     why = "its waves have throttles, and none pass through the legacy key; --no-throttle does without"
     assert done.stderr == f"kedge: {running.folder}: {why}\n"
+
+
+def test_waves_of_unknown_size_are_handed_over_and_no_bytes_are_told(running: Made) -> None:
+    unknown = {"bytes": None, "eta_s": None, "eta_low_s": None, "eta_high_s": None}
+    rows = [{**row, **unknown, "unsized": row["partitions"]} for row in running.tables["wave"].to_pylist()]
+    tables = {**running.tables, "wave": from_rows(WAVE, [list(row.values()) for row in rows])}
+    export(tables, running.folder, cluster="rig", snapshot="1")
+    done = run(running, "--no-throttle", "--poll", "0.1s", "--timeout", "2m")
+    assert done.exit_code == 0, done.output
+    *waves, _ = done.stdout.splitlines()
+    assert len(waves) == len(rows)
+    assert all("partitions, bytes not known, " in line for line in waves)
 
 
 def test_a_dry_run_says_what_would_be_handed_over(running: Made) -> None:

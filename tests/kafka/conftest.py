@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from kafka import KafkaProducer
+from kafka.protocol.metadata import MetadataRequest
 
 from controller.cli.kafka import Endpoint, connected
-from controller.cli.kafka.cluster import Cluster
+from controller.cli.kafka.cluster import UNKNOWN_TOPIC, Cluster
 from controller.cli.root import kedge
 from controller.model.values import TopicPartition
 from tests.kafka.java_tools import JavaTools, java_tools
@@ -66,10 +68,10 @@ def topic(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Topics]:
     numbers, made = itertools.count(), []
 
     def make(assignment: Sequence[Sequence[int]], name: str = "") -> str:
-        name = name or f"{request.node.name[5:40].rstrip('_[]')}.{next(numbers)}"
+        name = name or f"{re.sub('[^a-z_]', '', request.node.name[5:40])}.{next(numbers)}"
         cluster.create_topic(name, None, None, dict(enumerate(assignment)))
         made.append(name)
-        until(lambda: has_leaders(cluster, name, len(assignment)))
+        until(lambda: are_known(cluster, [name], len(assignment)))
         return name
 
     yield make
@@ -78,11 +80,20 @@ def topic(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[Topics]:
         cluster.alter_reassignments(dict.fromkeys(moves))
     if made:
         cluster.delete_topics(made)
+        until(lambda: are_known(cluster, made, None))
 
 
-def has_leaders(cluster: Cluster, name: str, partitions: int) -> bool:
-    found = cluster.topics([name]).get(name)
-    return found is not None and [p.leader is not None for p in found.partitions] == [True] * partitions
+def are_known(cluster: Cluster, names: Collection[str], partitions: int | None) -> bool:
+    """Whether every broker tells of so many partitions of these topics, all with a leader; None: of none."""
+    for broker in BROKERS:
+        request = MetadataRequest(
+            topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in names], allow_auto_topic_creation=False
+        )
+        for topic in cluster.client.ask(request, broker).topics:
+            leaders = None if topic.error_code == UNKNOWN_TOPIC else [p.leader_id >= 0 for p in topic.partitions]
+            if leaders != (None if partitions is None else [True] * partitions):
+                return False
+    return True
 
 
 def until(holds: Callable[[], bool]) -> None:

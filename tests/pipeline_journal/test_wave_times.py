@@ -101,6 +101,25 @@ def test_what_was_undone_and_done_again_is_told_by_its_last_time(tmp_path: Path)
     assert {wave["verdict"] for wave in again} <= {"within", "late"}
 
 
+def test_the_page_of_an_audit_shows_them(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    made.submit()
+    made.close()
+    page = tmp_path / "page.html"
+    audit = ["audit", str(made.journal), "--export", str(made.folder)]
+    assert "--report" in CliRunner().invoke(kedge, audit).stderr
+    done = CliRunner().invoke(kedge, [*audit, "--report", str(page)])
+    assert done.exit_code == 0
+    text = page.read_text()
+    assert "Expected and real time of waves" in text
+    for wave in waves_of(made):
+        assert f"drain, wave {wave['wave']}: " in text
+        assert f"<td>{wave['verdict']}</td>" in text
+    run_without = CliRunner().invoke(kedge, ["audit", str(made.journal), "--report", str(page)])
+    assert run_without.exit_code == 0
+    assert "time of waves" not in page.read_text()
+
+
 def test_tables_hold_them_too(tmp_path: Path) -> None:
     made = make(tmp_path)
     made.submit()

@@ -16,12 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from controller.cli.audit.engines import Engine, checked, files_of, options, spark
-from controller.cli.printing import clean, fail, of_system, one_line, print_unfolded, say
+from controller.cli.printing import fail, of_system, one_line, print_rows, say
+from controller.cli.progress.waves import read_plans, with_waves
 from controller.cli.store.progress import bar
 from controller.cli.writable import need_file, need_folder
 from pipeline.audit import KINDS, Audit, Violation
@@ -39,6 +37,14 @@ SAID_MAX: Final = 50
 @options
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON per violation, gap and line in quarantine.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Write a page of HTML with plots.")
+@click.option(
+    "--export",
+    "exports",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    multiple=True,
+    help="A plan that kedge plan export wrote: its waves' expected and real times on the page.",
+)
 @click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Write the tables as Parquet.")
 @click.option("--quiet", is_flag=True, help="No bar on a terminal.")
 def audit(
@@ -50,6 +56,7 @@ def audit(
     remote_timeout: float,
     as_json: bool,
     report: Path | None,
+    exports: tuple[Path, ...],
     out: Path | None,
     quiet: bool,
 ) -> None:
@@ -57,16 +64,19 @@ def audit(
 
     JOURNAL: files of one cluster's journal, and folders of them.
     """
+    if exports and report is None:
+        raise click.UsageError("--export is for the page that --report writes")
     chosen = checked(Engine(engine, master, remote, remote_timeout))
     files = files_of(paths)
     need_file(report)
     need_folder(out)
+    plans = read_plans(exports)
     try:
         found, moves = _run(files, chosen, wants_moves=report is not None, quiet=quiet)
     except NoJournal as error:
         fail(str(error))
     try:
-        _write(found, moves, report, out)
+        _write(found, None if moves is None else with_waves(moves, plans), report, out)
     except OSError as error:
         fail(of_system(error))
     except ValueError as error:
@@ -121,18 +131,13 @@ def print_table(found: Audit) -> None:
     """The violations; nothing where there are none."""
     if not found.violations:
         return
-    table = Table(box=None, pad_edge=False, show_edge=False)
-    for name in ("kind", "first event", "of", "epoch", "seq", "row", "expected", "got", "line"):
-        table.add_column(name, overflow="fold")
-    for v in found.violations:
-        cells = (v.kind, v.event, _of(v), v.controller_epoch, v.seq, v.row, v.expected, v.got)
-        where = f"{Path(v.file).name}:{v.line}"
-        table.add_row(*(Text(clean(str(cell))) for cell in (*cells, where)))
-    console = Console()
-    if sys.stdout.isatty():
-        console.print(table)
-    else:
-        print_unfolded(console, table)
+    columns = ("kind", "first event", "of", "epoch", "seq", "row", "expected", "got", "line")
+    print_rows(columns, map(_cells, found.violations))
+
+
+def _cells(v: Violation) -> tuple[str, ...]:
+    cells = (v.kind, v.event, _of(v), v.controller_epoch, v.seq, v.row, v.expected, v.got)
+    return *map(str, cells), f"{Path(v.file).name}:{v.line}"
 
 
 def _of(v: Violation) -> str:

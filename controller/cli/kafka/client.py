@@ -20,6 +20,7 @@ from controller.cli.kafka.errors import Failed, NotConnected, Refused
 from controller.cli.printing import one_line
 
 NOT_CONTROLLER: Final = 41
+_CLUSTER_AUTHORIZATION_FAILED: Final = 31
 _PAUSE_S: Final = 0.1
 _NOT_SENT: Final = (kafka_errors.NodeNotReadyError,)
 _LOST: Final = (kafka_errors.KafkaConnectionError, kafka_errors.Cancelled)
@@ -96,6 +97,8 @@ class Client(KafkaAdminClient):  # type: ignore[misc] # kafka-python brings no t
 def refused(code: int, message: str | None = None) -> Refused:
     """The error for a code in an answer, with the server's message, or Kafka's general one where it gave none."""
     known = kafka_errors.for_code(code)
+    if code == _CLUSTER_AUTHORIZATION_FAILED:
+        message = "Cluster authorization failed."  # in the server's own message Kafka prints its objects
     return Refused(code, message or known.description or known.__name__)
 
 

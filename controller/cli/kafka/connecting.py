@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # at run time kafka-python is loaded only by who connects
     from controller.cli.kafka.cluster import Cluster
 
 _FIRST_TRY_MS: Final = 1_500
+_CLOSED: Final = 3  # times; kafka-python may miss the refusal that a server sends before it closes a connection
 
 
 @contextmanager
@@ -57,6 +58,10 @@ def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
             return Client(**{**given, **this})
         except (KafkaError, OSError, ValueError) as error:
             said = heard.last or " ".join(str(argument) for argument in error.args) or type(error).__name__
+            if heard.closed >= _CLOSED and "sasl_mechanism" in given and not heard.is_final:
+                raise NotConnected(
+                    f"{servers}: the connection was closed while it authenticated by {given['sasl_mechanism']}"
+                ) from None
             if left_ms <= try_ms or heard.is_final:
                 raise NotConnected(f"{servers}: {said}") from None
             try_ms *= 2
@@ -69,6 +74,7 @@ class _Heard(logging.Handler):
         super().__init__(logging.WARNING)
         self.last = ""
         self.is_final = False
+        self.closed = 0
 
     def emit(self, record: logging.LogRecord) -> None:
         from kafka import errors  # noqa: PLC0415 - it wrote this
@@ -79,6 +85,7 @@ class _Heard(logging.Handler):
                 self.last = " ".join(str(argument) for argument in error.args) or type(error).__name__
                 final = (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
                 self.is_final = isinstance(error, final)
+                self.closed += isinstance(error, errors.KafkaConnectionError)
 
 
 @contextmanager

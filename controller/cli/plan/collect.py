@@ -88,7 +88,7 @@ def collect(
         "partitions": found[PARTITION.name].num_rows,
         "bytes": sum(found["broker_load"].column("size_bytes").to_pylist()),
         "request_p99_ms": _slowest(found[BROKER_SAMPLE.name]),
-        "bases": counted(found[REPLICA_LOAD.name].column("basis").to_pylist()),
+        **_known(found[REPLICA_LOAD.name]),
         "consistent": consistent,
         "quarantined": reasons,
         "written": not dry_run,
@@ -157,12 +157,26 @@ def _slowest(samples: Any) -> dict[str, float]:
     return {name.removesuffix("_p99_ms"): max(found) for name, found in times.items() if found}
 
 
+def _known(load: Any) -> dict[str, Any]:
+    """On what the rates that are known are based, and of how many partitions a rate, or a size, is not."""
+    bases = counted(load.filter(load.column("write_bps").is_valid()).column("basis").to_pylist())
+    nulls = {name: load.column(name).null_count for name in ("write_bps", "size_bytes")}
+    return {"bases": bases, "unrated": nulls["write_bps"], "unsized": nulls["size_bytes"]}
+
+
+def _size(said: dict[str, Any]) -> str:
+    if said["unsized"] and said["unsized"] == said["partitions"]:
+        return "no size is known"
+    return amount(said["bytes"]) + (f", sizes not known of {said['unsized']}" if said["unsized"] else "")
+
+
 def _rows(said: dict[str, Any]) -> list[tuple[str, str]]:
+    rates = {**said["bases"], "not known": said["unrated"]}
     moment = "" if said["consistent"] in {None, True} else ", read while it changed"
     rows = [
         ("snapshot", f"{said['snapshot']} of {said['cluster']}{'' if said['written'] else ', not written'}{moment}"),
-        ("holds", f"{said['brokers']} brokers, {said['partitions']} partitions, {amount(said['bytes'])}"),
-        ("rates", ", ".join(f"{basis} of {count}" for basis, count in said["bases"].items()) or "none"),
+        ("holds", f"{said['brokers']} brokers, {said['partitions']} partitions, {_size(said)}"),
+        ("rates", ", ".join(f"{basis} of {count}" for basis, count in rates.items() if count) or "none"),
     ]
     if said["request_p99_ms"]:
         times = (f"{name.replace('_', ' ')} {time:g} ms" for name, time in said["request_p99_ms"].items())

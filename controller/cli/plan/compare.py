@@ -6,21 +6,19 @@ Exit code: 0 compared, 2 there is no such plan in any snapshot. Nothing is writt
 
 from __future__ import annotations
 
-import sys
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from controller.cli.plan.options import Common, failing
 from controller.cli.plan.running import places
 from controller.cli.plan.saying import say, say_json
-from controller.cli.printing import clean, print_unfolded
-from pipeline.amounts import amount, duration
+from controller.cli.printing import print_rows
+from pipeline.amounts import duration
+from pipeline.cautions import known_amount, ratio_words
 from pipeline.errors import NotFound
 from pipeline.stages.compare import differing, row_of, total_of
 from pipeline.tables.declared import PLAN, WAVE
@@ -38,6 +36,7 @@ _COLUMNS: Final = (
     "waves",
     "time",
 )
+_BOTH: Final = "{:.4f} to {:.4f}"
 
 
 @click.command()
@@ -51,8 +50,7 @@ def compare(tables: str, *, names: tuple[str, ...], cluster: str | None, snapsho
     with failing():
         for name in names:
             check_name(name, "--name")
-        common = Common(Path(tables), cluster, snapshot, as_json, True, True, all_snapshots=snapshot is None)  # noqa: FBT003 - as options
-        rows = _rows(common, tuple(dict.fromkeys(names)))
+        rows = _rows(_common(Path(tables), cluster, snapshot), tuple(dict.fromkeys(names)))
     totals = [total_of(of) for name in dict.fromkeys(names) if (of := [row for row in rows if row["plan"] == name])]
     differ = differing(rows)
     if as_json:
@@ -61,6 +59,11 @@ def compare(tables: str, *, names: tuple[str, ...], cluster: str | None, snapsho
     _print(rows, totals)
     if differ:
         say((setting, "; ".join(map(_value, of.items()))) for setting, of in differ.items())
+
+
+def _common(tables: Path, cluster: str | None, snapshot: str | None) -> Common:
+    """Which snapshots are meant, as the commands say it that plan."""
+    return Common(tables, cluster, snapshot, as_json=False, dry_run=True, plain=True, all_snapshots=snapshot is None)
 
 
 def _rows(common: Common, names: Sequence[str]) -> list[dict[str, Any]]:
@@ -81,17 +84,8 @@ def _rows(common: Common, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _print(rows: Sequence[Mapping[str, Any]], totals: Sequence[Mapping[str, Any]]) -> None:
-    table = Table(box=None, pad_edge=False, show_edge=False)
-    for name in _COLUMNS:
-        table.add_column(name, overflow="fold")
     in_all = [{**total, "snapshot": f"{total['snapshots']} snapshots"} for total in totals]
-    for row in (*rows, *in_all):
-        table.add_row(*(Text(clean(cell)) for cell in _cells(row)))
-    console = Console()
-    if sys.stdout.isatty():
-        console.print(table)
-    else:
-        print_unfolded(console, table)
+    print_rows(_COLUMNS, (_cells(row) for row in (*rows, *in_all)))
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -99,16 +93,22 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         row["snapshot"],
         row["plan"],
         str(row["partitions_changed"]),
-        amount(row["bytes_copied"]),
-        amount(row["bytes_bound"]),
-        f"{row['size_max_mean_before']:.4f} to {row['size_max_mean_after']:.4f}",
-        f"{row['leaders_max_mean_before']:.4f} to {row['leaders_max_mean_after']:.4f}",
+        known_amount(row["bytes_copied"]),
+        known_amount(row["bytes_bound"]),
+        ratio_words(row["size_max_mean_before"], row["size_max_mean_after"], _BOTH),
+        ratio_words(row["leaders_max_mean_before"], row["leaders_max_mean_after"], _BOTH),
         str(row["rejected"]),
         "" if row["waves"] is None else str(row["waves"]),
         "" if row["eta_s"] is None else duration(row["eta_s"]),
     )
 
 
-def _value(of: tuple[str, Sequence[str]]) -> str:
+def _value(of: tuple[str, Sequence[Any]]) -> str:
     plan, values = of
-    return f"{plan}: {', '.join(value or 'none' for value in values)}"
+    return f"{plan}: {', '.join(_word(value) for value in values)}"
+
+
+def _word(value: Any) -> str:
+    if value is None or value == []:
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value)

@@ -26,6 +26,7 @@ from controller.cli.printing import say as complain
 from controller.cli.store.opening import opened
 from controller.cli.store.progress import ToldTitle, titled_bar
 from pipeline.amounts import duration
+from pipeline.cautions import size_words
 from pipeline.errors import BadInput, PipelineError, Refused, Stopped
 from pipeline.submit import Event, Options, Outcome, cancel, roll_back
 from pipeline.submit import submit as hand_over
@@ -87,7 +88,7 @@ class _Teller:
             say_json({**at, "partitions": event.moves, "bytes": event.bytes, "seconds": round(event.seconds, 3)})
         else:
             took = f", {duration(event.seconds)}" if event.kind == "wave" else ""
-            what = f"{event.moves} partitions, {amount(event.bytes)}{took}: {state}"
+            what = f"{event.moves} partitions, {size_words(event.bytes)}{took}: {state}"
             click.echo(f"wave {event.wave} of {event.waves}  {what}")
 
 

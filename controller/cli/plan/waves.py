@@ -16,7 +16,7 @@ from controller.cli.plan.running import Said, Stage, Tables, finish, told_of
 from controller.cli.plan.saying import amount, counted, reason_rows
 from controller.cli.store.progress import Told
 from pipeline.amounts import duration
-from pipeline.cautions import of_waves, too_long
+from pipeline.cautions import of_waves, size_words, too_long
 from pipeline.errors import BadInput
 from pipeline.stages.waves import REFUSED, WaveSettings
 from pipeline.stages.waves import waves as cut
@@ -94,11 +94,7 @@ def _say(common: Common, place: Place, found: Tables, name: str) -> Said:
 
 def _words(row: dict[str, Any]) -> str:
     peak = "" if row["peak_disk_share"] is None else f", fullest disk {row['peak_disk_share']:.1%}"
-    return f"{row['partitions']} partitions, {row['copies']} copies, {_size(row['bytes'])}{peak}{_eta(row)}"
-
-
-def _size(value: int | None) -> str:
-    return "bytes not known" if value is None else amount(value)
+    return f"{row['partitions']} partitions, {row['copies']} copies, {size_words(row['bytes'])}{peak}{_eta(row)}"
 
 
 def _eta(row: dict[str, Any]) -> str:
@@ -113,4 +109,4 @@ def _total(listed: list[dict[str, Any]]) -> tuple[str, str]:
     times = [row["eta_s"] for row in listed]
     whole = "" if None in times or not times else f", {duration(sum(times))} in all"
     known = [row["bytes"] for row in listed if row["bytes"] is not None]
-    return "in all", f"{len(listed)} waves, {_size(sum(known) if known or not listed else None)}{whole}"
+    return "in all", f"{len(listed)} waves, {size_words(sum(known) if known or not listed else None)}{whole}"

@@ -13,13 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from controller.cli.audit.engines import Engine, checked, files_of, options, spark
-from controller.cli.printing import clean, fail, of_system, one_line, print_unfolded, say
-from controller.cli.progress.waves import print_waves, said_of, with_waves
+from controller.cli.printing import fail, of_system, one_line, print_rows, say
+from controller.cli.progress.waves import print_waves, read_plans, said_of, with_waves
 from controller.cli.store.progress import bar
 from controller.cli.writable import need_folder
 from pipeline.journal.files import NoJournal
@@ -80,10 +77,11 @@ def progress(
     chosen = checked(Engine(engine, master, remote, remote_timeout))
     files = files_of(paths)
     need_folder(out)
+    plans = read_plans(exports)
     try:
         given = Samples() if samples is None else read_samples(samples)
         asked = {"as_of_ms": as_of, "stuck_ms": round(stuck_after * 1000)}
-        found = with_waves(_run(files, chosen, given, asked, quiet=quiet), exports)
+        found = with_waves(_run(files, chosen, given, asked, quiet=quiet), plans)
         if out is not None:
             from pipeline.journal.parquet import write_progress  # noqa: PLC0415 - as for the audit
 
@@ -143,16 +141,8 @@ def print_tables(found: Progress) -> None:
     if not running:
         return
     causes = {(s.topic, s.partition): ", ".join(s.causes) for s in found.stuck}
-    table = Table(box=None, pad_edge=False, show_edge=False)
-    for name in ("partition", "target", "in sync", "waiting on", "bytes", "since", "expected", "stuck"):
-        table.add_column(name, overflow="fold")
-    for move in running:
-        table.add_row(*(Text(clean(cell)) for cell in (*_cells(move), causes.get((move.topic, move.partition), ""))))
-    console = Console()
-    if sys.stdout.isatty():
-        console.print(table)
-    else:
-        print_unfolded(console, table)
+    columns = ("partition", "target", "in sync", "waiting on", "bytes", "since", "expected", "stuck")
+    print_rows(columns, ((*_cells(move), causes.get((move.topic, move.partition), "")) for move in running))
 
 
 def _cells(move: Move) -> tuple[str, ...]:

@@ -2,50 +2,44 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
-
-from controller.cli.printing import clean, fail, one_line, print_unfolded
-from pipeline.amounts import amount, duration
+from controller.cli.printing import fail, one_line, print_rows
+from pipeline.amounts import duration
+from pipeline.cautions import known_amount
 from pipeline.progress.values import Progress, WaveTime
 from pipeline.progress.waves import summary_of, wave_times
+
+if TYPE_CHECKING:
+    from pipeline.submit.exported import Exported
 
 _COLUMNS = ("plan", "wave", "moves", "bytes", "expected", "took", "real/expected", "verdict")
 
 
-def with_waves(found: Progress, exports: Sequence[Path]) -> Progress:
-    """What was found, with the waves of the plans in these folders. A folder that is no export is exit code 2."""
+def read_plans(exports: Sequence[Path]) -> list[Exported]:
+    """The plans in these folders. A folder that is no export is exit code 2."""
     if not exports:
-        return found
+        return []
     from pipeline.errors import BadInput  # noqa: PLC0415 - whoever names no plan needs no Arrow
     from pipeline.submit.exported import read_export  # noqa: PLC0415
 
     try:
-        plans = [read_export(folder) for folder in exports]
+        return [read_export(folder) for folder in exports]
     except BadInput as error:
         fail(one_line(error))
+
+
+def with_waves(found: Progress, plans: Sequence[Exported]) -> Progress:
+    """What was found, with the waves of these plans."""
     return found._replace(waves=tuple(time for plan in plans for time in wave_times(found.moves, plan)))
 
 
 def print_waves(waves: Sequence[WaveTime]) -> None:
     """A row per wave; nothing where there are none."""
-    if not waves:
-        return
-    table = Table(box=None, pad_edge=False, show_edge=False)
-    for name in _COLUMNS:
-        table.add_column(name, overflow="fold")
-    for wave in waves:
-        table.add_row(*(Text(clean(cell)) for cell in _cells(wave)))
-    console = Console()
-    if sys.stdout.isatty():
-        console.print(table)
-    else:
-        print_unfolded(console, table)
+    if waves:
+        print_rows(_COLUMNS, map(_cells, waves))
 
 
 def _cells(wave: WaveTime) -> tuple[str, ...]:
@@ -56,7 +50,7 @@ def _cells(wave: WaveTime) -> tuple[str, ...]:
         wave.plan,
         str(wave.wave),
         f"{wave.completed}/{wave.moves}",
-        amount(wave.bytes),
+        known_amount(wave.bytes),
         expected,
         "" if wave.real_s is None else duration(wave.real_s),
         "" if wave.ratio is None else f"{wave.ratio:.2f}",

@@ -1,0 +1,155 @@
+"""`kedge topics`: options, and which go with which action."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from controller.cli.kafka import Endpoint, connected, ending, endpoint_options, json_option
+from controller.cli.topics.asked import Asked
+from controller.cli.topics.assigning import parse_assignment
+from controller.cli.topics.choosing import pattern
+
+_SHOWS: Final = (
+    "under_replicated_partitions",
+    "unavailable_partitions",
+    "under_min_isr_partitions",
+    "at_min_isr_partitions",
+    "topics_with_overrides",
+)
+_FITTING: Final = {
+    "create": (
+        *("topic", "partitions", "replication_factor", "replica_assignment", "config"),
+        *("if_not_exists", "ignore_racks"),
+    ),
+    "alter": (
+        *("topic", "partitions", "replica_assignment", "if_exists", "ignore_racks"),
+        *("delete_partitions_delay", "yes"),
+    ),
+    "delete": ("topic", "if_exists"),
+    "list": ("topic", "exclude_internal"),
+    "describe": ("topic", "topic_id", "if_exists", "exclude_internal", *_SHOWS),
+}
+_ALWAYS: Final = ("action", "bootstrap_server", "command_config", "as_json")
+_EITHER: Final = (
+    ("replica_assignment", "partitions", "create"),
+    ("replica_assignment", "replication_factor", "create"),
+    ("replica_assignment", "ignore_racks", "create"),
+    ("replica_assignment", "ignore_racks", "alter"),
+)
+
+
+@click.command()
+@endpoint_options
+@click.option("--create", "action", flag_value="create", multiple=True, help="Make a topic.")
+@click.option("--alter", "action", flag_value="alter", multiple=True, help="Give topics more partitions, or fewer.")
+@click.option("--delete", "action", flag_value="delete", multiple=True, help="Delete topics.")
+@click.option("--list", "action", flag_value="list", multiple=True, help="Print names of topics.")
+@click.option("--describe", "action", flag_value="describe", multiple=True, help="Tell of topics and their partitions.")
+@click.option("--topic", metavar="NAME", help="A topic; of all actions but --create a regular expression.")
+@click.option("--topic-id", metavar="ID", help="The topic to describe.")
+@click.option("--partitions", type=int, metavar="N", help="How many the topic is to have.")
+@click.option("--replication-factor", type=int, metavar="N", help="Of a new topic.")
+@click.option("--replica-assignment", metavar="1:2,2:3,...", help="Brokers of each partition, leader first.")
+@click.option("--config", multiple=True, metavar="NAME=VALUE", help="A setting of a new topic.")
+@click.option("--if-exists", is_flag=True, help="No error where there is no such topic.")
+@click.option("--if-not-exists", is_flag=True, help="No error where there is such a topic.")
+@click.option("--ignore-racks", "--disable-rack-aware", is_flag=True, help="Spread without a look at racks.")
+@click.option("--delete-partitions-delay", is_flag=True, help="Partitions that go are read-only until their retention.")
+@click.option("--yes", is_flag=True, help="Delete partitions at once without being asked.")
+@click.option("--exclude-internal", is_flag=True, help="No internal topics.")
+@click.option("--under-replicated-partitions", is_flag=True, help="Describe those with replicas out of sync.")
+@click.option("--unavailable-partitions", is_flag=True, help="Describe those without a leader.")
+@click.option("--under-min-isr-partitions", is_flag=True, help="Describe those with fewer in sync than configured.")
+@click.option("--at-min-isr-partitions", is_flag=True, help="Describe those with as many in sync as configured.")
+@click.option("--topics-with-overrides", is_flag=True, help="Describe topics with settings of their own.")
+@json_option
+def topics(**given: Any) -> None:
+    """Create, alter, delete, list and describe topics.
+
+    Exactly one action. Exit code 0: done; 1: not, or not wholly, with one line on stderr; 2: options that do not fit.
+    """
+    action = _checked(given)
+    asked = _asked(given)
+    config: Path | None = given["command_config"]
+    with ending(as_json=asked.as_json), connected(Endpoint(given["bootstrap_server"], config)) as cluster:
+        from controller.cli.topics.actions import ACTIONS  # noqa: PLC0415 - kafka-python is there
+
+        ACTIONS[action](cluster, asked)
+
+
+def _checked(given: dict[str, Any]) -> str:
+    """The action. Raises UsageError where options do not fit, in Kafka's words."""
+    actions = set(given["action"])
+    if len(actions) != 1:
+        raise click.UsageError(
+            "Command must include exactly one action: --list, --describe, --create, --alter or --delete"
+        )
+    if given["bootstrap_server"] is None:
+        raise click.UsageError("--bootstrap-server must be specified")
+    (action,) = actions
+    for name, value in given.items():
+        if name not in _FITTING[action] and name not in _ALWAYS and value not in (None, False, ()):
+            raise click.UsageError(f'Option "[{_option(name)}]" can\'t be used with option "[{action}]"')
+    for one, other, where in _EITHER:
+        if action == where and given[one] is not None and given[other]:
+            raise click.UsageError(f'Option "[{_option(one)}]" can\'t be used with option "[{_option(other)}]"')
+    _check_needs(action, given)
+    return str(action)
+
+
+def _check_needs(action: str, given: dict[str, Any]) -> None:
+    if action in {"create", "alter", "delete"} and given["topic"] is None:
+        raise click.UsageError('Missing required argument "[topic]"')
+    if action == "alter" and given["partitions"] is None and given["replica_assignment"] is None:
+        raise click.UsageError('Missing required argument "[partitions]"')
+    if action == "create" and given["ignore_racks"] and None in (given["partitions"], given["replication_factor"]):
+        raise click.UsageError("--ignore-racks needs --partitions and --replication-factor")
+    if given["partitions"] is not None and given["partitions"] < 1:
+        raise click.UsageError("The partitions must be greater than 0")
+    if given["replication_factor"] is not None and not 1 <= given["replication_factor"] <= 32767:
+        raise click.UsageError("The replication factor must be between 1 and 32767 inclusive")
+    if sum(given[name] for name in _SHOWS) > 1:
+        raise click.UsageError(f"Only one of {', '.join('--' + _option(name) for name in _SHOWS)} can be given")
+    if action != "create" and given["topic"] is not None:
+        try:
+            pattern(given["topic"])
+        except re.error as error:
+            raise click.UsageError(f"--topic: {given['topic']} is an invalid regular expression: {error}") from None
+
+
+def _asked(given: dict[str, Any]) -> Asked:
+    try:
+        assignment = None if given["replica_assignment"] is None else parse_assignment(given["replica_assignment"])
+    except ValueError as error:
+        raise click.UsageError(f"--replica-assignment: {error}") from None
+    return Asked(
+        topic=given["topic"],
+        topic_id=given["topic_id"],
+        partitions=given["partitions"],
+        replication_factor=given["replication_factor"],
+        assignment=assignment,
+        configs=_configs(given["config"]),
+        if_exists=given["if_exists"],
+        if_not_exists=given["if_not_exists"],
+        ignore_racks=given["ignore_racks"],
+        exclude_internal=given["exclude_internal"],
+        delayed=given["delete_partitions_delay"],
+        yes=given["yes"],
+        shows=next((_option(name) for name in _SHOWS if given[name]), None),
+        as_json=given["as_json"],
+    )
+
+
+def _configs(given: tuple[str, ...]) -> dict[str, str]:
+    pairs = [re.split(r"\s*=\s*", text, maxsplit=1) for text in given]
+    if any(len(pair) != 2 or not pair[0] for pair in pairs):
+        raise click.UsageError('Invalid topic config: all configs to be added must be in the format "key=val".')
+    return {name: value for name, value in pairs}  # noqa: C416 - lists of two
+
+
+def _option(name: str) -> str:
+    return name.replace("_", "-")
