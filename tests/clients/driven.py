@@ -107,12 +107,12 @@ class JavaTools(Driven):
         return Said(**super().__call__(name, *arguments, "--bootstrap-server", at or self._bootstrap))
 
 
-def kafkajs(bootstrap: str) -> Driven:
-    """Its admin client."""
+def kafkajs(bootstrap: str, **more: Any) -> Driven:
+    """Its admin client. `more`: of its settings."""
     modules = {"NODE_PATH": str(machine.kafkajs())}
-    return Driven([machine.node(), str(machine.HERE / "js" / "drive.js"), bootstrap], modules)
+    return Driven([machine.node(), str(machine.HERE / "js" / "drive.js"), bootstrap, json.dumps(more)], modules)
 
 
-def kadm(bootstrap: str) -> Driven:
-    """Its client."""
-    return Driven([str(machine.kadm()), bootstrap])
+def kadm(bootstrap: str, *login: str) -> Driven:
+    """Its client. `login`: the file of an authority, a name and a password, for SCRAM-SHA-512 over TLS."""
+    return Driven([str(machine.kadm()), bootstrap, *login])
