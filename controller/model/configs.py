@@ -127,7 +127,7 @@ def _throttled(value: str) -> str | None:
 _BOOL: Final = (ConfigKind.BOOLEAN, _flag)
 _SHARE: Final = (ConfigKind.DOUBLE, _ratio)
 _REPLICAS: Final = (ConfigKind.LIST, _throttled)
-_POLICY: Final = (ConfigKind.LIST, AnyOf(("delete", "compact")))
+_POLICY: Final = (ConfigKind.LIST, AnyOf(("compact", "delete")))
 _CODECS: Final = (ConfigKind.STRING, OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")))
 _STAMPS: Final = (ConfigKind.STRING, OneOf(("CreateTime", "LogAppendTime")))
 

@@ -40,7 +40,7 @@ VALUE_BYTES_MAX: Final = 950_000  # of any key (`znodes.md`); a topic key holds 
 
 def check_name(view: ClusterView, name: str) -> ApiError | None:
     """Why a topic cannot get this name; None if it can."""
-    if problem := _misspelt(name):
+    if problem := misspelt(name):
         return InvalidTopic(f"Topic name is invalid: {problem}")
     if problem := view.unreadable(name):
         return StorageError(problem)
@@ -57,7 +57,8 @@ def check_name(view: ClusterView, name: str) -> ApiError | None:
     return None
 
 
-def _misspelt(name: str) -> str | None:
+def misspelt(name: str) -> str | None:
+    """Why nothing can be a topic's name that is spelt like this; None where it can."""
     if not name:
         return "the empty string is not allowed"
     if name in (".", ".."):

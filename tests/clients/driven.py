@@ -98,20 +98,21 @@ class JavaTools(Driven):
         self.version = version
         self._bootstrap = bootstrap
 
-    def __call__(self, tool: str, *arguments: str) -> Said:
-        """One run of it. The address is given where it was not."""
+    def __call__(self, *words: str, at: str | None = None) -> Said:
+        """One run of a tool, with these arguments. `at`: the address of another cluster."""
+        tool, *arguments = words
         name = _TOOLS[tool]
         if tool == "broker-api-versions" and self.version == "3.9.1":
             name = "kafka.admin.BrokerApiVersionsCommand"
-        return Said(**super().__call__(name, *arguments, "--bootstrap-server", self._bootstrap))
+        return Said(**super().__call__(name, *arguments, "--bootstrap-server", at or self._bootstrap))
 
 
-def kafkajs(bootstrap: str) -> Driven:
-    """Its admin client."""
+def kafkajs(bootstrap: str, **more: Any) -> Driven:
+    """Its admin client. `more`: of its settings."""
     modules = {"NODE_PATH": str(machine.kafkajs())}
-    return Driven([machine.node(), str(machine.HERE / "js" / "drive.js"), bootstrap], modules)
+    return Driven([machine.node(), str(machine.HERE / "js" / "drive.js"), bootstrap, json.dumps(more)], modules)
 
 
-def kadm(bootstrap: str) -> Driven:
-    """Its client."""
-    return Driven([str(machine.kadm()), bootstrap])
+def kadm(bootstrap: str, *login: str) -> Driven:
+    """Its client. `login`: the file of an authority, a name and a password, for SCRAM-SHA-512 over TLS."""
+    return Driven([str(machine.kadm()), bootstrap, *login])

@@ -149,6 +149,5 @@ def test_the_command_line_does_all_of_it(cluster: Withheld, topic: str) -> None:
     assert len(run("topics", "describe", "-t", topic)[0]["partitions"]) == 2
     assert len(run("cluster", "describe-log-dirs", "--topic", topic)) == 3
     run("partitions", "elect-leaders", "--election-type", "preferred", "-p", f"{topic}:0")
-    assert run("cluster", "api-versions")["DescribeConfigs"] == [0, 4]
     run("topics", "delete", "-t", topic)
     assert topic not in run("topics", "list")

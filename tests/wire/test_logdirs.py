@@ -61,6 +61,7 @@ def described(address: Any, version: int = 4, topics: Any = None) -> dict[str, A
     return found
 
 
+@pytest.mark.checklist(75)
 @pytest.mark.parametrize("version", range(1, 6))
 def test_a_broker_tells_of_its_own_directory_at_its_own_address(addresses: dict[int, Any], version: int) -> None:
     """The lag is what lacks of the leader's high watermark; what nobody reported is -1."""

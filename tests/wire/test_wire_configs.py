@@ -174,17 +174,17 @@ REFUSED = [
     (TOPIC, "orders", ("preallocate", SET, "maybe"), 40,
      "Invalid value maybe for configuration preallocate: Expected value to be either true or false"),
     (TOPIC, "orders", ("cleanup.policy", SET, "delete,shred"), 40,
-     "Invalid value shred for configuration cleanup.policy: String must be one of: delete, compact"),
+     "Invalid value shred for configuration cleanup.policy: String must be one of: compact, delete"),
     (TOPIC, "orders", ("message.timestamp.type", SET, "Now"), 40,
      "Invalid value Now for configuration message.timestamp.type: String must be one of: CreateTime, LogAppendTime"),
     (TOPIC, "orders", ("min.cleanable.dirty.ratio", SET, "2"), 40,
-     "Invalid value 2 for configuration min.cleanable.dirty.ratio: Value must be no more than 1"),
+     "Invalid value 2.0 for configuration min.cleanable.dirty.ratio: Value must be no more than 1"),
     (TOPIC, "orders", ("min.cleanable.dirty.ratio", SET, "-1"), 40,
-     "Invalid value -1 for configuration min.cleanable.dirty.ratio: Value must be at least 0"),
+     "Invalid value -1.0 for configuration min.cleanable.dirty.ratio: Value must be at least 0"),
     (TOPIC, "orders", ("min.cleanable.dirty.ratio", SET, "half"), 40,
      "Invalid value half for configuration min.cleanable.dirty.ratio: Not a number of type DOUBLE"),
     (TOPIC, "orders", ("leader.replication.throttled.replicas", SET, "0-1"), 40,
-     ("Invalid value 0-1 for configuration leader.replication.throttled.replicas: "
+     ("Invalid value [0-1] for configuration leader.replication.throttled.replicas: "
       "leader.replication.throttled.replicas must be the literal '*' or a list of replicas in the following format: "
       "[partitionId]:[brokerId],[partitionId]:[brokerId],...")),
     (TOPIC, "orders", ("retention.ms", APPEND, "1"), 40,
@@ -216,7 +216,7 @@ def test_every_check_of_a_setting_has_words_and_passes_what_the_rules_pass() -> 
         assert invalid_value(one, one.default) is None
         words = invalid_value(one, "\0")
         assert words is not None
-        assert words.startswith("Invalid value \0 for configuration ")
+        assert f" for configuration {one.name}: " in words
 
 
 def test_a_resource_and_a_setting_stand_in_a_request_once(client: RawClient) -> None:
@@ -254,8 +254,9 @@ def test_validate_only_checks_and_writes_nothing(client: RawClient) -> None:
     "kind, name, code, message",
     [
         (TOPIC, "none", 3, "The topic 'none' does not exist."),
-        (BROKER, "one", 42, "Node id must be an integer, but it is: one"),
-        (BROKER, "9" * 5000, 42, "Node id must be an integer, but it is: " + "9" * 5000),
+        (TOPIC, "", 17, "Topic name is invalid: the empty string is not allowed"),
+        (BROKER, "one", 42, "Broker id must be an integer, but it is: one"),
+        (BROKER, "9" * 5000, 42, "Broker id must be an integer, but it is: " + "9" * 5000),
         (16, "metrics", 42, "Unsupported resource type: 16"),
     ],
 )

@@ -13,7 +13,8 @@ from controller.model.config_requests import AlterConfigOp, ConfigResource, Conf
 from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, AnyOf, ConfigKind, Definition, OneOf, Whole
 from controller.model.errors import ErrorCode
 from controller.model.requests import BROKER_ID_MAX
-from controller.model.throttle_settings import LIST_SEPARATOR, LISTS, LONG_MAX, whole_number
+from controller.model.throttle_settings import LIST_SEPARATOR, LISTS, LONG_MAX, list_elements, whole_number
+from controller.rules.topics import misspelt
 from controller.wire.apis.answering import Outcome
 
 _INT_MAX: Final = 2**31 - 1
@@ -24,15 +25,17 @@ _PAIRS: Final = (
 )
 
 
-def as_kafka(said: Outcome, resource: ConfigResource, ops: Sequence[AlterConfigOp] = ()) -> Outcome:
-    """An outcome of a request about settings, its message as Kafka words it."""
+def as_kafka(said: Outcome, resource: ConfigResource, ops: Sequence[AlterConfigOp] = (), what: str = "Node") -> Outcome:
+    """An outcome of a request about settings, its message as Kafka words it. `what`: a broker's id is to be."""
     words: str | None = None
     if said.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        if problem := misspelt(resource.name):
+            return Outcome(None, ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {problem}")
         words = f"The topic '{resource.name}' does not exist."
     elif said.error_code == ErrorCode.INVALID_CONFIG:
         words = next((words for op in ops if (words := _refused(resource, op))), None)
     elif said.error_code == ErrorCode.INVALID_REQUEST and resource.type is ConfigResourceType.BROKER:
-        words = _no_broker(resource.name)
+        words = _no_broker(resource.name, what)
     return said if words is None else Outcome(None, said.error_code, words)
 
 
@@ -72,14 +75,14 @@ def _wrong(definition: Definition, value: str) -> tuple[str, str]:
     if isinstance(check, Whole):
         return value, _out_of_bounds(kind, whole_number(value), check)
     if kind is ConfigKind.DOUBLE:
-        return value, _no_share(value)
+        return _no_share(value)
     if isinstance(check, OneOf):
         return value, _one_of(check.choices)
     if isinstance(check, AnyOf):
         elements = [part.strip(" ") for part in value.split(LIST_SEPARATOR)]
         return next(e for e in elements if e not in check.choices), _one_of(check.choices)
     assert definition.name in LISTS, definition.name
-    return value, f"{definition.name} {_PAIRS}"
+    return f"[{', '.join(list_elements(value))}]", f"{definition.name} {_PAIRS}"
 
 
 def _out_of_bounds(kind: ConfigKind, number: int | None, bounds: Whole) -> str:
@@ -88,12 +91,13 @@ def _out_of_bounds(kind: ConfigKind, number: int | None, bounds: Whole) -> str:
     return _beyond(bounds.low) if number < bounds.low else f"Value must be no more than {bounds.high}"
 
 
-def _no_share(value: str) -> str:
+def _no_share(value: str) -> tuple[str, str]:
+    """What is none is shown as it came, a number as a number."""
     try:
         number = float(value)
     except ValueError:
-        return f"Not a number of type {ConfigKind.DOUBLE.name}"
-    return _beyond(0) if number < 0 else "Value must be no more than 1"
+        return value, f"Not a number of type {ConfigKind.DOUBLE.name}"
+    return str(number), _beyond(0) if number < 0 else "Value must be no more than 1"
 
 
 def _beyond(low: int) -> str:
@@ -104,6 +108,6 @@ def _one_of(choices: tuple[str, ...]) -> str:
     return "String must be one of: " + ", ".join(choices)
 
 
-def _no_broker(name: str) -> str | None:
+def _no_broker(name: str, what: str) -> str | None:
     is_id = name.isascii() and name.isdigit() and len(name) <= 10 and int(name) <= BROKER_ID_MAX
-    return None if is_id else f"Node id must be an integer, but it is: {name}"
+    return None if is_id else f"{what} id must be an integer, but it is: {name}"

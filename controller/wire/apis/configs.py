@@ -75,7 +75,7 @@ async def describe_configs(call: Call, request: Request) -> Answer:
     asked = {_key(one): one for one in request.resources}
     resources = _resources(asked)
     found = await outcomes(call.admin.describe_configs(resources.values()).values)
-    said = {key: as_kafka(found[resource], resource) for key, resource in resources.items()}
+    said = {key: as_kafka(found[resource], resource, what="Broker") for key, resource in resources.items()}
     said |= {key: _refuse(f"Unsupported resource type: {key[0]}") for key in asked if key not in resources}
     return {"results": [_described(request, key, asked[key], said[key]) for key in asked]}
 

@@ -1,10 +1,13 @@
-// kadm, unmodified: a line of standard input is a JSON list, a method of its client and the arguments; the answer is a
-// line of JSON, {"ok": what it returned} or {"error": its error}.
+// kadm, unmodified; arguments: the address, and where one has to log in, a file with the authority's certificate, a name
+// and a password. A line of standard input is a JSON list, a method of its client and what it takes; the answer is a line
+// of JSON, {"ok": what it returned} or {"error": its error}.
 package main
 
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,10 +16,15 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
 )
 
 func main() {
-	client, err := kgo.NewClient(kgo.SeedBrokers(os.Args[1]))
+	options := []kgo.Opt{kgo.SeedBrokers(os.Args[1])}
+	if len(os.Args) > 2 {
+		options = append(options, login(os.Args[2], os.Args[3], os.Args[4])...)
+	}
+	client, err := kgo.NewClient(options...)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -36,6 +44,18 @@ func main() {
 		}
 		fmt.Println(string(line))
 	}
+}
+
+// Over TLS, to who has a certificate that an authority signed, by a name and a password.
+func login(authority, name, password string) []kgo.Opt {
+	roots := x509.NewCertPool()
+	pem, err := os.ReadFile(authority)
+	if err != nil || !roots.AppendCertsFromPEM(pem) {
+		fmt.Fprintln(os.Stderr, "no certificate in", authority)
+		os.Exit(1)
+	}
+	mechanism := scram.Auth{User: name, Pass: password}.AsSha512Mechanism()
+	return []kgo.Opt{kgo.DialTLSConfig(&tls.Config{RootCAs: roots}), kgo.SASL(mechanism)}
 }
 
 func call(admin reflect.Value, line []byte) (any, error) {
