@@ -206,8 +206,11 @@ class Service:
             request: Request = await self._done(lambda: read_request(api.messages, header, frame), is_large=is_large)
             self._counts["requests"] += 1
             self._counts[api.messages.name] += 1
+            epoch = self._controller.controller_epoch
             try:
                 answer = await answered(api, self._call(api, header, session), request)
+                if self._forwarding is not None and epoch != self._controller.controller_epoch:
+                    _require_leader(answer)
             except LoginRefused as refused:
                 if refused.answer is not None:
                     refused.last = write_answer(api.messages, header.version, header.correlation_id, refused.answer)
@@ -240,6 +243,20 @@ class Service:
             login=session.login,
             authorizer=self._authorizer,
         )
+
+
+def _require_leader(answer: Any) -> None:
+    """NotController where a part of it says that we did not lead any more: who is hung up on asks again, and some who
+    are told so do not."""
+    waiting = [answer]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            if value.get("error_code") == ErrorCode.NOT_CONTROLLER:
+                raise NotController("it ceased to lead before it had answered")
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += value
 
 
 async def _raw(login: Login, token: bytes) -> bytes:
