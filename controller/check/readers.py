@@ -73,6 +73,11 @@ def _intents(tree: Tree, name: str, entry: Entry) -> None:
     tree.intents.append(IntentKey(entry.key, broker_id, seq, small.decode_intents(entry.value, broker_id)))
 
 
+def _gateway(_: Tree, name: str, entry: Entry) -> None:
+    _broker(name)
+    small.decode_gateway(entry.value)
+
+
 def _legacy(tree: Tree, _: str, entry: Entry) -> None:
     tree.has_legacy_key = True
     tree.moves = legacy.decode(entry.value, entry.version).entries
@@ -194,6 +199,7 @@ CHILDREN: Final[Mapping[str, tuple[Reader, int]]] = {
     keys.TOPICS: (_topic, 3),
     keys.BROKER_IDS: (_registration, 5),
     keys.ADMITTED: (_admitted, 0),
+    keys.GATEWAYS: (_gateway, 1),
     keys.MIGRATION: (_unread, 0),  # the seal, which is not text
     keys.CONFIG_TOPICS: (_topic_config, 1),
     "/config/brokers": (_broker_config, 1),

@@ -58,7 +58,7 @@ def _take(tree: Tree, entry: Entry) -> Iterator[Finding]:
             tree.unknown[_prefix(entry.key)] += 1
         return
     reader, version_max = known
-    tree.has_kedge_keys |= entry.key.startswith(("/kedge/", keys.REPLICA_DELETIONS + "/")) and entry.key != TOKEN_KEY
+    tree.has_kedge_keys |= _is_of_leaders(entry.key)
     try:
         reader(tree, entry.key.rpartition("/")[2], entry)
         if version_max and entry.value:
@@ -67,6 +67,12 @@ def _take(tree: Tree, entry: Entry) -> Iterator[Finding]:
         yield find("bad-name", entry.key, str(error))
     except (Corrupt, ValueError, TypeError) as error:
         yield _unreadable(entry.key, error)
+
+
+def _is_of_leaders(key: str) -> bool:
+    """Whether Kedge has led here, as only who leads writes it; the token is asked for besides."""
+    ours = key.startswith(("/kedge/", keys.REPLICA_DELETIONS + "/"))
+    return ours and key != TOKEN_KEY and not key.startswith(keys.GATEWAYS)
 
 
 def _known(key: str) -> tuple[Reader, int] | None:

@@ -13,6 +13,7 @@ BROKER_DEFAULTS: Final = "/config/brokers/<default>"
 REPLICA_DELETIONS: Final = "/admin/replica_deletions"
 REASSIGN_PARTITIONS: Final = "/admin/reassign_partitions"
 ADMITTED: Final = "/kedge/brokers"
+GATEWAYS: Final = "/kedge/gateways"
 BROKER_SEQUENCE: Final = "/brokers/seqid"
 PREFERRED_ELECTION: Final = "/admin/preferred_replica_election"
 CONFIG_CHANGES: Final = "/config/changes"
@@ -37,6 +38,10 @@ def broker(broker_id: int) -> str:
 
 def admitted(broker_id: int) -> str:
     return f"/kedge/brokers/{broker_id}"
+
+
+def gateway(controller_id: int) -> str:
+    return f"/kedge/gateways/{controller_id}"
 
 
 def migration_seal(number: int) -> str:

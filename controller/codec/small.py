@@ -70,6 +70,16 @@ def encode_admitted(epoch: int) -> bytes:
     return f'{{"broker_epoch":{epoch}}}'.encode()
 
 
+def decode_gateway(value: bytes) -> tuple[str, int]:
+    """Host and port at which the gateway of a controller listens."""
+    found = fields(parse(value), "gateway")
+    return text(found.get("host"), "host"), number(found.get("port"), "port", 1, 65535)
+
+
+def encode_gateway(host: str, port: int) -> bytes:
+    return dump({"version": 1, "host": host, "port": port}).encode()
+
+
 def decode_controller(value: bytes) -> int | None:
     """The id of the active controller; None where the key is not readable (somebody holds it all the same)."""
     try:

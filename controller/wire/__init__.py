@@ -8,6 +8,7 @@ as Kafka words them. The codec is kafka-python's (`kafka.protocol`); messages th
     protocol          a frame to a request, an answer to a frame; the only place that knows the codec
     bounds, budget    how much of one request, and of all, is taken
     security/         who a client is, and what that one may do
+    peers/            a stand-by passes on what its clients ask
     calls             what a handler is given
     apis/             one handler per API, and the table of them
     connection        one client: frames in, frames out, in order
@@ -22,8 +23,9 @@ from __future__ import annotations
 
 from controller.wire.gateway import Gateway
 from controller.wire.limits import Limits
+from controller.wire.peers import Peers
 from controller.wire.security.acls import Acls, Authorizer, allow_all
 from controller.wire.security.tls import Tls
 from controller.wire.security.users import Users
 
-__all__ = ["Acls", "Authorizer", "Gateway", "Limits", "Tls", "Users", "allow_all"]
+__all__ = ["Acls", "Authorizer", "Gateway", "Limits", "Peers", "Tls", "Users", "allow_all"]

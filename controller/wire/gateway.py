@@ -20,6 +20,8 @@ from controller.wire.calls import Address, Api
 from controller.wire.errors import Refused
 from controller.wire.limits import Limits
 from controller.wire.listeners import Listeners, is_loopback
+from controller.wire.peers import Peers
+from controller.wire.peers.forwarding import Forwarding
 from controller.wire.security.acls import Authorizer, allow_all
 from controller.wire.security.tls import Tls, as_context
 from controller.wire.security.users import Users
@@ -41,6 +43,9 @@ class Gateway:
     everything. `allow_anonymous`: with neither, others than this machine may come in. ValueError where they could and
     this is not said.
 
+    `peers`: how the gateways of other controllers are found. While the controller of this one stands by, what clients
+    ask is passed on to the gateway of the active one, and answered as by that.
+
     In a thread of its own with `start()` and `close()`; on a loop of the host's with `await open()` and
     `await shut()`.
     """
@@ -59,6 +64,7 @@ class Gateway:
         tls: ssl.SSLContext | Tls | None = None,
         authorizer: Authorizer | None = None,
         allow_anonymous: bool = False,
+        peers: Peers | None = None,
     ) -> None:
         context = as_context(tls)
         authenticates = users is not None or (context is not None and context.verify_mode is ssl.CERT_REQUIRED)
@@ -68,6 +74,9 @@ class Gateway:
             )
         if authenticates and authorizer is None:
             raise ValueError("who may do what is to be said: an authorizer (Acls, or allow_all) is asked for")
+        if authenticates and peers is not None and peers.secret is None:
+            raise ValueError("a secret of the gateways is asked for (Peers.secret): they tell each other who asks")
+        self._forwarding = None if peers is None else Forwarding(controller, peers, context)
         self._limits = limits or Limits()
         self._listeners = Listeners(host, port, self._client, elsewhere or {}, context)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -87,6 +96,8 @@ class Gateway:
             users=users,
             authorizer=authorizer or allow_all,
             counts=self.counts,
+            secret=None if peers is None else peers.secret,
+            forwarding=self._forwarding,
         )
 
     # --- in a thread
@@ -145,10 +156,14 @@ class Gateway:
     async def open(self) -> Address:
         """Listens, on the running loop."""
         self._address = await self._listeners.open()
+        if self._forwarding is not None:
+            await self._forwarding.open(self._address)
         return self._address
 
     async def shut(self) -> None:
         """Hangs up on everybody, and listens no more."""
+        if self._forwarding is not None:
+            await self._forwarding.close()
         await self._listeners.close()
         for task in list(self._tasks):
             task.cancel()
@@ -161,6 +176,7 @@ class Gateway:
         assert task is not None
         self._tasks.add(task)
         self.counts["connections"] += 1
+        session = None
 
         try:
             if len(self._tasks) > self._limits.connections:
@@ -182,4 +198,6 @@ class Gateway:
             pass  # shut() is hanging up
         finally:
             self._tasks.discard(task)
+            if session is not None:
+                session.way.close()
             writer.close()

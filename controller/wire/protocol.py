@@ -115,6 +115,11 @@ def read_answer(messages: Messages, header: Header, frame: bytes) -> Any:
     return response
 
 
+def write_again(response: Any) -> bytes:
+    """What `read_answer` gave, whatever was changed of it, with its size before it."""
+    return bytes(response.encode(header=True, framed=True))
+
+
 def is_long(answer: Any, room: int = _LONG) -> bool:
     """Whether there are more elements in it than are written in a moment."""
     waiting = [answer]

@@ -7,6 +7,7 @@ its turn in between, so nobody else waits for them.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -15,11 +16,14 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from controller.host import Controller
+from controller.model.errors import ApiError, ErrorCode, NotController
 from controller.wire.apis.versions import unsupported
 from controller.wire.budget import Budget
 from controller.wire.calls import Addresses, Api, Call
-from controller.wire.errors import LoginRefused, NotLoggedIn, UnknownApi
+from controller.wire.errors import LoginRefused, NotLoggedIn, Refused, TooLarge, UnknownApi
 from controller.wire.limits import Limits
+from controller.wire.peers.forwarding import Forwarding, Way
+from controller.wire.peers.relay import NOBODYS, RELAY
 from controller.wire.protocol import (
     API_VERSIONS,
     BRIEF,
@@ -28,37 +32,48 @@ from controller.wire.protocol import (
     Request,
     elements,
     is_long,
+    read_answer,
     read_header,
     read_request,
+    write_again,
     write_answer,
 )
 from controller.wire.security import ANONYMOUS, tls
 from controller.wire.security.access import answered
 from controller.wire.security.acls import Authorizer
 from controller.wire.security.sasl import Login, LoginFailed
-from controller.wire.security.users import Users
+from controller.wire.security.users import GATEWAY, Users, with_gateways
 
 T = TypeVar("T")
 LOGIN_BYTES: Final = 512 * 1024
 """Of a frame of somebody who did not log in yet, as Kafka's sasl.server.max.receive.size."""
+RELAY_BYTES: Final = 4096  # what a frame needs besides when it is passed on
+TELLS_ADDRESSES: Final = {3: "node_id", 60: "broker_id"}
+"""Metadata and DescribeCluster: how the id of a broker is called there."""
+log = logging.getLogger(__name__)
 BEFORE_LOGIN: Final = frozenset({API_VERSIONS, 17, 36})  # ApiVersions, SaslHandshake, SaslAuthenticate
 _FEW: Final = 1000  # elements that need no share of the budget
 
 
-@attrs.frozen
+@attrs.define
 class Session:
     """One connection. `broker_id`: whose address it called. `known`: who it is by its certificate, or where nobody has
-    to say so; `login`: how it says so otherwise."""
+    to say so; `login`: how it says so otherwise, and `must_log_in` whether it has to. `way`: to where its frames are
+    passed on."""
 
     service: Service
     broker_id: int | None
     known: str
-    login: Login | None
+    login: Login | None = None
+    must_log_in: bool = False
+    way: Way = attrs.field(factory=Way)
 
     @property
     def principal(self) -> str | None:
         """None until it said so."""
-        return self.known if self.login is None else self.login.principal
+        if self.login is not None and self.login.principal is not None:
+            return self.login.principal
+        return None if self.must_log_in else self.known
 
     @property
     def request_bytes(self) -> int:
@@ -83,13 +98,18 @@ class Service:
         users: Users | None,
         authorizer: Authorizer,
         counts: Counter[str],
+        secret: str | None = None,
+        forwarding: Forwarding | None = None,
     ) -> None:
         self._controller = controller
         self._apis = apis
         self._addresses = addresses
         self._cluster_id = cluster_id
         self.limits = limits
-        self._users = users
+        self._must_log_in = users is not None
+        self._users = users if secret is None else with_gateways(users, secret)
+        self._secret = secret
+        self._forwarding = forwarding
         self._authorizer = authorizer
         self._counts = counts
         self._in_flight = asyncio.Semaphore(limits.requests_in_flight)
@@ -99,7 +119,8 @@ class Service:
     def session(self, broker_id: int | None, certificate: Any) -> Session:
         """Of a new connection. `certificate`: the client's, as `SSLObject.getpeercert()` gives it; empty: none."""
         known = tls.principal(certificate) if certificate else ANONYMOUS
-        return Session(self, broker_id, known, None if self._users is None else Login(self._users))
+        login = None if self._users is None else Login(self._users)
+        return Session(self, broker_id, known, login, self._must_log_in)
 
     async def serve(self, session: Session, frame: bytes) -> bytes | None:
         """The answer, with its size. Refused for what ends the connection."""
@@ -109,14 +130,72 @@ class Service:
             header = read_header(frame)
             if session.principal is None and header.api_key not in BEFORE_LOGIN:
                 raise NotLoggedIn(f"API {header.api_key} is for those who say first who they are")
-            api = self._apis.get(header.api_key)
-            if api is None:
-                raise UnknownApi(f"API {header.api_key} is not offered")
-            if header.version not in api.messages.versions:
-                if header.api_key == API_VERSIONS:
-                    return write_answer(api.messages, 0, header.correlation_id, unsupported(self._apis))
-                raise UnknownApi(f"{api.messages.name} has no version {header.version}")
-            return await self._answer(api, header, session, frame)
+            if header.api_key == RELAY.api_key and self._is_gateway(session):
+                return await self._relayed(header, session, frame)
+            return await self._one(header, session, frame, forwards=self._forwarding)
+
+    async def _one(
+        self, header: Header, session: Session, frame: bytes, forwards: Forwarding | None = None
+    ) -> bytes | None:
+        api = self._apis.get(header.api_key)
+        if api is None:
+            raise UnknownApi(f"API {header.api_key} is not offered")
+        if header.version not in api.messages.versions:
+            if header.api_key == API_VERSIONS:
+                return write_answer(api.messages, 0, header.correlation_id, unsupported(self._apis))
+            raise UnknownApi(f"{api.messages.name} has no version {header.version}")
+        if forwards is not None and header.api_key not in BEFORE_LOGIN and not self._controller.is_active:
+            if len(frame) > self.limits.request_bytes - RELAY_BYTES:
+                raise TooLarge(f"a frame of {len(frame)} bytes cannot be passed on")
+            self._counts["forwarded"] += 1
+            try:
+                answer = await forwards.forward(session.way, frame, session.principal or ANONYMOUS, session.broker_id)
+                return await self._here(api, header, answer)
+            except NotController:
+                if not self._controller.is_active:
+                    raise
+        return await self._answer(api, header, session, frame)
+
+    async def _here(self, api: Api, header: Header, answer: bytes | None) -> bytes | None:
+        """An answer from elsewhere, with our addresses of the brokers: clients that we serve stay with us, and are
+        served when the one who answered is gone."""
+        name = TELLS_ADDRESSES.get(api.messages.api_key)
+        if name is None or answer is None:
+            return answer
+        is_large = len(answer) > BRIEF
+        told = await self._done(lambda: read_answer(api.messages, header, answer[SIZE.size :]), is_large=is_large)
+        reached = await self._addresses.of(tuple(getattr(broker, name) for broker in told.brokers))
+        for broker in told.brokers:
+            broker.host, broker.port = reached[getattr(broker, name)].host, reached[getattr(broker, name)].port
+        return await self._done(lambda: write_again(told), is_large=is_large)
+
+    def _is_gateway(self, session: Session) -> bool:
+        """Whether frames of others are taken from it: where gateways have a secret, from who knows that."""
+        if self._forwarding is None:
+            return False
+        return self._secret is None or session.principal == f"User:{GATEWAY}"
+
+    async def _relayed(self, header: Header, session: Session, frame: bytes) -> bytes:
+        """A frame that another gateway passed on. It is never passed on again: who does not lead says so."""
+        self._counts["relayed"] += 1
+        elements(RELAY, header, frame, 0)
+        request = read_request(RELAY, header, frame)
+        # Without a secret nobody can tell who it was, nor did anybody have to.
+        known = session.known if self._secret is None else request.principal
+        client = Session(self, None if request.broker_id == NOBODYS else request.broker_id, known)
+        answer: bytes | None = None
+        code: int = ErrorCode.NONE if self._controller.is_active else ErrorCode.NOT_CONTROLLER
+        if code == ErrorCode.NONE:
+            try:
+                inner = bytes(request.frame)
+                answer = await self._one(read_header(inner), client, inner)
+            except Refused as refused:
+                self._counts[refused.kind] += 1
+                answer, code = refused.last, ErrorCode.INVALID_REQUEST
+            except ApiError as error:  # of a part of it, perhaps after another part was done: the client is to ask anew
+                log.info("a request that was passed on was not answered: %r", error)
+                code = ErrorCode.UNKNOWN_SERVER_ERROR
+        return write_answer(RELAY, 0, header.correlation_id, {"error_code": code, "answer": answer})
 
     async def _answer(self, api: Api, header: Header, session: Session, frame: bytes) -> bytes | None:
         is_large, most = len(frame) > BRIEF, self.limits.elements
@@ -127,8 +206,11 @@ class Service:
             request: Request = await self._done(lambda: read_request(api.messages, header, frame), is_large=is_large)
             self._counts["requests"] += 1
             self._counts[api.messages.name] += 1
+            epoch = self._controller.controller_epoch
             try:
                 answer = await answered(api, self._call(api, header, session), request)
+                if self._forwarding is not None and epoch != self._controller.controller_epoch:
+                    _require_leader(answer)
             except LoginRefused as refused:
                 if refused.answer is not None:
                     refused.last = write_answer(api.messages, header.version, header.correlation_id, refused.answer)
@@ -161,6 +243,20 @@ class Service:
             login=session.login,
             authorizer=self._authorizer,
         )
+
+
+def _require_leader(answer: Any) -> None:
+    """NotController where a part of it says that we did not lead any more: who is hung up on asks again, and some who
+    are told so do not."""
+    waiting = [answer]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            if value.get("error_code") == ErrorCode.NOT_CONTROLLER:
+                raise NotController("it ceased to lead before it had answered")
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += value
 
 
 async def _raw(login: Login, token: bytes) -> bytes:

@@ -19,6 +19,8 @@ from scramp.utils import ScramException
 from controller.wire.security.files import Reread
 
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+GATEWAY: Final = "kedge-gateway"
+"""What other gateways log in as."""
 _HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _ITERATIONS_MIN: Final = 4096  # as RFC 7677 and Kafka have it
 _SALT_MIN: Final = 12  # bytes
@@ -112,6 +114,14 @@ class Users:
             for what in ("salt", "stored", "server")
         )
         return Credential(salt, stored, server, _ITERATIONS_MIN)
+
+
+def with_gateways(users: Users | None, secret: str) -> Users:
+    """Users, and the gateways of other controllers, who know the secret. Nobody else has their name."""
+    gateways = {GATEWAY: _salted(secret)}
+    made = Users({})
+    made._kept = lambda: {**(users._kept() if users is not None else {}), **gateways}  # noqa: SLF001 - one of its kind
+    return made
 
 
 def salted(password: str) -> dict[str, str]:

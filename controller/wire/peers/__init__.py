@@ -1,0 +1,34 @@
+"""Gateways of other controllers: a stand-by's passes on to the active one's what its clients ask.
+
+    directory   where each gateway is found: a key that lives as long as its session
+    relay       a frame of a client's, with who asked and where, from one gateway to another
+    forwarding  a client's frames to whoever leads just now
+
+Rules
+* A frame is passed on once. Who gets it and does not lead says so, and does nothing.
+* Nothing was done where the other gateway says that it does not lead, or could not be reached: then whoever leads is
+  looked for again. Where the answer is lost it is not known what was done: the client is hung up on, as it would be
+  by a broker that dies, and asks again.
+* Who asked is believed from a gateway only: one that knows the secret.
+"""
+
+from __future__ import annotations
+
+import ssl
+
+import attrs
+
+from stores.base import MetadataStore
+
+
+@attrs.frozen(kw_only=True)
+class Peers:
+    """What a gateway needs to find the others. `store`: a client of the controllers' store, with a session of its own;
+    closed by whoever made it, after the gateway. `secret`: what only gateways know, the same for each; to be given
+    where people log in. `tls`: how others are reached that speak TLS, with a certificate of ours where they ask for
+    one. `host`: where others reach this one, where that is not where it listens."""
+
+    store: MetadataStore
+    secret: str | None = attrs.field(default=None, repr=False)
+    tls: ssl.SSLContext | None = None
+    host: str | None = None

@@ -1,0 +1,123 @@
+"""From gateway to gateway: Relay, a message of our own, over a connection as
+any client's. Where people log in, gateways do so too, by SCRAM-SHA-256 under a name that nobody else can have."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Any, Final, Self
+
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+from scramp import ScramClient
+
+from controller.model.errors import ErrorCode
+from controller.wire.calls import Address
+from controller.wire.errors import Refused
+from controller.wire.messages.relay import RelayRequest, RelayResponse
+from controller.wire.protocol import SIZE, Header, Messages, read_answer, write_request
+from controller.wire.security.users import GATEWAY
+
+NOBODYS: Final = -1
+"""The broker id of the address that everybody may begin at."""
+
+
+RELAY: Final = Messages(RelayRequest, RelayResponse, range(1))
+_HANDSHAKE: Final = Messages(SaslHandshakeRequest, SaslHandshakeResponse, range(2))
+_AUTHENTICATE: Final = Messages(SaslAuthenticateRequest, SaslAuthenticateResponse, range(3))
+_LOGIN: Final = "SCRAM-SHA-256"
+_CONNECT_S: Final = 5.0
+
+
+class NotReached(Exception):
+    """The other gateway was not reached, or does not take us for one: it did nothing."""
+
+
+class NotActive(Exception):
+    """The other gateway does not lead: it did nothing."""
+
+
+class Lost(Refused):
+    """The answer was lost: nobody knows what was done."""
+
+    kind = "forward_lost"
+
+
+class RefusedThere(Refused):
+    """The other gateway refused the frame, and counted why."""
+
+    kind = "forward_refused"
+
+
+class Link:
+    """A connection to another gateway, for the frames of one client."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._correlation_id = 0
+
+    @classmethod
+    async def to(cls, address: Address, secret: str | None, tls: ssl.SSLContext | None) -> Self:
+        """Connected, and logged in where there is a secret. NotReached."""
+        try:
+            async with asyncio.timeout(_CONNECT_S):
+                link = cls(*await asyncio.open_connection(address.host, address.port, ssl=tls))
+                if secret is not None:
+                    await link._log_in(secret)
+        except (OSError, EOFError, Lost) as error:  # TimeoutError is an OSError
+            raise NotReached(f"{address}: {error!r}") from error
+        return link
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the other has not hung up, as far as is known."""
+        return not (self._reader.at_eof() or self._writer.is_closing())
+
+    def close(self) -> None:
+        self._writer.close()
+
+    async def ask(self, frame: bytes, principal: str, broker_id: int | None) -> bytes | None:
+        """The answer to a client's frame, with its size; None: there is none to be given. NotActive; Refused for what
+        ends the client's connection: Lost, RefusedThere."""
+        number = NOBODYS if broker_id is None else broker_id
+        answer = await self._call(RELAY, 0, principal=principal, broker_id=number, frame=frame)
+        if answer.error_code == ErrorCode.NOT_CONTROLLER:
+            raise NotActive
+        if answer.error_code:
+            refused = RefusedThere(f"error {answer.error_code}")
+            refused.last = None if answer.answer is None else bytes(answer.answer)
+            raise refused
+        return None if answer.answer is None else bytes(answer.answer)
+
+    async def _log_in(self, secret: str) -> None:
+        scram = ScramClient([_LOGIN], GATEWAY, secret)
+        await self._call(_HANDSHAKE, 1, mechanism=_LOGIN)
+        first = await self._call(_AUTHENTICATE, 2, auth_bytes=scram.get_client_first().encode())
+        try:
+            scram.set_server_first(bytes(first.auth_bytes).decode())
+            last = await self._call(_AUTHENTICATE, 2, auth_bytes=scram.get_client_final().encode())
+            scram.set_server_final(bytes(last.auth_bytes).decode())
+        except Exception as error:
+            self.close()
+            raise NotReached("it does not know our secret, or we not its own") from error
+
+    async def _call(self, messages: Messages, version: int, **fields: Any) -> Any:
+        self._correlation_id += 1
+        header = Header(messages.api_key, version, self._correlation_id, GATEWAY)
+        try:
+            self._writer.write(write_request(messages, header, fields))
+            await self._writer.drain()
+            size = SIZE.unpack(await self._reader.readexactly(SIZE.size))[0]
+            answer = await self._reader.readexactly(size)
+        except (OSError, EOFError) as error:
+            self.close()
+            raise Lost(f"the other gateway hung up: {error!r}") from error
+        except asyncio.CancelledError:
+            self.close()  # what comes on it now is the answer to nobody
+            raise
+        return read_answer(messages, header, answer)

@@ -1,0 +1,281 @@
+"""Clients of a stand-by's gateway are answered by the active controller."""
+
+from __future__ import annotations
+
+import gc
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+import kafka
+import pytest
+from kafka.admin import ConfigResource
+from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
+from kafka.protocol.admin.configs import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
+from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+
+from controller import BrokerRegistration, Controller, NewTopic
+from controller.codec import keys
+from controller.wire import Acls, Gateway, Limits, Peers, Tls, Users
+from controller.wire.messages.relay import RelayRequest, RelayResponse
+from controller.wire.protocol import build
+from stores import MemoryStore
+from stores.memory import MemoryServer
+from tests.runtime.world import Brokers
+from tests.wire.certificates import Authority
+from tests.wire.served import RACKS, RawClient, until
+from tests.wire.test_access import logged_in
+
+ALTER = (IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, 1)
+METADATA = (MetadataRequest, MetadataResponse, 12)
+
+
+class Node:
+    """A controller, its gateway, and their clients of the store."""
+
+    def __init__(self, server: MemoryServer, node_id: int, peers: dict[str, Any], options: dict[str, Any]) -> None:
+        with ExitStack() as stack:
+            self._open(stack, server, node_id, peers, options)
+            self._stack = stack.pop_all()
+
+    def _open(
+        self, stack: ExitStack, server: MemoryServer, node_id: int, peers: dict[str, Any], options: dict[str, Any]
+    ) -> None:
+        self.store, self.other = MemoryStore(server), MemoryStore(server)
+        stack.callback(self.store.close)
+        stack.callback(self.other.close)
+        self.controller = stack.enter_context(Controller(self.store, node_id, Brokers()))
+        self.controller.start()
+        found = Peers(store=self.other, **peers)
+        self.gateway = Gateway(self.controller, cluster_id="kedge-under-test", peers=found, **options)
+        self.address = stack.enter_context(self.gateway).address
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+class Pair:
+    """Two nodes over one store, of which the first leads; the brokers are those of the second."""
+
+    def __init__(self, peers: dict[str, Any] | None = None, **options: Any) -> None:
+        self.server = MemoryServer()
+        self._made = (peers or {}, options)
+
+    def __enter__(self) -> Self:
+        self.active = self._node(1)
+        until(lambda: self.active.controller.is_active)
+        self.standby = self._node(2)
+        for broker, rack in RACKS.items():
+            self.standby.controller.register_broker(BrokerRegistration(broker, rack=rack))
+        until(lambda: self.active.controller.describe().live_brokers == tuple(RACKS))
+        until(lambda: self.standby.controller.active_id == 1)
+        self.active.controller.admin.create_topics({"orders": NewTopic(1, 3)}).all().result(30)
+        return self
+
+    def _node(self, node_id: int) -> Node:
+        return Node(self.server, node_id, *self._made)
+
+    @property
+    def leader(self) -> Controller | None:
+        nodes = (self.active.controller, self.standby.controller)
+        return next((node for node in nodes if node.is_active), None)
+
+    def __exit__(self, *_: object) -> None:
+        self.active.close()
+        self.standby.close()
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Pair]:
+    with Pair() as opened:
+        yield opened
+
+
+def alter(client: RawClient, value: int) -> int:
+    """The error of setting a topic's retention."""
+    configs = [{"name": "retention.ms", "config_operation": 0, "value": str(value)}]
+    asked = [{"resource_type": 2, "resource_name": "orders", "configs": configs}]
+    return int(client.ask(*ALTER, resources=asked).responses[0].error_code)
+
+
+def retention(controller: Controller) -> str | None:
+    return controller.query(lambda view: view.topic_config("orders").get("retention.ms")).result(30)
+
+
+def test_a_standby_answers_as_the_active_one_does_with_addresses_of_its_own(pair: Pair) -> None:
+    with RawClient(pair.active.address) as there, RawClient(pair.standby.address) as here:
+        expected, answer = (client.ask(*METADATA, topics=None) for client in (there, here))
+        assert not {broker.port for broker in answer.brokers} & {broker.port for broker in expected.brokers}
+        ports = {broker.port for broker in answer.brokers}
+        for broker in answer.brokers:
+            with RawClient(broker) as at_broker:
+                assert at_broker.ask(*METADATA, topics=None).encode() == answer.encode()
+        answer.brokers = expected.brokers
+        assert answer.encode() == expected.encode()
+        cluster = here.ask(DescribeClusterRequest, DescribeClusterResponse, 1)
+        assert {broker.port for broker in cluster.brokers} == ports
+        assert [topic.name for topic in answer.topics] == ["orders"]
+        assert alter(here, 5000) == 0
+        assert retention(pair.active.controller) == "5000"
+        assert here.ask(ApiVersionsRequest, ApiVersionsResponse, 4).error_code == 0
+    assert pair.standby.gateway.counts["forwarded"] >= 2
+    assert pair.active.gateway.counts["relayed"] >= 2
+    assert not pair.active.gateway.counts["forwarded"]
+
+
+def test_what_is_refused_there_ends_the_connection_here(pair: Pair) -> None:
+    before = pair.active.gateway.counts["garbage"]
+    with RawClient(pair.standby.address) as client:
+        client.send(b"\0\0\0\x0e\0\3\0\1\0\0\0\1\xff\xff\x7f\xff\xff\xff")  # Metadata of 2^31-1 topics
+        assert client.receive() is None
+    assert pair.active.gateway.counts["garbage"] == before + 1
+    until(lambda: pair.standby.gateway.counts["forward_refused"] == 1)
+
+
+def relay(client: RawClient, principal: str = "User:root") -> Any:
+    """The answer to Metadata, passed on as a gateway would."""
+    inner = build(*METADATA[::2], {"topics": None})
+    inner.with_header(9, "raw")
+    frame = bytes(inner.encode(header=True))
+    return client.ask(RelayRequest, RelayResponse, 0, principal=principal, broker_id=-1, frame=frame)
+
+
+def test_who_does_not_lead_says_so_and_passes_nothing_on_again(pair: Pair) -> None:
+    before = pair.active.gateway.counts["relayed"]
+    with RawClient(pair.standby.address) as client:
+        answer = relay(client)
+        assert (answer.error_code, answer.answer) == (41, None)
+    assert pair.active.gateway.counts["relayed"] == before
+    with RawClient(pair.active.address) as client:
+        nested = build(RelayRequest, 0, {"principal": "", "broker_id": -1, "frame": b""})
+        nested.with_header(1, "raw")
+        frame = bytes(nested.encode(header=True))
+        answer = client.ask(RelayRequest, RelayResponse, 0, principal="", broker_id=-1, frame=frame)
+        assert (answer.error_code, answer.answer) == (42, None)
+
+
+def test_a_gateway_is_found_by_a_key_that_ends_with_it_and_comes_back_with_a_new_session(pair: Pair) -> None:
+    store = MemoryStore(pair.server)
+    entry = store.get(keys.gateway(2), timeout_s=5)
+    assert entry is not None
+    assert json.loads(entry.value) == {"version": 1, "host": "127.0.0.1", "port": pair.standby.address.port}
+    assert entry.owner == pair.standby.other.session.session_id
+    pair.standby.other.expire()
+    until(lambda: (again := store.get(keys.gateway(2), timeout_s=5)) is not None and again.owner != entry.owner)
+    third = Node(pair.server, 3, {}, {})
+    assert store.get(keys.gateway(3), timeout_s=5) is not None
+    third.close()
+    assert store.get(keys.gateway(3), timeout_s=5) is None
+    store.close()
+
+
+def test_where_nobody_leads_a_client_waits_for_the_next_one() -> None:
+    with Pair() as pair, RawClient(pair.standby.address) as client:
+        assert alter(client, 1) == 0
+        pair.active.close()
+        assert alter(client, 2) == 0  # answered by the one who was asked, which leads by now
+        assert pair.standby.controller.is_active
+        assert retention(pair.standby.controller) == "2"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # sockets that the client forgets
+@pytest.mark.parametrize("how", ["it is closed", "its session ends"])
+def test_the_active_one_dies_under_a_client_of_kafka_and_every_answer_it_got_was_true(how: str) -> None:
+    with Pair() as pair:
+        client = kafka.KafkaAdminClient(
+            bootstrap_servers=f"127.0.0.1:{pair.standby.address.port}", request_timeout_ms=10_000
+        )
+        acknowledged: list[int] = []
+        ended = threading.Event()
+
+        def write() -> None:
+            number = 0
+            while not ended.is_set():
+                number += 1
+                resource = ConfigResource("topic", "orders", {"retention.ms": str(number)})
+                try:
+                    client.alter_configs([resource], incremental=True)
+                except kafka.errors.KafkaError:
+                    time.sleep(0.01)  # as clients do: not known, so it asks again
+                    continue
+                acknowledged.append(number)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            until(lambda: len(acknowledged) > 20)
+            if how == "it is closed":
+                pair.active.close()
+            else:
+                pair.active.store.expire()
+            until(lambda: pair.leader is not None and pair.leader.controller_epoch == 2)
+            survived = len(acknowledged)
+            until(lambda: len(acknowledged) > survived + 20)
+        finally:
+            ended.set()
+            writer.join()
+            client.close()
+            gc.collect()
+        assert pair.leader is not None
+        assert retention(pair.leader) == str(acknowledged[-1])
+
+
+@pytest.mark.slow
+def test_who_asked_is_believed_from_a_gateway_only_and_rights_are_those_of_the_one_who_asked(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    ours = authority.sign("gateway")
+    rights = tmp_path / "acls.json"
+    may = {"principal": "User:describes", "operations": ["DESCRIBE"], "resources": ["TOPIC:orders"]}
+    rights.write_text(json.dumps({"version": 1, "super_users": ["User:root"], "acls": [may]}))
+    users = Users(dict.fromkeys(("nobody", "describes", "root", "kedge-gateway"), "secret"))
+    options: dict[str, Any] = {"users": users, "authorizer": Acls.from_file(rights)}
+    with Pair({"secret": "of gateways"}, **options) as pair:
+        told = {}
+        for name in ("nobody", "describes", "root"):
+            with logged_in(pair.standby, name) as client:  # type: ignore[arg-type]
+                told[name] = [topic.name for topic in client.ask(*METADATA, topics=None).topics]
+                assert alter(client, 7) == (0 if name == "root" else 29)
+                client.send(_framed_relay())
+                assert client.receive() is None  # nobody but a gateway may say who asked
+        assert told == {"nobody": [], "describes": ["orders"], "root": ["orders"]}
+        assert pair.active.gateway.counts["relayed"] == 6
+        with RawClient(pair.active.address) as client:  # the name of gateways has the secret of gateways
+            client.ask(SaslHandshakeRequest, SaslHandshakeResponse, 1, mechanism="PLAIN")
+            token = {"auth_bytes": b"\0kedge-gateway\0secret"}
+            assert client.ask(SaslAuthenticateRequest, SaslAuthenticateResponse, 2, **token).error_code == 58
+    tls = Tls(ours.certificate, ours.key)
+    with pytest.raises(ValueError, match=r"Peers\.tls"), Pair({"secret": "s"}, tls=tls, **options):
+        pass
+    with pytest.raises(ValueError, match=r"Peers\.secret"), Pair(**options):
+        pass
+
+
+def _framed_relay() -> bytes:
+    request = build(RelayRequest, 0, {"principal": "User:root", "broker_id": -1, "frame": b""})
+    request.with_header(1, "raw")
+    return bytes(request.encode(header=True, framed=True))
+
+
+def test_relay_has_these_bytes() -> None:
+    request = build(RelayRequest, 0, {"principal": "User:a", "broker_id": 3, "frame": b"\1\2"})
+    assert bytes(request.encode()).hex() == "07557365723a61" + "00000003" + "030102" + "00"
+    assert bytes(build(RelayResponse, 0, {"error_code": 41, "answer": None}).encode()).hex() == "0029" + "00" + "00"
+
+
+def test_a_frame_that_has_no_room_to_be_passed_on_is_refused() -> None:
+    with Pair(limits=Limits(request_bytes=10_000)) as pair, RawClient(pair.standby.address) as client:
+        client.send((9_000).to_bytes(4) + b"\0\3\0\1\0\0\0\1\xff\xff" + bytes(8_990))
+        assert client.receive() is None
+        until(lambda: pair.standby.gateway.counts["too_large"] == 1)
