@@ -186,7 +186,8 @@ def test_hundreds_of_partitions_move_by_one_request_while_others_are_served(clie
     ask(client, "CreateTopics", 7, topics=[new_topic("many", assignments={p: [1, 2, 3] for p in range(count)})])
     led(client, "many")
     every = {("many", p) for p in range(count)}
-    assert said(alter(client, {"many": dict.fromkeys(range(count), [1, 2, 4])})) == dict.fromkeys(every, (0, None))
+    targets = {partition: [1, 2, 4] for partition in range(count)}
+    assert said(alter(client, {"many": targets})) == dict.fromkeys(every, (0, None))
     assert listed(client) == dict.fromkeys(every, ([1, 2, 4, 3], [4], [3]))
     assert said(alter(client, {"many": None})) == dict.fromkeys(every, (0, None))
 
