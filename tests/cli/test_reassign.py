@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -84,6 +86,22 @@ def test_what_zookeeper_cannot_do_is_refused(action: str, plan: Path) -> None:
     more = () if action in {"--list", "--cancel-all"} else ("--reassignment-json-file", plan)
     done = run("--zookeeper", "127.0.0.1:1", action, *more)
     assert (done.exit_code, f"{action} needs --bootstrap-server" in done.stderr) == (2, True)
+
+
+def test_zookeeper_needs_nothing_of_kafkas_protocol(plan: Path) -> None:
+    """And with brokers it is not loaded before options and files were looked at."""
+    program = (
+        "import sys; from controller.cli.root import kedge; import controller.cli.reassign.legacy\n"
+        "kedge(sys.argv[1:], standalone_mode=False)\n"
+    )
+    words = ["reassign-partitions", *NOWHERE, "--cancel", "--reassignment-json-file", str(plan.with_name("gone"))]
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", program, *words], capture_output=True, text=True, check=False
+    )
+    loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
+    assert (done.returncode, "Unable to read file" in done.stderr) == (1, True)
+    assert {"click", "controller"} <= loaded
+    assert "kafka" not in loaded
 
 
 @pytest.mark.parametrize("as_json", [False, True])

@@ -52,7 +52,7 @@ class Client(KafkaAdminClient):  # type: ignore[misc] # kafka-python brings no t
                 return self._manager.run(self._send, request, broker)
             except again as error:
                 if time.monotonic() >= deadline:
-                    raise NotConnected(f"{_at(broker)} cannot be reached: {_said(error)}") from None
+                    raise NotConnected(_unreachable(broker, error)) from None
                 self._manager.run(self._net.sleep, _PAUSE_S)
             except kafka_errors.KafkaError as error:
                 raise _failure(error, request, broker, self.deadline_s) from None
@@ -112,6 +112,12 @@ def _failure(error: Any, request: Any, broker: int | None, deadline_s: float) ->
         return Failed(f"{_at(broker)}: the connection was lost, {named} may have been executed: {_said(error)}")
     code = getattr(error, "errno", None)
     return refused(code, _said(error)) if code else Failed(_said(error))
+
+
+def _unreachable(broker: int | None, error: Any) -> str:
+    if broker is None and isinstance(error, _NOT_SENT):
+        return "no broker can be reached any more"
+    return f"{_at(broker)} cannot be reached: {_said(error)}"
 
 
 def _at(broker: int | None) -> str:

@@ -31,7 +31,7 @@ def connected(endpoint: Endpoint) -> Iterator[Cluster]:
     """The cluster, for as long as the block runs. Raises Failed: NotConnected, or what is wrong with the file."""
     given = settings({} if endpoint.config_file is None else read_properties(endpoint.config_file))
     if find_spec("kafka") is None:
-        click.echo("kedge: kafka-python not installed; run: pip install kedge[wire]", err=True)
+        click.echo("kedge: kafka-python not installed; run: pip install kedge[cli,wire]", err=True)
         sys.exit(2)
     with _listening() as heard:
         client = _connect(endpoint.servers, given, heard)

@@ -39,7 +39,7 @@ def execute(cluster: Cluster, plan: Plan, options: Options, *, as_json: bool) ->
     _throttle(cluster, plan, held, options, say)
     refused = cluster.alter_reassignments(plan.targets, options.timeout_ms or DEFAULT_TIMEOUT_MS)
     started = [tp for tp in plan.entries if tp not in refused]
-    if options.throttle is not None and not started and not running:
+    if options.throttle is not None and _is_idle(cluster, options, began=bool(started or running)):
         throttling.give_back(cluster, held)
     if as_json:
         click.echo(dumped(_answer(current, started, refused, options)))
@@ -48,6 +48,13 @@ def execute(cluster: Cluster, plan: Plan, options: Options, *, as_json: bool) ->
     say(f"Successfully started {_reassignments(started)} for {','.join(map(str, started))}")
     if plan.dirs:
         move_dirs(cluster, plan.dirs, DIRS_MS if options.timeout_ms is None else options.timeout_ms, say)
+
+
+def _is_idle(cluster: Cluster, options: Options, *, began: bool) -> bool:
+    """Whether a throttle was set for nothing: no end of a move will take it back."""
+    if throttling.removes_by_itself(cluster):
+        return not options.throttle_stays and not cluster.reassignments()
+    return not began
 
 
 def refusals(refused: Mapping[TopicPartition, Refused]) -> str:

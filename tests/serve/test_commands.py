@@ -1,0 +1,156 @@
+"""The operators' commands against `kedge serve`: what Kedge can do beyond Kafka, by its private requests."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from kafka import KafkaProducer
+
+from controller.cli.kafka import Endpoint, connected
+from controller.cli.kafka.configs import Resource, ResourceType, Source
+from controller.cli.kafka.errors import Refused
+from controller.cli.root import kedge
+from tests.serve.processes import begun
+
+pytestmark = pytest.mark.slow
+
+FILE = "--reassignment-json-file"
+DEADLINE_S = 20.0
+RECORDS = 100  # of 10 kB
+COPY_RATE = "300000"
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[str]:
+    """Copies take seconds. It says on stderr that throttles are set before moves begin, which is so."""
+    where = ("--listen", "127.0.0.1:0", "--no-status", "--json")
+    process = begun(*where, "--brokers", "3", "--racks", "a,b,c", "--copy-rate", COPY_RATE)
+    try:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())["bootstrap"]
+    finally:
+        process.kill()
+        process.communicate(timeout=DEADLINE_S)
+
+
+@pytest.fixture
+def run(servers: str) -> Callable[..., Result]:
+    def invoke(command: str, *arguments: object) -> Result:
+        return CliRunner().invoke(kedge, [command, "--bootstrap-server", servers, *map(str, arguments)], input="")
+
+    return invoke
+
+
+def created(run: Callable[..., Result], name: str, assignment: str) -> str:
+    done = run("topics", "--create", "--topic", name, "--replica-assignment", assignment)
+    assert (done.exit_code, done.stdout.splitlines()[-1]) == (0, f"Created topic {name}.")
+    return name
+
+
+def filled(run: Callable[..., Result], servers: str, name: str, assignment: str) -> str:
+    """A topic with records in partition 0."""
+    created(run, name, assignment)
+    producer = KafkaProducer(bootstrap_servers=servers, acks="all")
+    for sent in [producer.send(name, value=b"x" * 10_000, partition=0) for _ in range(RECORDS)]:
+        sent.get(DEADLINE_S)
+    producer.close()
+    return name
+
+
+def plan(folder: Path, name: str, replicas: list[int]) -> Path:
+    file = folder / "plan.json"
+    file.write_text(json.dumps({"partitions": [{"topic": name, "partition": 0, "replicas": replicas}]}))
+    return file
+
+
+def throttles(servers: str, topic: str) -> dict[str, dict[str, str | None]]:
+    """What is set of them, by broker and topic."""
+    with connected(Endpoint(servers)) as cluster:
+        resources = [Resource(ResourceType.BROKER, str(broker)) for broker in cluster.brokers()]
+        found: dict[str, dict[str, str | None]] = {}
+        for resource, said in cluster.describe_configs([*resources, Resource(ResourceType.TOPIC, topic)]).items():
+            assert not isinstance(said, Refused)
+            found[resource.name] = {
+                s.name: s.value
+                for s in said.values()
+                if "throttled" in s.name and s.source in {Source.DYNAMIC_BROKER_CONFIG, Source.DYNAMIC_TOPIC_CONFIG}
+            }
+        return {name: settings for name, settings in found.items() if settings}
+
+
+def until(holds: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.checklist(62, 63, 65, 127, 176, 229)
+def test_a_throttle_is_set_by_new_configs_changed_and_gone_at_the_end(
+    run: Callable[..., Result], servers: str, tmp_path: Path
+) -> None:
+    """Nobody has to verify, so nobody is told to. What a replica is behind grows less."""
+    name = filled(run, servers, "throttled", "1:2")
+    file = plan(tmp_path, name, [2, 3])
+    done = run("reassign-partitions", "--execute", FILE, file, "--throttle", 5000)
+    assert (done.exit_code, "--verify" in done.stdout) == (0, False)
+    rates = {"leader.reassignment.throttled.rate", "follower.reassignment.throttled.rate"}
+    assert throttles(servers, name) == {broker: dict.fromkeys(rates, "5000") for broker in ("1", "2", "3")}
+    progress = json.loads(run("reassign-partitions", "--progress", FILE, file, "--json").stdout)
+    kept, added = progress["replicas"]
+    assert (kept["status"], added["broker"], 0 < added["behind"] <= RECORDS) == ("In sync", 3, True)
+    listed = json.loads(run("reassign-partitions", "--list").stdout)
+    assert [entry["replicas"] for entry in listed["partitions"]] == [[2, 3]]
+
+    done = run("reassign-partitions", "--execute", FILE, file, "--throttle", 200_000)
+    assert (done.exit_code, throttles(servers, name)["3"]) == (0, dict.fromkeys(rates, "200000"))
+
+    def behind() -> int:
+        (found,) = json.loads(run("reassign-partitions", "--progress", FILE, file, "--json").stdout)["replicas"][1:]
+        return found["behind"] or 0
+
+    until(lambda: behind() < added["behind"])
+    run("reassign-partitions", "--execute", FILE, file, "--throttle", 2**40)
+    done = run("reassign-partitions", "--progress", "--watch", FILE, file)
+    assert (done.exit_code, done.stderr) == (0, "")
+    until(lambda: throttles(servers, name) == {})
+
+
+@pytest.mark.checklist(126, 230)
+def test_all_moves_are_cancelled_and_their_throttles_go(
+    run: Callable[..., Result], servers: str, tmp_path: Path
+) -> None:
+    name = filled(run, servers, "cancelled", "1:2")
+    run("reassign-partitions", "--execute", FILE, plan(tmp_path, name, [1, 3]), "--throttle", 5000)
+    assert throttles(servers, name)
+    done = run("reassign-partitions", "--cancel-all", "--json")
+    answer = json.loads(done.stdout)
+    assert (done.exit_code, answer["cancelled"]) == (0, [{"topic": name, "partition": 0}])
+    until(lambda: throttles(servers, name) == {})
+    assert json.loads(run("reassign-partitions", "--cancel-all", "--json").stdout)["cancelled"] == []
+
+
+@pytest.mark.checklist(221, 222, 223, 224)
+def test_a_topic_gets_fewer_partitions_later_or_at_once(run: Callable[..., Result]) -> None:
+    """What is done at once is asked for first, and nobody answers here."""
+    name = created(run, "shrunk", "1:2,2:3,3:1")
+    fewer = ("topics", "--alter", "--topic", name, "--partitions", 2)
+    done = run(*fewer)
+    assert (done.exit_code, "needs --yes, or --delete-partitions-delay" in done.stderr) == (1, True)
+    done = run(*fewer, "--delete-partitions-delay")
+    assert (done.exit_code, "WARNING: If partitions are removed from a topic that has a key" in done.stderr) == (
+        0,
+        True,
+    )
+    described = run("topics", "--describe", "--topic", name).stdout.splitlines()
+    assert [line.endswith("Status: readOnly") for line in described[1:]] == [False, False, True]
+    done = run("topics", "--alter", "--topic", name, "--partitions", 1, "--delete-partitions-delay")
+    assert (done.exit_code, "is under change: it is being reduced; nothing was changed" in done.stderr) == (1, True)
+    assert run(*fewer, "--yes").exit_code == 0
+    until(lambda: "PartitionCount: 2\t" in run("topics", "--describe", "--topic", name).stdout)
