@@ -2,7 +2,8 @@
 
 * May take one: alive, not leaving, within its limits (disk, network), no replica of the partition yet, and in a rack
   that has none of its replicas; in one of those with the fewest where every rack has one.
-* Of those the broker with the fewest bytes for its weight, ties by id. So placing from the largest replica to the
+* Of those the broker with the fewest bytes for its weight, then the fewest replicas (which is all there is to go by
+  where no size is known), ties by id. So placing from the largest replica to the
   smallest levels what lies on the brokers (longest processing time first).
 * A heap per rack: a broker's entry is right or too small for it (what was on top may have been taken since), so the top
   is looked at again before it counts.
@@ -13,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from heapq import heapify, heapreplace
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -25,6 +26,8 @@ NO_DISK: Final = -2
 NO_IN: Final = -3
 NO_OUT: Final = -4
 NO_ROOM: Final = -5  # none is below the level that is aimed at
+
+_Fill: TypeAlias = tuple[float, float]  # bytes and replicas of a broker, for its weight
 
 
 class Seats:
@@ -43,11 +46,12 @@ class Seats:
         self._out_max: list[float] = cluster.out_max.tolist()
         self._ceiling = list(ceiling) if ceiling is not None else [NO_LIMIT] * brokers
         self._weights: list[float] = weights.tolist()
-        self._fills = [held / weight for held, weight in zip(self.bytes, self._weights, strict=True)]
+        self._counts: list[int] = per_broker(cluster.replicas, np.ones_like(cluster.size), brokers).tolist()
+        self._fills = [self._fill(broker) for broker in range(brokers)]
         self._usable: list[bool] = usable.tolist()
         self.rack: list[int] = cluster.rack.tolist()
         self.racks = sorted({rack for rack, ok in zip(self.rack, self._usable, strict=True) if ok})
-        self._heaps: dict[int, list[tuple[float, int]]] = {rack: [] for rack in self.racks}
+        self._heaps: dict[int, list[tuple[_Fill, int]]] = {rack: [] for rack in self.racks}
         kinds = {(self._weights[b], self._ceiling[b]) for b in np.nonzero(usable)[0].tolist()}
         self._alike = kinds.pop() if len(kinds) == 1 else None
         for broker in np.nonzero(usable)[0].tolist():
@@ -58,7 +62,7 @@ class Seats:
     def find(self, staying: Sequence[int], size: int, write_bps: float, sends_bps: float) -> int:
         """The broker that a further replica goes to, or the reason why none takes it. Nothing is changed."""
         best, reason = NO_BROKER, NO_BROKER
-        best_fill = math.inf
+        best_fill = (math.inf, math.inf)
         fills = self._fills
         for rack in self._open_racks(staying):
             found = self._in_rack(rack, staying, size, write_bps, sends_bps)
@@ -99,9 +103,9 @@ class Seats:
             worst = min(worst, reason)
         return worst
 
-    def _is_hopeless(self, fill: float, size: int) -> bool:
+    def _is_hopeless(self, fill: _Fill, size: int) -> bool:
         """Whether no broker that is as full as `fill` or fuller has room, which is known where all are alike."""
-        return self._alike is not None and fill * self._alike[0] + size > self._alike[1]
+        return self._alike is not None and fill[0] * self._alike[0] + size > self._alike[1]
 
     def _refuses(self, broker: int, staying: Sequence[int], size: int, write_bps: float, sends_bps: float) -> int:
         """Why the broker does not take it, 0 if it does."""
@@ -118,15 +122,23 @@ class Seats:
 
     def add(self, broker: int, size: int, write_bps: float, sends_bps: float) -> None:
         """The broker has one more replica."""
-        self.bytes[broker] += size
-        self._fills[broker] = self.bytes[broker] / self._weights[broker]
-        self._in[broker] += write_bps
-        self._out[broker] += sends_bps
+        self._count(broker, 1, size, write_bps, sends_bps)
 
     def drop(self, broker: int, size: int, write_bps: float, sends_bps: float) -> None:
         """The broker has one less. Its entry is too large for it now, so it is put in anew where it may be asked."""
-        self.add(broker, -size, -write_bps, -sends_bps)
+        self._count(broker, -1, -size, -write_bps, -sends_bps)
         if self._usable[broker]:
             heap = self._heaps[self.rack[broker]]
             heap[:] = [(self._fills[other], other) for _, other in heap]
             heapify(heap)
+
+    def _count(self, broker: int, replicas: int, size: int, write_bps: float, sends_bps: float) -> None:
+        self.bytes[broker] += size
+        self._counts[broker] += replicas
+        self._fills[broker] = self._fill(broker)
+        self._in[broker] += write_bps
+        self._out[broker] += sends_bps
+
+    def _fill(self, broker: int) -> _Fill:
+        weight = self._weights[broker]
+        return self.bytes[broker] / weight, self._counts[broker] / weight

@@ -86,6 +86,15 @@ def test_a_drain_that_names_nobody_empties_who_is_draining() -> None:
         made({**SMALL, "broker": tables([broker(1), broker(2), broker(3)], [])["broker"]}, Drain())
 
 
+def test_where_no_size_is_known_replicas_are_spread_by_their_number() -> None:
+    given = {
+        **tables([broker(b) for b in range(1, 6)], [partition("t", p, [1]) for p in range(12)]),
+        "replica_load": loads({("t", p): 0 for p in range(12)}),
+    }
+    targets = [b for move in rows(made(given, Drain((1,))), "plan_move") for b in move["target_replicas"]]
+    assert {b: targets.count(b) for b in (2, 3, 4, 5)} == dict.fromkeys((2, 3, 4, 5), 3)
+
+
 def test_a_broker_that_is_draining_gets_nothing_from_any_plan() -> None:
     assert {b for m in rows(made(SMALL, Drain((1,))), "plan_move") for b in m["target_replicas"]} <= {2}
     reasons = {row["reason"] for row in rows(made(SMALL, SetFactor(3)), "plan_reason")}
