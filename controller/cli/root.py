@@ -15,6 +15,7 @@ from io import TextIOWrapper
 from typing import IO, Any, Final, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 
 class Late(NamedTuple):
@@ -27,8 +28,12 @@ class Late(NamedTuple):
 COMMANDS: Final[Mapping[str, Late]] = {
     "audit": Late("controller.cli.audit", "Audit journals: was every rule kept?"),
     "check": Late("controller.cli.check", "Check the tree of a store for what is broken or left behind."),
+    "completion": Late("controller.cli.completion", "Print what makes a shell complete `kedge`."),
+    "configs": Late("controller.cli.configs", "Tell and change settings of topics and brokers, as Kafka's tool does."),
     "demo": Late("controller.cli.demo.command", "Watch a cluster being moved while controllers and brokers die."),
     "journal": Late("controller.cli.journal", "What the controller did, line by line."),
+    "leader-election": Late("controller.cli.elections", "Elect leaders of partitions, as Kafka's tool does."),
+    "log-dirs": Late("controller.cli.log_dirs", "Tell what lies in which directory, as Kafka's tool does."),
     "plan": Late("controller.cli.plan", "Plan reassignments: collect, plan, cut into waves, export."),
     "progress": Late("controller.cli.progress", "Tell how far moves are by journals, and what is stuck."),
     "reassign-partitions": Late("controller.cli.reassign", "Move partitions to other brokers, as Kafka's tool does."),
@@ -89,6 +94,13 @@ class _Commands(click.Group):
         found = getattr(import_module(late.module), cmd_name.replace("-", "_"))
         assert isinstance(found, click.Command), found
         return found
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """By the table: click would load every command that may be meant, at each key."""
+        rows = [
+            CompletionItem(name, help=COMMANDS[name].says) for name in sorted(COMMANDS) if name.startswith(incomplete)
+        ]
+        return [*rows, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click asks
         with formatter.section("Commands"):

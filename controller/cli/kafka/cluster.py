@@ -27,6 +27,7 @@ from kafka.protocol.metadata import MetadataRequest
 from controller.cli.kafka.client import Client, refused
 from controller.cli.kafka.configs import Configs
 from controller.cli.kafka.dirs import LogDirs
+from controller.cli.kafka.elections import Elections
 from controller.cli.kafka.errors import Refused
 from controller.cli.kafka.grouping import by_topic
 from controller.cli.kafka.offsets import Offsets
@@ -41,7 +42,7 @@ STATUS_TAG: Final = "_20000"
 _PAGE: Final = 2000
 
 
-class Cluster(Configs, LogDirs, Offsets, Private):
+class Cluster(Configs, Elections, LogDirs, Offsets, Private):
     """What a command asks of a cluster. Made by `connected`."""
 
     def __init__(self, client: Client) -> None:

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,11 +15,22 @@ from typing import Any, Final
 import attrs
 
 from controller.cli.kafka.errors import Failed
+from controller.cli.kafka.json_files import (
+    INT32_MAX,
+    VERSION,
+    integer,
+    items,
+    joined,
+    no_duplicates,
+    parse_object,
+    read_text,
+    repeated,
+    shown,
+    string,
+)
 from controller.cli.kafka.values import TopicPartition
 
 ANY_DIR: Final = "any"
-_VERSION: Final = 1
-_INT32_MAX: Final = 2**31 - 1
 
 
 @attrs.frozen
@@ -65,28 +75,28 @@ class Plan:
 
 def read_plan(path: Path) -> Plan:
     """The plan in a file. Raises Failed."""
-    return parse_plan(_text(path))
+    return parse_plan(read_text(path))
 
 
 def parse_plan(text: str) -> Plan:
     """As `read_plan`, of its text."""
-    found = [_entry(raw) for raw in _items(_object(text), "partitions")]
+    found = [_entry(raw) for raw in items(parse_object(text), "partitions")]
     if not found:
         raise Failed("Partition reassignment list cannot be empty")
-    _no_duplicates([tp for tp, _ in found], "Partition reassignment contains duplicate topic partitions: ")
+    no_duplicates([tp for tp, _ in found], "Partition reassignment contains duplicate topic partitions: ")
     if any(not entry.replicas for _, entry in found):
         raise Failed("Partition replica list cannot be empty")
-    twice = [(tp, several) for tp, entry in found if (several := _several(entry.replicas))]
+    twice = [(tp, several) for tp, entry in found if (several := repeated(entry.replicas))]
     if twice:
-        said = ". ".join(f"{tp} contains multiple entries for {_joined(several)}" for tp, several in twice)
+        said = ". ".join(f"{tp} contains multiple entries for {joined(several)}" for tp, several in twice)
         raise Failed(f"Partition replica lists may not contain duplicate entries: {said}")
     return Plan(dict(sorted(found, key=lambda item: item[0])))
 
 
 def read_topics(path: Path) -> list[str]:
     """The topics of a `--topics-to-move-json-file`: {"topics":[{"topic":"foo"}],"version":1}. Raises Failed."""
-    names = [_string(raw.get("topic"), "topic") for raw in _items(_object(_text(path)), "topics")]
-    _no_duplicates(names, "List of topics to reassign contains duplicate entries: ")
+    names = [string(raw.get("topic"), "topic") for raw in items(parse_object(read_text(path)), "topics")]
+    no_duplicates(names, "List of topics to reassign contains duplicate entries: ")
     if not names:
         raise Failed(f"{path} names no topics")
     return sorted(names)
@@ -96,10 +106,10 @@ def parse_brokers(text: str) -> list[int]:
     """The ids of a `--broker-list`: 1,2,3. Raises Failed."""
     words = [word.strip() for word in text.split(",")]
     for word in words:
-        if not (word.isascii() and word.isdigit() and int(word) <= _INT32_MAX):
+        if not (word.isascii() and word.isdigit() and len(word) <= 10 and int(word) <= INT32_MAX):
             raise Failed(f"{word!r:.80} in the broker list is no broker id")
     brokers = [int(word) for word in words]
-    if several := _several(brokers):
+    if several := repeated(brokers):
         raise Failed(f"Broker list contains duplicate entries: [{', '.join(map(str, several))}]")
     return brokers
 
@@ -107,7 +117,7 @@ def parse_brokers(text: str) -> list[int]:
 def document(assignment: Mapping[TopicPartition, Sequence[int]]) -> dict[str, Any]:
     """What a plan's file holds, sorted, as Kafka's tool prints it."""
     return {
-        "version": _VERSION,
+        "version": VERSION,
         "partitions": [
             {
                 "topic": tp.topic,
@@ -130,84 +140,26 @@ def named(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
     return [{"topic": tp.topic, "partition": tp.partition} for tp in sorted(partitions)]
 
 
-def _text(path: Path) -> str:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise Failed(f"Unable to read file {path}") from None
-    if not text.strip():
-        raise Failed("The input string shouldn't be empty")
-    return text
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise Failed(f"Failed to parse the JSON: {error}") from None
-    if type(found) is not dict:
-        raise Failed(f"Expected a JSON object, got {_shown(found)}")
-    version = found.get("version", _VERSION)
-    if type(version) is not int or version != _VERSION:
-        raise Failed(f"Not supported version field value {_shown(version)}")
-    return found
-
-
-def _items(found: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
-    """The objects of a list that may be missing."""
-    items = found.get(name, [])
-    if type(items) is not list:
-        raise Failed(f"{name}: expected a list, got {_shown(items)}")
-    for item in items:
-        if type(item) is not dict:
-            raise Failed(f"{name}: expected objects, got {_shown(item)}")
-    return items
+def partition_of(raw: Mapping[str, Any]) -> TopicPartition:
+    """The partition that an object of a file names. Raises Failed."""
+    return TopicPartition(string(raw.get("topic"), "topic"), integer(raw.get("partition"), "partition"))
 
 
 def _entry(raw: Mapping[str, Any]) -> tuple[TopicPartition, Entry]:
-    tp = TopicPartition(_string(raw.get("topic"), "topic"), _integer(raw.get("partition"), "partition"))
+    tp = partition_of(raw)
     replicas = raw.get("replicas")
     if type(replicas) is not list:
-        raise Failed(f"{tp}: replicas: expected a list of broker ids, got {_shown(replicas)}")
-    brokers = tuple(_integer(broker, f"{tp}: replicas") for broker in replicas)
+        raise Failed(f"{tp}: replicas: expected a list of broker ids, got {shown(replicas)}")
+    brokers = tuple(integer(broker, f"{tp}: replicas") for broker in replicas)
     dirs = raw.get("log_dirs")
     if dirs is None:
         return tp, Entry(brokers, (ANY_DIR,) * len(brokers))
     if type(dirs) is not list:
-        raise Failed(f"{tp}: log_dirs: expected a list, got {_shown(dirs)}")
-    paths = tuple(_string(path, f"{tp}: log_dirs") for path in dirs)
+        raise Failed(f"{tp}: log_dirs: expected a list, got {shown(dirs)}")
+    paths = tuple(string(path, f"{tp}: log_dirs") for path in dirs)
     if len(paths) != len(brokers):
         raise Failed(
             f"Size of replicas list [{', '.join(map(str, brokers))}] is different from "
             f"size of log dirs list [{', '.join(paths)}] for partition {tp}"
         )
     return tp, Entry(brokers, paths)
-
-
-def _string(raw: object, where: str) -> str:
-    if type(raw) is not str or not raw:
-        raise Failed(f"{where}: expected a string, got {_shown(raw)}")
-    return raw
-
-
-def _integer(raw: object, where: str) -> int:
-    if type(raw) is not int or not 0 <= raw <= _INT32_MAX:
-        raise Failed(f"{where}: expected a number from 0 to {_INT32_MAX}, got {_shown(raw)}")
-    return raw
-
-
-def _shown(raw: object) -> str:
-    return json.dumps(raw)[:80]
-
-
-def _no_duplicates(names: Sequence[object], problem: str) -> None:
-    if several := _several(names):
-        raise Failed(f"{problem}{_joined(several)}")
-
-
-def _several(items: Sequence[object]) -> list[object]:
-    return [item for item, times in Counter(items).items() if times > 1]
-
-
-def _joined(items: Iterable[object]) -> str:
-    return ",".join(map(str, items))

@@ -38,13 +38,16 @@ public class KafkaTools {
         };
         Exit.setExitProcedure(end);
         Exit.setHaltProcedure(end);
+        // The same two streams for all of them: Scala's Console keeps those that it finds first.
+        ByteArrayOutputStream said = new ByteArrayOutputStream();
+        ByteArrayOutputStream complained = new ByteArrayOutputStream();
+        System.setOut(new PrintStream(said, true, "UTF-8"));
+        System.setErr(new PrintStream(complained, true, "UTF-8"));
         answers.println("ready");
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             String[] words = line.split("\t", -1);
-            ByteArrayOutputStream said = new ByteArrayOutputStream();
-            ByteArrayOutputStream complained = new ByteArrayOutputStream();
-            System.setOut(new PrintStream(said, true, "UTF-8"));
-            System.setErr(new PrintStream(complained, true, "UTF-8"));
+            said.reset();
+            complained.reset();
             first[0] = -1;
             try {
                 Object given = Arrays.copyOfRange(words, 1, words.length);

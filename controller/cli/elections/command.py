@@ -1,0 +1,74 @@
+"""`kedge leader-election`: options and what they mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from controller.cli.elections.partitions import read_partitions
+from controller.cli.kafka import Endpoint, connected, ending, endpoint_options, json_option
+from controller.cli.kafka.values import TopicPartition
+
+_FILE: Final = click.Path(path_type=Path)
+_ID: Final = click.IntRange(0, 2**31 - 1)
+_WHICH: Final = {"topic": "topic", "all_topic_partitions": "all-topic-partitions", "path": "path-to-json-file"}
+
+
+@click.command("leader-election")
+@endpoint_options
+@click.option(
+    "--admin.config",
+    "admin_config",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Another name of --command-config, as Kafka's tool has it.",
+)
+@click.option(
+    "--election-type",
+    type=click.Choice(["preferred", "unclean"], case_sensitive=False),
+    help="preferred: the first replica, if it is in sync. unclean: any that lives, also if records are lost by it.",
+)
+@click.option("--topic", metavar="NAME", help="The topic of --partition.")
+@click.option("--partition", type=_ID, metavar="ID", help="One partition of --topic.")
+@click.option("--all-topic-partitions", is_flag=True, help="Every partition that needs it.")
+@click.option(
+    "--path-to-json-file", "path", type=_FILE, metavar="FILE", help='{"partitions":[{"topic":"foo","partition":1}]}'
+)
+@json_option
+def leader_election(**given: Any) -> None:
+    """Elect leaders of one partition, of those in a file, or of all.
+
+    Exit code 0: done, also where there was nothing to do; 1: not, or not for all of them; 2: options that do not fit.
+    """
+    _check(given)
+    with ending(as_json=given["as_json"]):
+        of = None
+        if given["path"] is not None:
+            of = read_partitions(given["path"])
+        elif given["topic"] is not None:
+            of = [TopicPartition(given["topic"], given["partition"])]
+        with connected(
+            Endpoint(given["bootstrap_server"], given["command_config"] or given["admin_config"])
+        ) as cluster:
+            from controller.cli.elections.electing import elect  # noqa: PLC0415 - kafka-python is there
+
+            elect(cluster, given["election_type"].lower(), of, as_json=given["as_json"])
+
+
+def _check(given: dict[str, Any]) -> None:
+    """Raises UsageError where options do not fit, in Kafka's words."""
+    missing = [n for n in ("bootstrap_server", "election_type") if given[n] is None]
+    if missing:
+        raise click.UsageError(f"Missing required option(s): {', '.join(n.replace('_', '-') for n in missing)}")
+    if sum(given[name] not in (None, False) for name in _WHICH) != 1:
+        raise click.UsageError(f"One and only one of the following options is required: {', '.join(_WHICH.values())}")
+    if given["topic"] is not None and given["partition"] is None:
+        raise click.UsageError("Missing required option(s): partition")
+    if given["topic"] == "":
+        raise click.UsageError("--topic is empty")
+    if given["topic"] is None and given["partition"] is not None:
+        raise click.UsageError("Option partition is only allowed if topic is used")
+    if given["command_config"] is not None and given["admin_config"] is not None:
+        raise click.UsageError("Only one of --command-config and --admin.config can be given")

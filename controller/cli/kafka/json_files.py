@@ -1,0 +1,86 @@
+"""Files of JSON that operators give, parsed and checked with the words of Kafka's tools; what is wrong is said before
+anything is asked of a cluster. Every function raises Failed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from controller.cli.kafka.errors import Failed
+
+VERSION: Final = 1
+INT32_MAX: Final = 2**31 - 1
+
+
+def read_text(path: Path) -> str:
+    """What stands in a file that is there and not empty."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise Failed(f"Unable to read file {path}") from None
+    if not text.strip():
+        raise Failed("The input string shouldn't be empty")
+    return text
+
+
+def parse_object(text: str) -> dict[str, Any]:
+    """The object that a text is, of version 1 or without one."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Failed(f"Failed to parse the JSON: {error}") from None
+    if type(found) is not dict:
+        raise Failed(f"Expected a JSON object, got {shown(found)}")
+    version = found.get("version", VERSION)
+    if type(version) is not int or version != VERSION:
+        raise Failed(f"Not supported version field value {shown(version)}")
+    return found
+
+
+def items(found: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """The objects of a list that may be missing."""
+    listed = found.get(name, [])
+    if type(listed) is not list:
+        raise Failed(f"{name}: expected a list, got {shown(listed)}")
+    for item in listed:
+        if type(item) is not dict:
+            raise Failed(f"{name}: expected objects, got {shown(item)}")
+    return listed
+
+
+def string(raw: object, where: str) -> str:
+    """The same, if it is a string that is not empty."""
+    if type(raw) is not str or not raw:
+        raise Failed(f"{where}: expected a string, got {shown(raw)}")
+    return raw
+
+
+def integer(raw: object, where: str) -> int:
+    """The same, if it is an id of a broker or a partition."""
+    if type(raw) is not int or not 0 <= raw <= INT32_MAX:
+        raise Failed(f"{where}: expected a number from 0 to {INT32_MAX}, got {shown(raw)}")
+    return raw
+
+
+def shown(raw: object) -> str:
+    """What was given, as far as it fits a line."""
+    return json.dumps(raw)[:80]
+
+
+def no_duplicates(names: Sequence[object], problem: str) -> None:
+    """Each name stands there once."""
+    if found := repeated(names):
+        raise Failed(f"{problem}{joined(found)}")
+
+
+def repeated(names: Sequence[object]) -> list[object]:
+    """Those that stand there more than once."""
+    return [item for item, times in Counter(names).items() if times > 1]
+
+
+def joined(names: Iterable[object]) -> str:
+    """As Kafka's tools list them."""
+    return ",".join(map(str, names))

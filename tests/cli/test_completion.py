@@ -1,0 +1,94 @@
+"""Shells complete `kedge` by the script that `kedge completion` prints."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from controller.cli.root import COMMANDS, kedge
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+SHELLS = ("bash", "zsh", "fish")
+
+
+def script(shell: str) -> str:
+    done = CliRunner().invoke(kedge, ["completion", shell])
+    assert (done.exit_code, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.fixture
+def on_path(tmp_path: Path) -> dict[str, str]:
+    """An environment in which `kedge` is that of this checkout."""
+    program = tmp_path / "bin" / "kedge"
+    program.parent.mkdir()
+    program.write_text(
+        f"#!/bin/sh\nexec {shlex.quote(sys.executable)} -c 'from controller.cli import main; main()' \"$@\"\n"
+    )
+    program.chmod(0o755)
+    return {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}", "PYTHONPATH": str(CHECKOUT)}
+
+
+def completed(environment: dict[str, str], line: str) -> list[str]:
+    """What bash offers for the last word of a line."""
+    words = line.split(" ")
+    program = (
+        f"{script('bash')}\n"
+        f"COMP_WORDS=({' '.join(map(shlex.quote, words))}); COMP_CWORD={len(words) - 1}\n"
+        "_kedge_completion kedge; printf '%s\\n' \"${COMPREPLY[@]}\"\n"
+    )
+    command = ["bash", "--norc", "-c", program]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+def test_bash_completes_commands_options_and_values(on_path: dict[str, str]) -> None:
+    assert completed(on_path, "kedge conf") == ["configs"]
+    assert completed(on_path, "kedge log-dirs --bro") == ["--broker-list"]
+    assert completed(on_path, "kedge leader-election --election-type un") == ["unclean"]
+    assert completed(on_path, "kedge completion ") == ["bash", "zsh", "fish"]
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_each_shell_is_answered(shell: str) -> None:
+    """By the protocol of its script: words in the environment, offers on stdout."""
+    assert f"_KEDGE_COMPLETE={shell}_complete" in script(shell)
+    words = {"COMP_WORDS": "kedge leader", "COMP_CWORD": "leader" if shell == "fish" else "1"}
+    program = "from controller.cli.root import kedge; kedge(prog_name='kedge')"
+    environment = {**os.environ, **words, "_KEDGE_COMPLETE": f"{shell}_complete", "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    says = COMMANDS["leader-election"].says
+    offers = {
+        "bash": "plain,leader-election\n",
+        "zsh": f"plain\nleader-election\n{says}\n",
+        "fish": f"plain,leader-election\t{says}\n",
+    }
+    assert done.stdout == offers[shell]
+
+
+def test_commands_are_offered_without_loading_one() -> None:
+    program = (
+        "import sys; from controller.cli.root import kedge\n"
+        "try:\n    kedge(prog_name='kedge')\nexcept SystemExit:\n    pass\n"
+        "print([name for name in sys.modules if name.startswith('controller.cli.')])"
+    )
+    words = {"COMP_WORDS": "kedge ", "COMP_CWORD": "1", "_KEDGE_COMPLETE": "bash_complete", "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **words}, capture_output=True, text=True, check=True
+    )
+    *offers, loaded = done.stdout.splitlines()
+    assert [offer.partition(",")[2] for offer in offers] == sorted(COMMANDS)
+    assert loaded == "['controller.cli.root']"
+
+
+def test_another_shell_is_exit_code_2() -> None:
+    done = CliRunner().invoke(kedge, ["completion", "tcsh"])
+    assert (done.exit_code, done.stdout, "'tcsh' is not one of" in done.stderr) == (2, "", True)

@@ -1,0 +1,233 @@
+"""`kedge configs`, `leader-election` and `log-dirs` without a server: options that do not fit, and what they mean."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.cli.configs.changes import changes, parse_pairs
+from controller.cli.elections.partitions import read_partitions
+from controller.cli.kafka.errors import Failed
+from controller.cli.root import kedge
+
+NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
+FORM = 'Invalid entity config: all configs to be added must be in the format "key=val".'
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(kedge, [*map(str, arguments)])
+
+
+@pytest.mark.parametrize(
+    "arguments,problem",
+    [
+        (["--topic", "t"], "Command must include exactly one action: --describe, --alter"),
+        (["--describe", "--alter", "--topic", "t"], "Command must include exactly one action: --describe, --alter"),
+        (["--describe"], "At least one entity type must be specified"),
+        (["--describe", "--entity-name", "t"], "At least one entity type must be specified"),
+        (
+            ["--describe", "--entity-type", "users"],
+            "Invalid entity type users, the entity type must be one of topics, brokers, broker-loggers",
+        ),
+        (["--describe", "--entity-type", "topics", "--entity-type", "brokers"], "Only one entity type can be given"),
+        (["--describe", "--topic", "t", "--broker", "1"], "Only one entity type can be given"),
+        (
+            ["--describe", "--entity-type", "topics", "--topic", "t"],
+            "--entity-{type,name,default} should not be used in conjunction with specific entity flags",
+        ),
+        (["--describe", "--topic", ""], "An entity name must not be empty"),
+        (["--describe", "--entity-type", "brokers", "--entity-name", ""], "An entity name must not be empty"),
+        (
+            ["--describe", "--broker", "one"],
+            "The entity name for brokers must be a valid integer broker id, but it is: one",
+        ),
+        (["--describe", "--broker", "9" * 5000], "must be a valid integer broker id, but it is: 999"),
+        (["--describe", "--entity-type", "broker-loggers"], "An entity name must be specified with --describe of"),
+        (["--describe", "--entity-type", "topics", "--entity-default"], "There is no default of topics"),
+        (
+            ["--describe", "--entity-type", "brokers", "--entity-name", "1", "--entity-default"],
+            "Only one of --entity-name and --entity-default can be given",
+        ),
+        (
+            ["--describe", "--topic", "t", "--delete-config", "a"],
+            'Option "[delete-config]" can\'t be used with option "[describe]"',
+        ),
+        (["--alter", "--topic", "t", "--all", "--add-config", "a=b"], 'Option "[all]" can\'t be used with option'),
+        (
+            ["--alter", "--topic", "t"],
+            "At least one of --add-config, --add-config-file, or --delete-config must be specified with --alter",
+        ),
+        (
+            ["--alter", "--topic", "t", "--add-config", "a=b", "--add-config-file", "f"],
+            "Only one of --add-config or --add-config-file must be specified",
+        ),
+        (
+            ["--alter", "--entity-type", "topics", "--add-config", "a=b"],
+            "An entity name must be specified with --alter of topics",
+        ),
+        (
+            ["--alter", "--entity-type", "brokers", "--add-config", "a=b"],
+            "An entity name or default entity must be specified with --alter of brokers",
+        ),
+    ],
+)
+def test_options_of_configs_that_do_not_fit_are_exit_code_2(arguments: list[str], problem: str) -> None:
+    done = run("configs", *NOWHERE, *arguments)
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert problem in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments,problem",
+    [
+        (["configs", "--describe", "--topic", "t"], "Please specify --bootstrap-server"),
+        (["leader-election"], "Missing required option(s): bootstrap-server, election-type"),
+        (["leader-election", *NOWHERE, "--all-topic-partitions"], "Missing required option(s): election-type"),
+        (["leader-election", *NOWHERE, "--election-type", "dirty"], "'dirty' is not one of"),
+        (
+            ["leader-election", *NOWHERE, "--election-type", "preferred"],
+            "One and only one of the following options is required: topic, all-topic-partitions, path-to-json-file",
+        ),
+        (
+            ["leader-election", *NOWHERE, "--election-type", "unclean", "--topic", "t", "--all-topic-partitions"],
+            "One and only one of the following options is required: topic, all-topic-partitions, path-to-json-file",
+        ),
+        (
+            ["leader-election", *NOWHERE, "--election-type", "unclean", "--topic", "t"],
+            "Missing required option(s): partition",
+        ),
+        (
+            ["leader-election", *NOWHERE, "--election-type", "unclean", "--topic", "", "--partition", "0"],
+            "--topic is empty",
+        ),
+        (
+            ["leader-election", *NOWHERE, "--election-type", "unclean", "--all-topic-partitions", "--partition", "0"],
+            "Option partition is only allowed if topic is used",
+        ),
+        (
+            ["leader-election", *NOWHERE, "--election-type", "unclean", "--topic", "t", "--partition", "-1"],
+            "--partition",
+        ),
+        (["log-dirs", "--describe"], 'Missing required argument "[bootstrap-server]"'),
+        (["log-dirs", *NOWHERE], 'Missing required argument "[describe]"'),
+        (["log-dirs", *NOWHERE, "--describe", "--command-config", "/no/such"], "/no/such"),
+    ],
+)
+def test_options_that_do_not_fit_are_exit_code_2(arguments: list[str], problem: str) -> None:
+    done = run(*arguments)
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (2, "", 1)
+    assert problem in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["configs", "--describe", "--topic", "t"],
+        ["leader-election", "--election-type", "preferred", "--all-topic-partitions"],
+        ["log-dirs", "--describe"],
+    ],
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_nobody_there_is_a_line_and_exit_code_1(command: list[str], as_json: bool, tmp_path: Path) -> None:
+    config = tmp_path / "properties"
+    config.write_text("socket.connection.setup.timeout.ms=200")
+    named = "--admin.config" if command[0] == "leader-election" else "--command-config"
+    done = run(*command, *NOWHERE, named, config, *(["--json"] if as_json else []))
+    assert (done.exit_code, done.stderr) == (1, "Error: 127.0.0.1:1: Connection refused\n")
+    assert done.stdout == ('{"error": "127.0.0.1:1: Connection refused"}\n' if as_json else "")
+
+
+def test_both_names_of_the_properties_are_one_too_many(tmp_path: Path) -> None:
+    file = tmp_path / "properties"
+    file.touch()
+    both = ("--command-config", file, "--admin.config", file)
+    done = run("leader-election", *NOWHERE, "--election-type", "preferred", "--all-topic-partitions", *both)
+    assert (done.exit_code, "Only one of --command-config and --admin.config" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "text,expected",
+    [
+        ("a=b", {"a": "b"}),
+        (" a = b , c = d ", {"a": "b", "c": "d"}),
+        ("a=", {"a": ""}),
+        ("a=b,", {"a": "b"}),
+        ("a=[b,c],d=e", {"a": "b,c", "d": "e"}),
+        ("a=[b=c,d=e]", {"a": "b=c,d=e"}),
+        ("a=[b,c", {"a": "b,c"}),
+        ("a=b]", {"a": "b"}),
+    ],
+)
+def test_settings_are_read_as_kafkas_tool_reads_them(text: str, expected: dict[str, str]) -> None:
+    assert dict(parse_pairs(text)) == expected
+
+
+@given(st.lists(st.tuples(st.text("ab.", min_size=1, max_size=5), st.text("xy,= :", max_size=6)), min_size=1))
+def test_a_value_in_brackets_is_kept_whole(pairs: list[tuple[str, str]]) -> None:
+    text = ",".join(f"{name}=[{value}]" for name, value in pairs)
+    assert parse_pairs(text) == [(name, value.strip()) for name, value in pairs]
+
+
+@given(st.text("ab=,[] "))
+def test_whatever_is_given_is_settings_or_refused(text: str) -> None:
+    with suppress(Failed):
+        assert all(name for name, _ in parse_pairs(text))
+
+
+@pytest.mark.parametrize(
+    "added,deleted,problem",
+    [
+        (["a"], [], FORM),
+        (["a=b=c"], [], FORM),
+        (["=b"], [], FORM),
+        ([","], [], FORM),
+        ([""], [], FORM),
+        (["a$=b"], [], "Invalid character found for config key: a$"),
+        ([], ["a b"], "Invalid character found for config key: a b"),
+        ([], ["a,,b"], "A config key is empty"),
+        (["a=1,a=2"], [], "Config(s) given more than once: a"),
+        (["a=1"], ["b,a"], "Config(s) given more than once: a"),
+    ],
+)
+def test_bad_settings_are_a_line_and_nobody_is_asked(added: list[str], deleted: list[str], problem: str) -> None:
+    options = [word for text in added for word in ("--add-config", text)]
+    options += [word for text in deleted for word in ("--delete-config", text)]
+    done = run("configs", *NOWHERE, "--alter", "--topic", "t", *options)
+    assert (done.exit_code, done.stdout, done.stderr) == (1, "", f"Error: {problem}\n")
+
+
+def test_a_file_of_settings_is_refused_where_it_says_nothing_or_is_not_there(tmp_path: Path) -> None:
+    file = tmp_path / "properties"
+    with pytest.raises(Failed, match="No such file or directory"):
+        changes([], file, [])
+    file.write_text("# nothing\n")
+    with pytest.raises(Failed, match="no configs in it"):
+        changes([], file, [])
+    assert changes([], file, ["a"]).deleted == ("a",)
+
+
+@pytest.mark.parametrize(
+    "text,problem",
+    [
+        ("", "The input string shouldn't be empty"),
+        ("{", "Failed to parse the JSON: "),
+        ("{}", 'Replica election data is missing "partitions" field'),
+        ('{"partitions":[{"topic":"t"}]}', "partition: expected a number from 0 to 2147483647, got null"),
+        ('{"partitions":[{"topic":"t","partition":true}]}', "partition: expected a number"),
+        (
+            '{"partitions":[{"topic":"t","partition":0},{"topic":"t","partition":0}]}',
+            "Replica election data contains duplicate partitions: [t-0]",
+        ),
+    ],
+)
+def test_bad_files_of_partitions_are_refused(text: str, problem: str, tmp_path: Path) -> None:
+    file = tmp_path / "partitions.json"
+    file.write_text(text)
+    with pytest.raises(Failed, match=re.escape(problem)):
+        read_partitions(file)

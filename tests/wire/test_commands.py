@@ -1,0 +1,156 @@
+"""`kedge configs`, `leader-election` and `log-dirs` at Kedge's own gateway."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller import NewTopic, TopicPartition
+from controller.cli.root import kedge
+from tests.wire.asking import contents, in_sync
+from tests.wire.served import Served, until
+
+pytestmark = pytest.mark.slow
+
+Run = Callable[..., Result]
+TP = TopicPartition("orders", 0)
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    """A topic `orders` whose one partition prefers 1, then 2."""
+    with Served() as opened:
+        opened.controller.admin.create_topics({"orders": NewTopic(replica_assignments={0: [1, 2]})}).all().result(30)
+        until(lambda: leader(opened) == 1)
+        yield opened
+
+
+@pytest.fixture
+def run(served: Served) -> Run:
+    def invoke(command: str, *arguments: object) -> Result:
+        return CliRunner().invoke(kedge, [command, "--bootstrap-server", served.bootstrap, *map(str, arguments)])
+
+    return invoke
+
+
+def leader(served: Served) -> int:
+    row = served.controller.query(lambda view: view.partition(TP.topic, TP.partition)).result(30)
+    assert row is not None
+    return int(row.leader)
+
+
+def test_settings_of_a_topic_come_and_go(run: Run) -> None:
+    done = run("configs", "--alter", "--topic", "orders", "--add-config", "cleanup.policy=[compact,delete]")
+    assert (done.exit_code, done.output) == (0, "Completed updating config for topic orders.\n")
+    done = run("configs", "--describe", "--entity-type", "topics")
+    synonyms = "{DYNAMIC_TOPIC_CONFIG:cleanup.policy=compact,delete, DEFAULT_CONFIG:log.cleanup.policy=delete}"
+    assert (done.exit_code, done.output) == (
+        0,
+        f"Dynamic configs for topic orders are:\n  cleanup.policy=compact,delete sensitive=false synonyms={synonyms}\n",
+    )
+    told = json.loads(run("configs", "--describe", "--topic", "orders", "--all", "--json").stdout)
+    (entity,) = told["entities"]
+    sources = {each["name"]: each["source"] for each in entity["configs"]}
+    assert (sources["cleanup.policy"], sources["segment.ms"]) == ("DYNAMIC_TOPIC_CONFIG", "DEFAULT_CONFIG")
+    done = run("configs", "--alter", "--topic", "orders", "--delete-config", "cleanup.policy")
+    assert done.exit_code == 0
+    told = json.loads(run("configs", "--describe", "--topic", "orders", "--json").stdout)
+    assert told == {"entities": [{"entity_type": "topics", "entity_name": "orders", "configs": []}], "refused": []}
+
+
+@pytest.mark.checklist(177, 178)
+def test_settings_of_brokers_are_those_of_each_and_of_all(run: Run) -> None:
+    rate = "leader.replication.throttled.rate"
+    assert run("configs", "--alter", "--broker", 2, "--add-config", f"{rate}=1000").exit_code == 0
+    assert run("configs", "--alter", "--broker-defaults", "--add-config", "log.retention.ms=7200000").exit_code == 0
+    lines = run("configs", "--describe", "--entity-type", "brokers").stdout.splitlines()
+    assert [line for line in lines if not line.startswith("  ")] == [
+        *(f"Dynamic configs for broker {broker} are:" for broker in (1, 2, 3)),
+        "Default configs for brokers in the cluster are:",
+    ]
+    assert [line.split()[0] for line in lines if line.startswith("  ")] == [f"{rate}=1000", "log.retention.ms=7200000"]
+    done = run("configs", "--describe", "--broker-logger", 1)
+    assert (done.exit_code, done.stderr) == (1, "Error: broker-logger 1: Unsupported resource type: 8\n")
+
+
+@pytest.mark.parametrize(
+    "words,problem",
+    [
+        (
+            ("--topic", "none", "--add-config", "segment.ms=9"),
+            "The topic 'none' does not exist.",
+        ),
+        (("--topic", "orders", "--add-config", "segment.ms=9,no.such=1"), "Unknown topic config name: no.such"),
+        (("--topic", "orders", "--add-config", "segment.ms=9", "--delete-config", "no.such"), "Invalid config(s): no."),
+        (("--topic", "orders", "--add-config", "segment.ms=x"), "Invalid value x for configuration segment.ms: Not a"),
+        (("--broker", 9, "--add-config", "log.retention.ms=9"), "The broker '9' does not exist."),
+    ],
+)
+def test_what_is_refused_changes_nothing(run: Run, served: Served, words: tuple[object, ...], problem: str) -> None:
+    before = contents(served)
+    done = run("configs", "--alter", *words)
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert done.stderr.startswith(f"Error: {problem}")
+    assert contents(served) == before
+
+
+def test_a_leader_is_elected_the_preferred_one_or_an_unclean_one(run: Run, served: Served) -> None:
+    """Unclean: of a partition whose only replica in sync is dead."""
+    one = ("--topic", "orders", "--partition", 0)
+    preferred = ("leader-election", "--election-type", "preferred")
+    done = run(*preferred, *one)
+    assert (done.exit_code, done.output) == (0, "Valid replica already elected for partitions orders-0\n")
+    served.leave(1)
+    until(lambda: leader(served) == 2)
+    done = run(*preferred, *one)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr.startswith("Error completing leader election (PREFERRED) for partition: orders-0: ")
+    assert done.stderr.endswith("\n1 replica(s) could not be elected\n")
+
+    served.join(1, "a")
+    served.leave(2)
+    until(lambda: leader(served) == -1)
+    unclean = ("leader-election", "--election-type", "unclean")
+    done = run(*unclean, "--all-topic-partitions")
+    assert (done.exit_code, done.output) == (
+        0,
+        "Successfully completed leader election (UNCLEAN) for partitions orders-0\n",
+    )
+    assert leader(served) == 1
+
+    served.join(2, "b")
+    in_sync(served, TP, [1, 2])
+    answer = json.loads(run(*unclean, *one, "--json").stdout)
+    assert answer == {
+        "election_type": "unclean",
+        "elected": [],
+        "already_elected": [{"topic": "orders", "partition": 0}],
+        "refused": [],
+    }
+
+
+def test_who_cannot_be_elected_is_named_and_hides_no_other(run: Run, served: Served) -> None:
+    served.leave(1)
+    until(lambda: leader(served) == 2)
+    served.join(1, "a")
+    in_sync(served, TP, [1, 2])
+    done = run("leader-election", "--election-type", "preferred", "--topic", "none", "--partition", 0)
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (1, "", 2)
+    assert leader(served) == 2
+    done = run("leader-election", "--election-type", "preferred", "--all-topic-partitions")
+    assert done.output == "Successfully completed leader election (PREFERRED) for partitions orders-0\n"
+    assert leader(served) == 1
+
+
+def test_directories_are_told_of_each_broker(run: Run) -> None:
+    """As they were reported, which is nothing here: the host has no logs."""
+    told = json.loads(run("log-dirs", "--describe", "--json").stdout)
+    assert [broker["broker"] for broker in told["brokers"]] == [1, 2, 3]
+    held = [[p["partition"] for d in b["logDirs"] for p in d["partitions"]] for b in told["brokers"]]
+    assert held == [["orders-0"], ["orders-0"], []]
+    done = run("log-dirs", "--describe", "--broker-list", "3,7")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "do not exist from --broker-list: 7. Current existent brokers: 1,2,3" in done.stderr
