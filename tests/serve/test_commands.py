@@ -17,6 +17,7 @@ from controller.cli.kafka.configs import Resource, ResourceType, Source
 from controller.cli.kafka.errors import Refused
 from controller.cli.root import kedge
 from tests.serve.processes import begun
+from tests.wire.living import Living
 
 pytestmark = pytest.mark.slow
 
@@ -154,3 +155,31 @@ def test_a_topic_gets_fewer_partitions_later_or_at_once(run: Callable[..., Resul
     assert (done.exit_code, "is under change: it is being reduced; nothing was changed" in done.stderr) == (1, True)
     assert run(*fewer, "--yes").exit_code == 0
     until(lambda: "PartitionCount: 2\t" in run("topics", "--describe", "--topic", name).stdout)
+
+
+@pytest.mark.checklist(153, 154, 155)
+def test_where_some_brokers_have_racks_and_some_none_that_has_to_be_said(tmp_path: Path) -> None:
+    """Nothing is made or proposed before."""
+    topics = tmp_path / "topics.json"
+    topics.write_text('{"topics":[{"topic":"blind"}]}')
+    wanted = ("topics", "--create", "--topic", "blind", "--partitions", "3", "--replication-factor", "2")
+    spread = ("reassign-partitions", "--generate", "--topics-to-move-json-file", str(topics), "--broker-list", "1,2,3")
+    with Living(racks={1: "a", 2: "b", 3: ""}) as living:
+
+        def run(*words: str) -> Result:
+            return CliRunner().invoke(kedge, [words[0], "--bootstrap-server", living.bootstrap, *words[1:]])
+
+        for words in (wanted, ("topics", "--create", "--topic", "blind")):
+            done = run(*words)
+            assert (done.exit_code, done.stdout) == (1, "")
+            assert "Not all brokers have rack information. Add --ignore-racks in command line" in done.stderr
+        assert run("topics", "--list").stdout == ""
+        assert run(*wanted, "--ignore-racks").stdout == "Created topic blind.\n"
+        done = run("topics", "--alter", "--topic", "blind", "--partitions", "6")
+        assert (done.exit_code, "Add --ignore-racks" in done.stderr) == (1, True)
+        assert run("topics", "--alter", "--topic", "blind", "--partitions", "6", "--ignore-racks").exit_code == 0
+        done = run(*spread)
+        assert (done.exit_code, "Add --disable-rack-aware in command line" in done.stderr) == (1, True)
+        proposed = json.loads(run(*spread, "--disable-rack-aware", "--json").stdout)["proposed"]["partitions"]
+        leaders = [entry["replicas"][0] for entry in proposed]
+        assert (leaders[:3], sorted(leaders[:3])) == (leaders[3:], [1, 2, 3])

@@ -15,9 +15,6 @@ from typing import Any, Final
 import attrs
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
-    CreatePartitionsRequest,
-    CreateTopicsRequest,
-    DeleteTopicsRequest,
     DescribeClusterRequest,
     DescribeTopicPartitionsRequest,
     ListPartitionReassignmentsRequest,
@@ -32,6 +29,7 @@ from controller.cli.kafka.errors import Refused
 from controller.cli.kafka.grouping import by_topic
 from controller.cli.kafka.offsets import Offsets
 from controller.cli.kafka.private import Private
+from controller.cli.kafka.topics import Topics
 from controller.cli.kafka.values import Broker, Move, PartitionState, TopicPartition, TopicState
 
 DEFAULT_TIMEOUT_MS: Final = 30_000
@@ -42,7 +40,7 @@ STATUS_TAG: Final = "_20000"
 _PAGE: Final = 2000
 
 
-class Cluster(Configs, Elections, LogDirs, Offsets, Private):
+class Cluster(Configs, Elections, LogDirs, Offsets, Private, Topics):
     """What a command asks of a cluster. Made by `connected`."""
 
     def __init__(self, client: Client) -> None:
@@ -154,63 +152,6 @@ class Cluster(Configs, Elections, LogDirs, Offsets, Private):
             for p in topic.partitions
             if p.error_code
         }
-
-    def create_topic(
-        self,
-        name: str,
-        partitions: int | None,
-        replication_factor: int | None,
-        assignments: Mapping[int, Sequence[int]] | None = None,
-        configs: Mapping[str, str] | None = None,
-    ) -> None:
-        """Makes it; None: the server's own number. Raises Refused."""
-        topic_of = CreateTopicsRequest.CreatableTopic
-        request = CreateTopicsRequest(
-            topics=[
-                topic_of(
-                    name=name,
-                    num_partitions=-1 if partitions is None else partitions,
-                    replication_factor=-1 if replication_factor is None else replication_factor,
-                    assignments=[
-                        topic_of.CreatableReplicaAssignment(partition_index=i, broker_ids=list(replicas))
-                        for i, replicas in sorted((assignments or {}).items())
-                    ],
-                    configs=[topic_of.CreatableTopicConfig(name=k, value=v) for k, v in (configs or {}).items()],
-                )
-            ],
-            timeout_ms=DEFAULT_TIMEOUT_MS,
-            validate_only=False,
-        )
-        (answer,) = self.client.ask_controller(request, lambda a: int(a.topics[0].error_code)).topics
-        if answer.error_code:
-            raise refused(answer.error_code, answer.error_message)
-
-    def delete_topics(self, names: Iterable[str]) -> dict[str, Refused]:
-        """Deletes them. Gives back those that were refused."""
-        form = DeleteTopicsRequest.DeleteTopicState
-        wanted = sorted(names)
-        request = DeleteTopicsRequest(
-            topics=[form(name=name) for name in wanted], topic_names=wanted, timeout_ms=DEFAULT_TIMEOUT_MS
-        )
-        answer = self.client.ask_controller(request, lambda a: next((int(r.error_code) for r in a.responses), 0))
-        return {r.name: refused(r.error_code, r.error_message) for r in answer.responses if r.error_code}
-
-    def create_partitions(self, name: str, count: int, new: Sequence[Sequence[int]] | None = None) -> None:
-        """The topic has `count` partitions afterwards; `new`: replicas of those that are added. Raises Refused."""
-        topic_of = CreatePartitionsRequest.CreatePartitionsTopic
-        assignments = (
-            None
-            if new is None
-            else [topic_of.CreatePartitionsAssignment(broker_ids=list(replicas)) for replicas in new]
-        )
-        request = CreatePartitionsRequest(
-            topics=[topic_of(name=name, count=count, assignments=assignments)],
-            timeout_ms=DEFAULT_TIMEOUT_MS,
-            validate_only=False,
-        )
-        (answer,) = self.client.ask_controller(request, lambda a: int(a.results[0].error_code)).results
-        if answer.error_code:
-            raise refused(answer.error_code, answer.error_message)
 
     def pause(self, seconds: float) -> None:
         """Between two looks at something that takes its time."""
