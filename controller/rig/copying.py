@@ -69,6 +69,20 @@ class Copying:
             Meeting(replica, leader).fetch(None)
             self._meet(replica, leader)
 
+    def catch_up(self, leader: Replica) -> None:
+        """The followers of `leader` have at once what it has, where nothing says how fast they may copy."""
+        if self.rate_bytes_s is not None or any(b.quotas.is_limited for b in self.brokers.values() if b.is_up):
+            return
+        for member in leader.members:
+            broker = self.brokers.get(member)
+            if broker is None or not broker.is_up:
+                continue
+            replica = broker.replicas.get((leader.topic_id, leader.partition))
+            if replica is not None and replica.role is Role.FOLLOWER and self._leader_of(replica) is leader:
+                self._meet(replica, leader)
+                self.copied_bytes += self._take(Meeting(replica, leader), None)
+                self._meet(replica, leader)
+
     def _broker(self, broker: Broker, ms: int) -> int:
         behind = self._behind(broker)
         copied = self._copy(broker.broker_id, behind, ms) if behind else 0

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import urllib.request
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from urllib.error import HTTPError
 
 import kafka
 import pytest
+from kafka.admin import NewTopic
 
 from stores import MemoryServer
+from tests.cli.store.places import Make, on_servers
 from tests.serve.processes import DEADLINE_S, begun, serving
+from tests.wire.remote import Process
+from tests.wire.served import until
 
 
 def get(url: str) -> str:
@@ -80,3 +85,34 @@ def test_a_controller_without_brokers_is_served_too() -> None:
     with serving("--brokers", "0") as at:
         assert at["brokers"] == {}
         assert '"brokers":[]' in get(f"{at['status']}status.json")
+
+
+@pytest.mark.server
+@pytest.mark.slow
+def test_brokers_of_other_processes_join_and_follow_orders() -> None:
+    """Beside none of its own: the example of a remote broker leads and follows what is made by a client's request."""
+    with serving("--brokers", "0") as at, ExitStack() as stack:
+        brokers = [stack.enter_context(Process(i, at["bootstrap"], None, at["cluster_id"])) for i in (1, 2)]
+
+        def live() -> set[int]:
+            told = json.loads(get(f"{at['status']}status.json"))["brokers"]
+            return {broker["id"] for broker in told if broker["is_live"]}
+
+        until(lambda: live() == {1, 2})
+        with closing(kafka.KafkaAdminClient(bootstrap_servers=at["bootstrap"])) as admin:
+            admin.create_topics([NewTopic("orders", 1, 2)])
+        until(lambda: any("leads orders 0 targets None" in broker.said() for broker in brokers))
+        until(lambda: any("follows orders 0 targets None" in broker.said() for broker in brokers))
+
+
+@on_servers
+def test_on_a_real_store_the_cluster_is_found_again(make: Make, tmp_path: Path) -> None:
+    """Topics and the id outlive the process; records are gone with it, and others are taken."""
+    url = make(tmp_path)
+    ids = []
+    for _ in range(2):
+        with serving("--store", url, "--topic", "orders:1:3") as at:
+            ids.append(at["cluster_id"])
+            with closing(kafka.KafkaProducer(bootstrap_servers=at["bootstrap"], acks="all")) as producer:
+                assert producer.send("orders", b"x").get(DEADLINE_S).offset == 0
+    assert ids[0] == ids[1]

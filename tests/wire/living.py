@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from controller import NewTopic, TopicPartition
+from controller import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, OpType, TopicPartition
 from controller.rig.live import LiveCluster, LiveServer
 from controller.wire import Gateway
 from controller.wire.data import with_logs
@@ -50,6 +50,16 @@ class Living:
     def move(self, tp: TopicPartition, target: Sequence[int] | None) -> None:
         """The target is accepted."""
         self.cluster.controller.admin.alter_partition_reassignments({tp: target}).all().result(DEADLINE_S)
+
+    def throttle(self, rate_bytes_s: int | None) -> None:
+        """So much may a reassignment take of each broker; None: as much as there is."""
+        names = ("leader.reassignment.throttled.rate", "follower.reassignment.throttled.rate")
+        ops = [
+            AlterConfigOp(name, op=OpType.DELETE) if rate_bytes_s is None else AlterConfigOp(name, str(rate_bytes_s))
+            for name in names
+        ]
+        brokers = {ConfigResource(ConfigResourceType.BROKER, str(broker)): ops for broker in self._racks}
+        self.cluster.controller.admin.incremental_alter_configs(brokers).all().result(DEADLINE_S)
 
     @property
     def is_moving(self) -> bool:

@@ -280,6 +280,27 @@ def test_a_full_disk_takes_no_more() -> None:
         assert codes == [0, 0, 0, 56, 56]
 
 
+def test_throttles_hold_copies_back_and_no_client() -> None:
+    """The rates are for replicas that are being added; producers and consumers are as fast as ever."""
+    with Living() as living, RawClient(living.address) as client:
+        (tp,) = living.topic("orders", [[1, 2]])
+        size = 100_000
+        for _ in range(5):
+            assert produce(client, records(b"x" * size)).error_code == 0
+        living.throttle(1000)
+        living.move(tp, [3, 2])
+        begun = time.monotonic()
+        for _ in range(20):
+            assert produce(client, records(b"y" * size)).error_code == 0
+        offset = 0
+        while offset < 25:
+            offset += len(values(fetch(client, offset)))
+        assert time.monotonic() - begun < 20  # at that rate it would take 40 minutes
+        assert living.is_moving
+        living.throttle(None)
+        until(lambda: not living.is_moving)
+
+
 def test_what_was_acknowledged_is_read_from_the_next_leader() -> None:
     with Living() as living, RawClient(living.address) as client:
         (tp,) = living.topic("orders", [[1, 2, 3]])

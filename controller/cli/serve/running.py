@@ -25,6 +25,7 @@ from controller.wire.calls import Address
 from controller.wire.cluster_id import cluster_id
 from controller.wire.data import with_logs
 from controller.wire.listeners import is_loopback
+from controller.wire.remote import RemoteHost, with_remote_brokers
 from controller.wire.security.tls import Tls
 from controller.wire.security.users import Users
 from stores import open_store, public_url
@@ -81,7 +82,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     users, tls = _beyond_this_machine(options)
     shown = public_url(options.url).removesuffix(":")
     server = _server(options.url, shown)
-    recent = Recent()
+    recent, remote = Recent(), RemoteHost()
     cluster = LiveCluster(
         server,
         options.brokers,
@@ -89,7 +90,9 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         copy_rate_bytes_s=options.copy_rate_bytes_s,
         retention_bytes=options.retention_bytes,
         journal=lambda _: Journal(recent.sink),
+        others=lambda: remote,
     )
+    stack.callback(remote.close)
     stack.callback(cluster.close)
     try:
         client = server.client()
@@ -109,7 +112,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
             place.host,
             place.port,
             cluster_id=known_as,
-            apis=with_logs(cluster.logs),
+            apis=with_remote_brokers(with_logs(cluster.logs)),
             users=users,
             tls=tls,
             allow_anonymous=options.allow_anonymous,

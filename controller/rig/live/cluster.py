@@ -2,9 +2,11 @@
 
 Rules
 * One step: time goes on by what the clock on the wall says; brokers register again where they have to, copy, ask for
-  isr changes and report; then whoever waits for that is answered. What clients ask for is done before it.
-* A step follows as soon as somebody asked for something, or after `TICK_S` while anything moves, else after `IDLE_S`;
-  after a long one as much time is left to others as it took.
+  isr changes and report; then whoever waits for that is answered.
+* What clients ask for is done at once, between two steps; followers copy what was appended at once, too, where nothing
+  says how fast they may (`Copying.catch_up`): so an answer does not wait for a walk over all replicas.
+* A step follows `TICK_S` after the last one while anything moves or is asked for, else `IDLE_S`; after a long one as
+  much time is left to others as it took.
 * Controllers are as any host's: they write to the store and call the brokers from threads of their own, under the lock.
 """
 
@@ -26,7 +28,7 @@ from controller.rig.clock import NodeClock, VirtualClock
 from controller.rig.copying import Copying
 from controller.rig.duties import Duties
 from controller.rig.live.logs import RETENTION_BYTES, LiveLogs
-from controller.rig.live.node import LiveHost, LiveNode
+from controller.rig.live.node import LiveHost, LiveNode, Others
 from controller.rig.live.server import LiveServer
 from controller.rig.network import Network
 from controller.rig.replica import Role
@@ -46,7 +48,8 @@ class LiveCluster:
     `server`: the store, which the cluster closes. `brokers`: broker id -> rack (None = no rack). `controllers`: how
     many nodes, with the ids 101, 102, ...; `copy_rate_bytes_s`: into each broker, None = at once. `retention_bytes`: so
     many of each partition are kept. `lag_max_ms`: as replica.lag.time.max.ms. `journal`: makes the journal of a node,
-    by its id. `seed`: of topic ids and placements.
+    by its id. `seed`: of topic ids and placements. `others`: makes what reaches brokers that are none of these, for a
+    node; their records are their own affair.
 
     Starting raises what registering raises: StoreError, DuplicateBrokerRegistration.
     """
@@ -63,6 +66,7 @@ class LiveCluster:
         retention_bytes: int = RETENTION_BYTES,
         lag_max_ms: int = 10_000,
         journal: Callable[[int], Any] | None = None,
+        others: Callable[[], Others] | None = None,
     ) -> None:
         self.server = server
         self.settings = settings or Settings()
@@ -74,18 +78,19 @@ class LiveCluster:
         self._begun_s = time.monotonic()
         self._cleaned_s = self._begun_s
         self._quiet_steps = 0
+        self._stepped_s, self._took_s = self._begun_s, 0.0
         self._clock = VirtualClock(time.time_ns() // 1_000_000)
         timeline = Timeline(self._clock)
         timeline.is_mute = True  # nobody reads it, and the cluster may run for weeks
         self.brokers = {b: self._broker(b, rack) for b, rack in brokers.items()}
         chance = random.Random(seed)  # noqa: S311 - no secrets
         self.network = Network(self.brokers, chance, timeline, lambda: 0, requests_max=0)
-        host = (self.network, self.lock, self._woken.set)
+        host = (self.network, self.lock, self._woken.set, self.brokers)
         parts = (NodeClock(self._clock), server, self.network, self.settings, seed, lambda *_: None, journal)
         ids = range(101, 101 + controllers)
-        self.nodes = {i: LiveNode(i, *parts, host=LiveHost(i, *host)) for i in ids}
+        self.nodes = {i: LiveNode(i, *parts, host=LiveHost(i, *host, others and others())) for i in ids}
         self.copying = Copying(self.brokers, timeline, copy_rate_bytes_s)
-        self.logs = LiveLogs(self.brokers, self.network.settings, self._soon, retention_bytes)
+        self.logs = LiveLogs(self.brokers, self.network.settings, self._soon, self.copying.catch_up, retention_bytes)
         self.duties = {b: self._duties(broker, timeline, lag_max_ms) for b, broker in self.brokers.items()}
 
     def _broker(self, broker_id: int, rack: str | None) -> Broker:
@@ -194,28 +199,36 @@ class LiveCluster:
         self._woken.set()
 
     def _live(self) -> None:
-        pause_s = TICK_S
+        due_s = time.monotonic()
         while not self._closing:
-            self._woken.wait(pause_s)
+            was_woken = self._woken.wait(max(0.0, due_s - time.monotonic()))
             self._woken.clear()
-            began_s = time.monotonic()
             try:
                 with self.lock:
-                    self._step(began_s)
+                    self._serve()
+                    if was_woken:
+                        self._quiet_steps = 0
+                        due_s = min(due_s, self._stepped_s + max(TICK_S, self._took_s))
+                    if time.monotonic() >= due_s:
+                        self._step()
+                        pause_s = TICK_S if self._quiet_steps < _BUSY_STEPS else IDLE_S
+                        due_s = self._stepped_s + max(pause_s, self._took_s)
             except Exception:
                 log.exception("a step of the brokers failed")
                 time.sleep(_PAUSE_S)
-            took_s = time.monotonic() - began_s
-            if took_s > TICK_S:
-                time.sleep(min(took_s, _PAUSE_S))
-            pause_s = TICK_S if self._quiet_steps < _BUSY_STEPS else IDLE_S
 
-    def _step(self, now_s: float) -> None:
-        moved = bool(self._asked)
-        while self._asked:
-            self._asked.popleft()()
-        past_ms = int((now_s - self._begun_s) * 1000) - self._clock.elapsed_ms
+    def _serve(self) -> None:
+        """Do what clients asked for, and answer who waited for that."""
+        if self._asked:
+            while self._asked:
+                self._asked.popleft()()
+            self.logs.step()
+
+    def _step(self) -> None:
+        began_s = time.monotonic()
+        past_ms = int((began_s - self._begun_s) * 1000) - self._clock.elapsed_ms
         self._clock.advance(past_ms)
+        moved = False
         up = [duties for duties in self.duties.values() if duties.broker.is_up]
         for duties in up:
             moved |= duties.watch()
@@ -225,7 +238,9 @@ class LiveCluster:
             moved |= duties.step()
             duties.report()
         self.logs.step()
-        if now_s - self._cleaned_s > _CLEAN_S:
-            self._cleaned_s = now_s
+        if began_s - self._cleaned_s > _CLEAN_S:
+            self._cleaned_s = began_s
             self.logs.clean()
         self._quiet_steps = 0 if moved or self.logs.is_waited_for else self._quiet_steps + 1
+        self._stepped_s = time.monotonic()
+        self._took_s = self._stepped_s - began_s

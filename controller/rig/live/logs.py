@@ -64,11 +64,13 @@ class _Waiting:
 @attrs.define(eq=False)
 class LiveLogs:
     """The logs of `brokers` as clients see them. `settings`: what topics and brokers have set, by kind and name.
-    `soon`: has a call made by the thread that steps."""
+    `soon`: has a call made by the thread that steps; `copied`: lets followers have at once what a leader took, where
+    they may."""
 
     brokers: Mapping[int, Broker]
     settings: Mapping[tuple[str, str], Mapping[str, str]]
     soon: Callable[[Callable[[], None]], None]
+    copied: Callable[[Replica], None]
     retention_bytes: int = RETENTION_BYTES
     _shelves: dict[ReplicaId, Shelf] = attrs.field(factory=dict)
     _promised: list[_Promised] = attrs.field(factory=list)
@@ -196,6 +198,7 @@ class LiveLogs:
             base = replica.log.end_offset
             replica.log.append(shelf.put(batch, base, replica.leader_epoch))
             replica.advance()
+            self.copied(replica)
             self._trim(replica, shelf)
         else:
             base = found.base_offset

@@ -2,39 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 
 from controller.host import Controller
-from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from controller.model.host import Host, HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from controller.model.values import TARGETS_SINCE
 from controller.rig.network import Network
 from controller.rig.node import Node, NodeHost, NodeStore, Process, State
 
 
-class LiveHost(NodeHost):
-    """Callbacks reach the brokers under the lock of the cluster, which is told that something happened."""
+class Others(Host, Protocol):
+    """What reaches brokers that are not simulated here."""
 
-    def __init__(
-        self, controller_id: int, network: Network, lock: AbstractContextManager[object], woken: Callable[[], None]
+    def attach(self, controller: Controller) -> None:
+        """The controller that calls it; before that one starts."""
+
+
+class LiveHost(NodeHost):
+    """Callbacks reach the brokers in `ours` under the lock of the cluster, which is told that something happened; for
+    all others there may be `others`."""
+
+    def __init__(  # noqa: PLR0917 - as NodeHost, and what a live one has besides
+        self,
+        controller_id: int,
+        network: Network,
+        lock: AbstractContextManager[object],
+        woken: Callable[[], None],
+        ours: Container[int],
+        others: Others | None,
     ) -> None:
         super().__init__(controller_id, network, TARGETS_SINCE)
         self._lock = lock
         self._woken = woken
+        self._ours = ours
+        self.others = others
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
         """As NodeHost."""
+        if self.others is not None and request.broker_id not in self._ours:
+            return self.others.leader_and_isr(request)
         return self._locked(super().leader_and_isr, request)
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
         """As NodeHost."""
+        if self.others is not None and request.broker_id not in self._ours:
+            return self.others.update_metadata(request)
         return self._locked(super().update_metadata, request)
 
     def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
         """As NodeHost."""
+        if self.others is not None and request.broker_id not in self._ours:
+            return self.others.stop_replica(request)
         return self._locked(super().stop_replica, request)
 
     def config_changed(self, kind: str, name: str, configs: Any) -> None:
@@ -64,6 +86,8 @@ class LiveNode(Node):
         seed = None if self.seed is None else f"{self.seed}/{self.node_id}/{self.starts}"
         controller = Controller(store, self.node_id, self.host, settings=self.settings, seed=seed, **journal)
         self.process, self.state = Process(store, inner, controller), State.UP
+        if self.host.others is not None:
+            self.host.others.attach(controller)
         controller.start()
 
     def stop(self) -> None:

@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from controller.wire.apis import APIS, versions
 from controller.wire.calls import Api
 from controller.wire.data import fetch, offsets, produce
@@ -19,9 +21,9 @@ from controller.wire.data.logs import Logs
 __all__ = ["Logs", "with_logs"]
 
 
-def with_logs(logs: Logs) -> dict[int, Api]:
-    """All APIs, those of the data among them, by API key."""
+def with_logs(logs: Logs, base: Mapping[int, Api] = APIS) -> dict[int, Api]:
+    """The APIs of `base`, and those of the data, by API key."""
     rows = (*produce.table(logs), *fetch.table(logs), *offsets.table(logs))
-    apis = {**APIS, **{api.messages.api_key: api for api in rows}}
+    apis = {**base, **{api.messages.api_key: api for api in rows}}
     apis.update((api.messages.api_key, api) for api in versions.table(apis))
     return apis
