@@ -186,11 +186,11 @@ class Gateway:
             await connection.run(reader, writer, self._limits, self._room, session)
         except Refused as refused:
             self.counts[refused.kind] += 1
-        except OSError:  # of the socket, or of TLS
-            self.counts["lost"] += 1
-        except ApiError as error:
+        except ApiError as error:  # before OSError, which some of these are, too
             self.counts["unanswered"] += 1
             log.info("a request was not answered: %r", error)
+        except OSError:  # of the socket, or of TLS
+            self.counts["lost"] += 1
         except Exception:
             self.counts["failed"] += 1
             log.exception("a request could not be served")

@@ -126,7 +126,7 @@ def test_what_is_asked_of_a_topic_that_is_being_deleted_is_refused_and_holds_up_
         rig.reassign({ORDERS: None})
     with pytest.raises(UnknownTopicOrPartition, match="being deleted"):
         rig.wait(rig.admin.create_partitions({"orders": NewPartitions(4)}).all())
-    with pytest.raises(TopicAlreadyExists, match="being deleted"):
+    with pytest.raises(TopicAlreadyExists, match="marked for deletion"):
         rig.wait(rig.admin.create_topics({"orders": NewTopic(1, 1)}).all())
     answers = rig.wait(rig.admin.elect_leaders(ElectionType.PREFERRED, [ORDERS]))
     assert isinstance(answers[ORDERS], InvalidTopic)

@@ -9,7 +9,7 @@ import pytest
 
 from controller import NewTopic, TopicPartition
 from tests.wire.asking import ask, contents, led, new_topic
-from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served
+from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served, until
 
 BROKERS = {**RACKS, 4: "a"}
 MOVE = [{"name": "t", "partitions": [{"partition_index": 0, "replicas": [3, 2, 1]}]}]
@@ -156,3 +156,4 @@ def test_a_refusal_that_has_no_place_in_the_answer_closes_the_connection(
     with RawClient(served.address) as other, pytest.raises(AssertionError, match="the gateway hung up"):
         ask(other, "ElectLeaders", 0, topic_partitions=None)
     assert contents(served) == before
+    until(lambda: served.gateway.counts["unanswered"] == 2)
