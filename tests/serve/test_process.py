@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import urllib.request
@@ -12,6 +13,7 @@ from urllib.error import HTTPError
 import kafka
 import pytest
 
+from controller.wire.security.users import salted
 from stores import MemoryServer
 from tests.serve.processes import DEADLINE_S, begun, serving
 
@@ -56,6 +58,26 @@ def test_metrics_and_status_are_served_and_nothing_else() -> None:
         assert get(at["status"]).startswith("<!doctype html>")
         with pytest.raises(HTTPError, match="404"):
             get(f"{at['status']}page.html")
+
+
+@pytest.mark.slow
+def test_clients_log_in_and_do_what_they_may(tmp_path: Path) -> None:
+    users, rights = tmp_path / "users.json", tmp_path / "acls.json"
+    users.write_text(json.dumps({"version": 1, "users": {name: salted("secret") for name in ("root", "nobody")}}))
+    rights.write_text(json.dumps({"version": 1, "super_users": ["User:root"]}))
+
+    def topics(bootstrap: str, name: str) -> list[str]:
+        login = {"sasl_plain_username": name, "sasl_plain_password": "secret", "sasl_mechanism": "SCRAM-SHA-256"}
+        with closing(
+            kafka.KafkaAdminClient(bootstrap_servers=bootstrap, security_protocol="SASL_PLAINTEXT", **login)
+        ) as admin:
+            return list(admin.list_topics())
+
+    with serving("--users", str(users), "--acls", str(rights), "--topic", "orders") as at:
+        assert topics(at["bootstrap"], "root") == ["orders"]
+        assert topics(at["bootstrap"], "nobody") == []
+    with serving("--users", str(users), "--topic", "orders") as at:  # who is in may do everything
+        assert topics(at["bootstrap"], "nobody") == ["orders"]
 
 
 @pytest.mark.slow
