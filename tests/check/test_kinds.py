@@ -57,6 +57,8 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({"/kedge/commit": b"{}"}, [("error", "unreadable", "/kedge/commit")]),
     ({"/kedge/format": b"{}"}, [("error", "unreadable", "/kedge/format")]),
     ({"/kedge/brokers/1": b"{}"}, [("error", "unreadable", "/kedge/brokers/1")]),
+    ({"/kedge/gateways/101": b"{}"}, [("error", "unreadable", "/kedge/gateways/101")]),
+    ({"/kedge/gateways/x": {"version": 1, "host": "h", "port": 1}}, [("error", "bad-name", "/kedge/gateways/x")]),
     ({"/cluster/id": b"{}"}, [("error", "unreadable", "/cluster/id")]),
     ({INTENTS: b"{}"}, [("error", "unreadable", INTENTS)]),
     ({LEGACY: b"{}"}, [("error", "unreadable", LEGACY)]),

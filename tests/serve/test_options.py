@@ -66,6 +66,7 @@ def test_topics_have_1_partition_and_3_replicas_or_as_many_as_there_are_brokers(
         (["--retention", "0"], "at least 1 byte"),
         (["--copy-rate", "0"], "at least 1 byte"),
         (["--users", "/no/such/file"], "--users: "),
+        (["--acls", "/no/such/file"], "--acls: "),
         (["--tls-key", "key.pem"], "go together"),
         (["--tls-key", "/no/key.pem", "--tls-certificate", "/no/cert.pem"], "--tls-certificate: No such file"),
     ],

@@ -14,6 +14,7 @@ import kafka
 import pytest
 from kafka.admin import NewTopic
 
+from controller.wire.security.users import salted
 from stores import MemoryServer
 from tests.cli.store.places import Make, on_servers
 from tests.serve.processes import DEADLINE_S, begun, serving
@@ -61,6 +62,26 @@ def test_metrics_and_status_are_served_and_nothing_else() -> None:
         assert get(at["status"]).startswith("<!doctype html>")
         with pytest.raises(HTTPError, match="404"):
             get(f"{at['status']}page.html")
+
+
+@pytest.mark.slow
+def test_clients_log_in_and_do_what_they_may(tmp_path: Path) -> None:
+    users, rights = tmp_path / "users.json", tmp_path / "acls.json"
+    users.write_text(json.dumps({"version": 1, "users": {name: salted("secret") for name in ("root", "nobody")}}))
+    rights.write_text(json.dumps({"version": 1, "super_users": ["User:root"]}))
+
+    def topics(bootstrap: str, name: str) -> list[str]:
+        login = {"sasl_plain_username": name, "sasl_plain_password": "secret", "sasl_mechanism": "SCRAM-SHA-256"}
+        with closing(
+            kafka.KafkaAdminClient(bootstrap_servers=bootstrap, security_protocol="SASL_PLAINTEXT", **login)
+        ) as admin:
+            return list(admin.list_topics())
+
+    with serving("--users", str(users), "--acls", str(rights), "--topic", "orders") as at:
+        assert topics(at["bootstrap"], "root") == ["orders"]
+        assert topics(at["bootstrap"], "nobody") == []
+    with serving("--users", str(users), "--topic", "orders") as at:  # who is in may do everything
+        assert topics(at["bootstrap"], "nobody") == ["orders"]
 
 
 @pytest.mark.slow

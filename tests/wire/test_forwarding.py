@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ from controller.wire import Acls, Gateway, Limits, Peers, Tls, Users
 from controller.wire.messages.relay import RelayRequest, RelayResponse
 from controller.wire.protocol import build
 from stores import MemoryStore
+from stores.faults import FailBefore, FaultStore, LoseReply, Rule
 from stores.memory import MemoryServer
 from tests.runtime.world import Brokers
 from tests.wire.certificates import Authority
@@ -44,20 +46,34 @@ METADATA = (MetadataRequest, MetadataResponse, 12)
 class Node:
     """A controller, its gateway, and their clients of the store."""
 
-    def __init__(self, server: MemoryServer, node_id: int, peers: dict[str, Any], options: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        server: MemoryServer,
+        node_id: int,
+        peers: dict[str, Any],
+        options: dict[str, Any],
+        plan: tuple[Rule, ...] = (),
+    ) -> None:
         with ExitStack() as stack:
-            self._open(stack, server, node_id, peers, options)
+            self._open(stack, server, node_id, peers, options, plan)
             self._stack = stack.pop_all()
 
-    def _open(
-        self, stack: ExitStack, server: MemoryServer, node_id: int, peers: dict[str, Any], options: dict[str, Any]
+    def _open(  # noqa: PLR0917 - as __init__
+        self,
+        stack: ExitStack,
+        server: MemoryServer,
+        node_id: int,
+        peers: dict[str, Any],
+        options: dict[str, Any],
+        plan: tuple[Rule, ...],
     ) -> None:
         self.store, self.other = MemoryStore(server), MemoryStore(server)
+        self.faults = FaultStore(self.other, plan)
         stack.callback(self.store.close)
         stack.callback(self.other.close)
         self.controller = stack.enter_context(Controller(self.store, node_id, Brokers()))
         self.controller.start()
-        found = Peers(store=self.other, **peers)
+        found = Peers(store=self.faults, **peers)
         self.gateway = Gateway(self.controller, cluster_id="kedge-under-test", peers=found, **options)
         self.address = stack.enter_context(self.gateway).address
 
@@ -178,6 +194,51 @@ def test_a_gateway_is_found_by_a_key_that_ends_with_it_and_comes_back_with_a_new
     third.close()
     assert store.get(keys.gateway(3), timeout_s=5) is None
     store.close()
+
+
+def test_faults_of_the_store_delay_a_client_and_no_more(pair: Pair) -> None:
+    """Neither the key is put nor the other one's is read at first."""
+    put, read = keys.gateway(3), keys.gateway(1)
+    plan = (
+        Rule(FailBefore(), "commit", put, 1),
+        Rule(LoseReply(), "commit", put, 2),
+        *(Rule(FailBefore(), "get", read, nth) for nth in range(1, 6)),
+    )
+    third = Node(pair.server, 3, {}, {}, plan)
+    try:
+        until(lambda: third.controller.active_id == 1)
+        with RawClient(third.address) as client:
+            assert [topic.name for topic in client.ask(*METADATA, topics=None).topics] == ["orders"]
+        until(lambda: third.other.get(put, timeout_s=5) is not None)
+        assert len([call for call in third.faults.calls if call.name == "get" and read in call.keys]) == 6
+    finally:
+        third.close()
+
+
+@pytest.mark.slow
+def test_gateways_that_ask_for_certificates_tell_each_other_whose_they_were(tmp_path: Path) -> None:
+    authority, rights = Authority(tmp_path), tmp_path / "acls.json"
+    ours = authority.sign("gateway")
+    may = {"principal": "User:CN=alice", "operations": ["DESCRIBE"], "resources": ["TOPIC:*"]}
+    rights.write_text(json.dumps({"version": 1, "acls": [may]}))
+    context = ssl.create_default_context(cafile=str(authority.file))
+    context.load_cert_chain(ours.certificate, ours.key)
+    options = {"tls": Tls(ours.certificate, ours.key, authority.file), "authorizer": Acls.from_file(rights)}
+    with Pair({"secret": "of gateways", "tls": context}, **options) as pair:
+        for name, told in {"alice": ["orders"], "bob": []}.items():
+            own = authority.sign(name)
+            client = kafka.KafkaAdminClient(
+                bootstrap_servers=f"127.0.0.1:{pair.standby.address.port}",
+                security_protocol="SSL",
+                ssl_cafile=str(authority.file),
+                ssl_certfile=str(own.certificate),
+                ssl_keyfile=str(own.key),
+            )
+            try:
+                assert client.list_topics() == told
+            finally:
+                client.close()
+        assert pair.active.gateway.counts["relayed"] >= 2
 
 
 def test_where_nobody_leads_a_client_waits_for_the_next_one() -> None:

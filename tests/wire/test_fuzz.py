@@ -29,7 +29,7 @@ def test_ten_thousand_broken_frames_harm_nobody_and_each_is_counted() -> None:
         check(served, fuzz, served.gateway)
         assert sum(fuzz.sent.values()) == 10_000
         assert fuzz.hung_up > 3_000
-        assert memory_mib() - before < 100
+        assert memory_mib() - before < 250  # well-formed ones create topics, of some 50,000 partitions at most
 
 
 def test_the_same_seed_sends_the_same_frames() -> None:

@@ -44,6 +44,7 @@ _STATUS: Final = "127.0.0.1:8480"
 @click.option("--no-status", is_flag=True, help="No status page.")
 @click.option("--metrics", metavar="HOST:PORT", help="Metrics for Prometheus, below /metrics.")
 @click.option("--users", type=click.Path(path_type=Path), help="Clients log in as one of these; docs/wire.md.")
+@click.option("--acls", type=click.Path(path_type=Path), help="Who may do what; without, everybody may everything.")
 @click.option(
     "--tls-certificate", type=click.Path(path_type=Path), help="Addresses of clients speak TLS with this one."
 )
@@ -65,6 +66,7 @@ def serve(
     metrics: str | None,
     no_status: bool,
     users: Path | None,
+    acls: Path | None,
     tls_certificate: Path | None,
     tls_key: Path | None,
     tls_clients_ca: Path | None,
@@ -101,6 +103,7 @@ def serve(
             status_may_be_elsewhere=status is None,
             metrics=None if metrics is None else as_place("--metrics", metrics),
             users=users,
+            acls=acls,
             tls=tls,
             allow_anonymous=allow_anonymous,
         )

@@ -26,6 +26,7 @@ from controller.wire.cluster_id import cluster_id
 from controller.wire.data import with_logs
 from controller.wire.listeners import is_loopback
 from controller.wire.remote import RemoteHost, with_remote_brokers
+from controller.wire.security.acls import Acls, Authorizer, allow_all
 from controller.wire.security.tls import Tls
 from controller.wire.security.users import Users
 from stores import open_store, public_url
@@ -54,6 +55,7 @@ class Options:
     status_may_be_elsewhere: bool
     metrics: Place | None
     users: Path | None
+    acls: Path | None
     tls: tuple[Path, Path, Path | None] | None
     """Certificate, key, and who signs those of clients."""
     allow_anonymous: bool
@@ -80,6 +82,7 @@ def running(options: Options) -> Iterator[Running]:
 
 def _begin(options: Options, stack: ExitStack) -> Running:
     users, tls = _beyond_this_machine(options)
+    authorizer = _authorizer(options)
     shown = public_url(options.url).removesuffix(":")
     server = _server(options.url, shown)
     recent, remote = Recent(), RemoteHost()
@@ -115,6 +118,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
             apis=with_remote_brokers(with_logs(cluster.logs)),
             users=users,
             tls=tls,
+            authorizer=authorizer,
             allow_anonymous=options.allow_anonymous,
         )
         bootstrap = stack.enter_context(gateway).address
@@ -127,6 +131,16 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         of_metrics = f"{_pages('--metrics', options.metrics, _metrics(cluster), stack)}metrics"
     controller_id = cluster.controller.describe().controller_id
     return Running(known_as, controller_id, bootstrap, reached, of_status, of_metrics)
+
+
+def _authorizer(options: Options) -> Authorizer:
+    """What each may do: everything, where nothing is said."""
+    if options.acls is None:
+        return allow_all
+    try:
+        return Acls.from_file(options.acls)
+    except ValueError as error:
+        raise CannotServe(f"--acls: {one_line(error)}") from error
 
 
 def _beyond_this_machine(options: Options) -> tuple[Users | None, Tls | None]:
