@@ -103,6 +103,16 @@ class Fetched:
 
 
 @attrs.frozen
+class EpochEnd:
+    """Where the records of a leader epoch end in a log: the epoch itself, or the newest before it of which there are
+    some. -1 where nothing is known."""
+
+    error: LogError = LogError.NONE
+    leader_epoch: int = NO_EPOCH
+    end_offset: int = -1
+
+
+@attrs.frozen
 class LogBounds:
     """Where a log begins and ends for consumers, and the leader epoch under which that was said."""
 

@@ -38,6 +38,10 @@ def serving(*arguments: str) -> Iterator[dict[str, Any]]:
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=DEADLINE_S)
         assert (process.returncode, said) == (0, "")
+    except BaseException as error:
+        process.kill()
+        error.add_note(f"the process said: {process.communicate(timeout=DEADLINE_S)[1]}")
+        raise
     finally:
         process.kill()
-        process.communicate(timeout=DEADLINE_S)
+        process.wait(DEADLINE_S)

@@ -9,7 +9,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kafka.protocol.consumer import FetchRequest, FetchResponse, ListOffsetsRequest, ListOffsetsResponse
+from kafka.protocol.consumer import (
+    FetchRequest,
+    FetchResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse, ProduceRequest, ProduceResponse
 from kafka.record import MemoryRecords
@@ -62,6 +69,15 @@ def offset_of(client: RawClient, timestamp: int, *, version: int = 9, partition:
     topics = [{"name": "orders", "partitions": [part]}]
     answer = client.ask(ListOffsetsRequest, ListOffsetsResponse, version, replica_id=-1, topics=topics)
     return answer.topics[0].partitions[0]
+
+
+def end_of(client: RawClient, epoch: int, version: int) -> int:
+    """Where the records of a leader epoch end, as consumers ask after a change of leaders."""
+    topics = [{"topic": "orders", "partitions": [{"partition": 0, "current_leader_epoch": -1, "leader_epoch": epoch}]}]
+    kinds = (OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, version)
+    answer = client.ask(*kinds, replica_id=-1, topics=topics).topics[0].partitions[0]
+    assert answer.error_code == 0
+    return int(answer.end_offset)
 
 
 def values(fetched: Any) -> list[tuple[int, bytes]]:
@@ -310,6 +326,9 @@ def test_what_was_acknowledged_is_read_from_the_next_leader() -> None:
         until(lambda: produce(client, records(b"b")).error_code == 0)
         assert values(fetch(client, 0)) == [(0, b"a"), (1, b"b")]
         assert fetch(client, 0, current_leader_epoch=before).error_code == 74
+        now = living.cluster.logs.bounds(None, tp).result(DEADLINE_S).leader_epoch
+        for version in range(5):
+            assert [end_of(client, epoch, version) for epoch in (before, now, now + 1)] == [1, 2, -1]
         living.cluster.restart_broker(1)
         until(lambda: living.cluster.controller.describe().live_brokers == (1, 2, 3))
         (held,) = [b.log(tp) for b in (living.cluster.brokers[1],)]

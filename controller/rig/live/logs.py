@@ -22,7 +22,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from controller.model.logs import NO_EPOCH, Appended, Batch, Fetched, FetchFrom, LogBounds, LogError
+from controller.model.logs import NO_EPOCH, Appended, Batch, EpochEnd, Fetched, FetchFrom, LogBounds, LogError
 from controller.model.reductions import OFFLINE, ONLINE
 from controller.model.values import ALL_BROKERS, BROKERS, TOPICS, TopicPartition
 from controller.rig.broker import Broker, ReplicaId
@@ -110,6 +110,14 @@ class LiveLogs:
         the record of the highest time)."""
         future: Future[LogBounds] = Future()
         self._do(future, lambda: _answer(future, self._bounds(broker_id, tp, leader_epoch, since_ms)))
+        return future
+
+    def end_of_epoch(
+        self, broker_id: int | None, tp: TopicPartition, asked: int, leader_epoch: int = NO_EPOCH
+    ) -> Future[EpochEnd]:
+        """Where the records of the leader epoch `asked` end in the log of the leader."""
+        future: Future[EpochEnd] = Future()
+        self._do(future, lambda: _answer(future, self._end_of_epoch(broker_id, tp, asked, leader_epoch)))
         return future
 
     def new_producer_id(self) -> Future[int]:
@@ -290,6 +298,18 @@ class LiveLogs:
             found = shelf.newest(log) if since_ms < 0 else shelf.since(log, since_ms)
         batches = () if found is None else (found,)
         return LogBounds(LogError.NONE, shelf.start_offset, log.high_watermark, replica.leader_epoch, batches)
+
+    def _end_of_epoch(self, broker_id: int | None, tp: TopicPartition, asked: int, leader_epoch: int) -> EpochEnd:
+        replica = self._leader(broker_id, tp, leader_epoch)
+        if isinstance(replica, LogError):
+            return EpochEnd(replica)
+        log = replica.log
+        if asked == replica.leader_epoch:
+            return EpochEnd(LogError.NONE, asked, log.end_offset)
+        if asked < 0 or asked > replica.leader_epoch:
+            return EpochEnd()
+        epoch, end = log.end_of_epoch(asked)
+        return EpochEnd(LogError.NONE, *((asked, log.start_offset) if epoch < 0 else (epoch, end)))
 
     # --- whom it concerns
 

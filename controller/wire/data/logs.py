@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Protocol
 
-from controller.model.logs import NO_EPOCH, Appended, Batch, Fetched, FetchFrom, LogBounds
+from controller.model.logs import NO_EPOCH, Appended, Batch, EpochEnd, Fetched, FetchFrom, LogBounds
 from controller.model.values import TopicPartition
 
 
@@ -37,6 +37,12 @@ class Logs(Protocol):
     ) -> Future[LogBounds]:
         """Where the log begins and ends; in `batches` the first one with a record of `since_ms` or later (-1: the one
         with the record of the highest time)."""
+
+    def end_of_epoch(
+        self, broker_id: int | None, tp: TopicPartition, asked: int, leader_epoch: int = NO_EPOCH
+    ) -> Future[EpochEnd]:
+        """Where the records of the leader epoch `asked` end: by it a consumer finds out whether what it read was given
+        up by a new leader. `leader_epoch`: the present one, as far as the client knows."""
 
     def new_producer_id(self) -> Future[int]:
         """An id that no other producer has."""

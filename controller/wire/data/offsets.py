@@ -1,4 +1,5 @@
-"""ListOffsets: where a log begins and ends, and where the records of a time begin."""
+"""ListOffsets: where a log begins and ends, and where the records of a time begin. OffsetForLeaderEpoch: where those of
+a leader epoch end, by which consumers go on after a change of leaders."""
 
 from __future__ import annotations
 
@@ -6,7 +7,12 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
+from kafka.protocol.consumer import (
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
 
 from controller.model.logs import LogBounds, LogError
 from controller.model.values import TopicPartition
@@ -33,7 +39,26 @@ def table(logs: Logs) -> Iterator[Api]:
             rows[name].append(await _offset(logs, call, TopicPartition(name, part.partition_index), part))
         return {"topics": [{"name": name, "partitions": parts} for name, parts in rows.items()]}
 
+    async def offset_for_leader_epoch(call: Call, request: Request) -> Answer:
+        topics = []
+        for topic in request.topics:
+            rows = [await _epoch_end(logs, call, TopicPartition(topic.topic, p.partition), p) for p in topic.partitions]
+            topics.append({"topic": topic.topic, "partitions": rows})
+        return {"topics": topics}
+
+    yield Api(Messages(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, range(5)), offset_for_leader_epoch)
     yield Api(Messages(ListOffsetsRequest, ListOffsetsResponse, range(1, 10)), list_offsets)
+
+
+async def _epoch_end(logs: Logs, call: Call, tp: TopicPartition, part: Any) -> dict[str, Any]:
+    present = -1 if part.current_leader_epoch is None else part.current_leader_epoch
+    found = await asyncio.wrap_future(logs.end_of_epoch(call.broker_id, tp, part.leader_epoch, present))
+    return {
+        "partition": tp.partition,
+        "error_code": int(found.error),
+        "leader_epoch": found.leader_epoch,
+        "end_offset": found.end_offset,
+    }
 
 
 async def _offset(logs: Logs, call: Call, tp: TopicPartition, part: Any) -> dict[str, Any]:
