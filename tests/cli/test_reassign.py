@@ -13,9 +13,11 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.cli.kafka.answers import dumped
 from controller.cli.kafka.errors import Failed
+from controller.cli.kafka.json_files import parse_brokers
 from controller.cli.kafka.values import Move, TopicPartition
-from controller.cli.reassign.plan import document, dumped, parse_brokers, parse_plan, read_topics
+from controller.cli.reassign.plan import document, parse_plan, read_topics
 from controller.cli.reassign.progress import Row, table
 from controller.cli.reassign.throttled import Lists, cleared_text, lists
 from controller.cli.root import kedge

@@ -37,6 +37,15 @@ def test_a_command_loads_no_other() -> None:
     assert {"pyarrow", "numpy", "controller.rig"} & loaded == set()
 
 
+@pytest.mark.parametrize("name,room", [("configs", "configs"), ("log-dirs", "log_dirs")])
+def test_a_command_that_speaks_to_brokers_loads_nothing_of_the_others(name: str, room: str) -> None:
+    """Nor kafka-python, before it connects."""
+    loaded = loaded_by(name, "--help")
+    rooms = {module.split(".")[2] for module in loaded if module.startswith("controller.cli.")}
+    assert rooms == {"root", "kafka", "printing", room}
+    assert {"kafka", "controller.rules", "rich"} & loaded == set()
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_row_of_the_table_is_a_command_of_that_name(name: str) -> None:
     with click.Context(kedge) as context:

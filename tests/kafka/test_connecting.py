@@ -95,3 +95,28 @@ def test_without_rights_topics_are_described_and_nothing_is_moved(
     done = ask(servers, limited, tmp_path, "topics", "--delete", "--topic", name)
     assert (done.exit_code, "authorization failed" in done.stderr.lower()) == (1, True)
     assert run("topics", "--list", "--topic", name).stdout == f"{name}\n"
+
+
+def test_without_rights_settings_leaders_and_directories_are_left_alone(
+    run: Kedge, tools: JavaTools, kafka_cluster: KafkaCluster, topic: Topics, tmp_path: Path
+) -> None:
+    """What may be seen is; each refusal is a line."""
+    name = topic([[1, 2]])
+    who = ("--allow-principal", "User:limited", "--topic", name)
+    rights = ("--operation", "Describe", "--operation", "DescribeConfigs")
+    assert tools(ACLS, "--bootstrap-server", kafka_cluster.servers, "--add", *who, *rights).code == 0
+    limited, servers = sasl("PLAIN", "limited", USERS["limited"]), kafka_cluster.listener("SASL")
+    until(lambda: name in ask(servers, limited, tmp_path).stdout)
+    told = run("configs", "--describe", "--topic", name).stdout
+    done = ask(servers, limited, tmp_path, "configs", "--describe", "--topic", name)
+    assert (done.exit_code, done.stdout, done.stderr) == (0, told, "")
+    for words in (
+        ("configs", "--alter", "--topic", name, "--add-config", "segment.ms=77777"),
+        ("configs", "--describe", "--broker", 1),
+        ("leader-election", "--election-type", "preferred", "--topic", name, "--partition", 0),
+        ("log-dirs", "--describe", "--json"),
+    ):
+        done = ask(servers, limited, tmp_path, *words)
+        assert (done.exit_code, len(done.stderr.splitlines())) == (1, 1)
+        assert "authorization failed" in done.stderr.lower()
+    assert run("configs", "--describe", "--topic", name).stdout == told

@@ -61,9 +61,9 @@ def test_settings_of_a_topic_come_and_go(run: Run) -> None:
     assert told == {"entities": [{"entity_type": "topics", "entity_name": "orders", "configs": []}], "refused": []}
 
 
-@pytest.mark.checklist(177, 178)
+@pytest.mark.checklist(57, 178)
 def test_settings_of_brokers_are_those_of_each_and_of_all(run: Run) -> None:
-    rate = "leader.replication.throttled.rate"
+    rate, replicas = "leader.reassignment.throttled.rate", "leader.replication.throttled.replicas"
     assert run("configs", "--alter", "--broker", 2, "--add-config", f"{rate}=1000").exit_code == 0
     assert run("configs", "--alter", "--broker-defaults", "--add-config", "log.retention.ms=7200000").exit_code == 0
     lines = run("configs", "--describe", "--entity-type", "brokers").stdout.splitlines()
@@ -72,6 +72,12 @@ def test_settings_of_brokers_are_those_of_each_and_of_all(run: Run) -> None:
         "Default configs for brokers in the cluster are:",
     ]
     assert [line.split()[0] for line in lines if line.startswith("  ")] == [f"{rate}=1000", "log.retention.ms=7200000"]
+    (told,) = json.loads(run("configs", "--describe", "--broker", 2, "--json").stdout)["entities"]
+    assert [(each["name"], each["value"], each["source"]) for each in told["configs"]] == [
+        (rate, "1000", "DYNAMIC_BROKER_CONFIG")
+    ]
+    assert run("configs", "--alter", "--topic", "orders", "--add-config", f"{replicas}=[0:1,0:2]").exit_code == 0
+    assert f"  {replicas}=0:1,0:2 " in run("configs", "--describe", "--topic", "orders").stdout
     done = run("configs", "--describe", "--broker-logger", 1)
     assert (done.exit_code, done.stderr) == (1, "Error: broker-logger 1: Unsupported resource type: 8\n")
 

@@ -7,10 +7,10 @@ import click
 from controller.cli.configs.asked import DEFAULT, LOGGERS, Entities
 from controller.cli.configs.changes import Changes
 from controller.cli.configs.resources import named, own_source, resources
+from controller.cli.kafka.answers import dumped
 from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.configs import Change, Op, Resource
 from controller.cli.kafka.errors import Failed, Refused
-from controller.cli.reassign.plan import dumped
 
 
 def alter(cluster: Cluster, of: Entities, wanted: Changes, *, as_json: bool) -> None:

@@ -9,11 +9,11 @@ import click
 
 from controller.cli.configs.asked import Entities
 from controller.cli.configs.resources import named, own_source, resources
+from controller.cli.kafka.answers import dumped
 from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.configs import Resource, Setting
 from controller.cli.kafka.errors import Failed, Refused
 from controller.cli.printing import clean
-from controller.cli.reassign.plan import dumped
 
 _AT_ONCE: Final = 100  # a topic has some 35 settings with synonyms: answers stay below a megabyte
 

@@ -7,12 +7,11 @@ from typing import Final
 
 import click
 
+from controller.cli.kafka.answers import dumped, named, refused_json
 from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.elections import ElectionType
 from controller.cli.kafka.errors import Failed, Refused
 from controller.cli.kafka.values import TopicPartition
-from controller.cli.reassign.execute import refused_json
-from controller.cli.reassign.plan import dumped, named
 
 _NOT_NEEDED: Final = 84
 

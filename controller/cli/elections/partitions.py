@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from controller.cli.kafka.errors import Failed
-from controller.cli.kafka.json_files import items, parse_object, read_text, repeated
+from controller.cli.kafka.json_files import items, parse_object, partition_of, read_text, repeated
 from controller.cli.kafka.values import TopicPartition
-from controller.cli.reassign.plan import partition_of
 
 
 def read_partitions(path: Path) -> list[TopicPartition]:

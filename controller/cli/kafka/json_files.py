@@ -1,5 +1,5 @@
-"""Files of JSON that operators give, parsed and checked with the words of Kafka's tools; what is wrong is said before
-anything is asked of a cluster. Every function raises Failed."""
+"""Files of JSON and lists of brokers that operators give, parsed and checked with the words of Kafka's tools; what is
+wrong is said before anything is asked of a cluster. Every function raises Failed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from controller.cli.kafka.errors import Failed
+from controller.cli.kafka.values import TopicPartition
 
 VERSION: Final = 1
 INT32_MAX: Final = 2**31 - 1
@@ -65,6 +66,11 @@ def integer(raw: object, where: str) -> int:
     return raw
 
 
+def partition_of(raw: Mapping[str, Any]) -> TopicPartition:
+    """The partition that an object of a file names. Raises Failed."""
+    return TopicPartition(string(raw.get("topic"), "topic"), integer(raw.get("partition"), "partition"))
+
+
 def shown(raw: object) -> str:
     """What was given, as far as it fits a line."""
     return json.dumps(raw)[:80]
@@ -84,3 +90,15 @@ def repeated(names: Sequence[object]) -> list[object]:
 def joined(names: Iterable[object]) -> str:
     """As Kafka's tools list them."""
     return ",".join(map(str, names))
+
+
+def parse_brokers(text: str) -> list[int]:
+    """The ids of a `--broker-list`: 1,2,3. Raises Failed."""
+    words = [word.strip() for word in text.split(",")]
+    for word in words:
+        if not (word.isascii() and word.isdigit() and len(word) <= 10 and int(word) <= INT32_MAX):
+            raise Failed(f"{word!r:.80} in the broker list is no broker id")
+    brokers = [int(word) for word in words]
+    if several := repeated(brokers):
+        raise Failed(f"Broker list contains duplicate entries: [{', '.join(map(str, several))}]")
+    return brokers

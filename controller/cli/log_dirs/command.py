@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from controller.cli.kafka import Endpoint, connected, ending, endpoint_options, json_option
-from controller.cli.reassign.plan import parse_brokers
+from controller.cli.kafka.json_files import parse_brokers
 
 
 @click.command("log-dirs")

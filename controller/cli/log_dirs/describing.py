@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import click
 
+from controller.cli.kafka.answers import dumped
 from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.errors import Failed
 from controller.cli.kafka.values import Description
-from controller.cli.reassign.plan import dumped
 
 _ERRORS: Final = {
     -1: "org.apache.kafka.common.errors.UnknownServerException",

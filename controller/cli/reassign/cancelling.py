@@ -10,12 +10,13 @@ from collections.abc import Mapping
 
 import click
 
+from controller.cli.kafka.answers import dumped, named, refused_json
 from controller.cli.kafka.cluster import DEFAULT_TIMEOUT_MS, Cluster
 from controller.cli.kafka.errors import Failed, Refused
 from controller.cli.kafka.values import TopicPartition
 from controller.cli.reassign import throttling
-from controller.cli.reassign.execute import refusals, refused_json
-from controller.cli.reassign.plan import Plan, dumped, named
+from controller.cli.reassign.execute import refusals
+from controller.cli.reassign.plan import Plan
 from controller.cli.reassign.throttled import cleared_text
 
 _NOTHING_RUNS = 85  # it ended by itself meanwhile

@@ -8,10 +8,11 @@ from typing import Any, Final
 import click
 
 from controller.cli.kafka import Endpoint, connected, ending, endpoint_options, json_option
+from controller.cli.kafka.json_files import parse_brokers
 from controller.cli.kafka.options import checked_servers
 from controller.cli.reassign.asked import Asked
 from controller.cli.reassign.generate import Wanted
-from controller.cli.reassign.plan import parse_brokers, read_plan, read_topics
+from controller.cli.reassign.plan import read_plan, read_topics
 
 _ACTIONS: Final = ("generate", "execute", "verify", "progress", "list", "cancel", "cancel_all")
 _PLAN: Final = "reassignment_json_file"

@@ -8,12 +8,13 @@ from typing import Any
 import attrs
 import click
 
+from controller.cli.kafka.answers import dumped, named, refused_json
 from controller.cli.kafka.cluster import DEFAULT_TIMEOUT_MS, Cluster
 from controller.cli.kafka.errors import Failed, Refused
 from controller.cli.kafka.values import TopicPartition
 from controller.cli.reassign import throttling
 from controller.cli.reassign.directories import DIRS_MS, move_dirs
-from controller.cli.reassign.plan import Plan, document, dumped, named
+from controller.cli.reassign.plan import Plan, document
 from controller.cli.reassign.texts import LOW_WARNING, VERIFY_WARNING, rollback_text
 from controller.cli.reassign.throttled import LOW_RATE, Lists, lists
 from controller.cli.reassign.view import current_replicas
@@ -60,14 +61,6 @@ def _is_idle(cluster: Cluster, options: Options, *, began: bool) -> bool:
 def refusals(refused: Mapping[TopicPartition, Refused]) -> str:
     """A line for each partition, with the server's words."""
     return "\n".join(f"{tp}: {error}" for tp, error in sorted(refused.items()))
-
-
-def refused_json(refused: Mapping[TopicPartition, Refused]) -> list[dict[str, Any]]:
-    """The same, for machines."""
-    return [
-        {"topic": tp.topic, "partition": tp.partition, "code": error.code, "message": str(error)}
-        for tp, error in sorted(refused.items())
-    ]
 
 
 def _throttle(cluster: Cluster, plan: Plan, held: Lists, options: Options, say: Any) -> None:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import attrs
 import click
 
+from controller.cli.kafka.answers import dumped
 from controller.cli.kafka.errors import Failed
-from controller.cli.reassign.plan import document, dumped
+from controller.cli.reassign.plan import document
 from controller.cli.reassign.view import View, check_brokers, known_topics, replicas_of
 from controller.model.values import Replicas, TopicPartition
 from controller.rules.placement import assign_replicas

@@ -12,13 +12,14 @@ from typing import Final
 
 import click
 
+from controller.cli.kafka.answers import dumped, named
 from controller.cli.kafka.errors import Failed
 from controller.cli.kafka.values import Broker, PartitionState, TopicPartition, TopicState
 from controller.cli.printing import without_place
 from controller.cli.reassign.asked import Asked
 from controller.cli.reassign.generate import generate
 from controller.cli.reassign.legacy_settings import change_settings
-from controller.cli.reassign.plan import Plan, document, dumped, named
+from controller.cli.reassign.plan import Plan, document
 from controller.cli.reassign.texts import LOW_WARNING, VERIFY_WARNING, described, rollback_text, states, text
 from controller.cli.reassign.throttled import (
     FOLLOWER_REPLICAS,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
+from controller.cli.kafka.answers import dumped
 from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.values import Move, TopicPartition
-from controller.cli.reassign.plan import document, dumped
+from controller.cli.reassign.plan import document
 
 
 def list_moves(cluster: Cluster, *, as_text: bool) -> None:

@@ -7,8 +7,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,13 +15,13 @@ import attrs
 
 from controller.cli.kafka.errors import Failed
 from controller.cli.kafka.json_files import (
-    INT32_MAX,
     VERSION,
     integer,
     items,
     joined,
     no_duplicates,
     parse_object,
+    partition_of,
     read_text,
     repeated,
     shown,
@@ -102,18 +101,6 @@ def read_topics(path: Path) -> list[str]:
     return sorted(names)
 
 
-def parse_brokers(text: str) -> list[int]:
-    """The ids of a `--broker-list`: 1,2,3. Raises Failed."""
-    words = [word.strip() for word in text.split(",")]
-    for word in words:
-        if not (word.isascii() and word.isdigit() and len(word) <= 10 and int(word) <= INT32_MAX):
-            raise Failed(f"{word!r:.80} in the broker list is no broker id")
-    brokers = [int(word) for word in words]
-    if several := repeated(brokers):
-        raise Failed(f"Broker list contains duplicate entries: [{', '.join(map(str, several))}]")
-    return brokers
-
-
 def document(assignment: Mapping[TopicPartition, Sequence[int]]) -> dict[str, Any]:
     """What a plan's file holds, sorted, as Kafka's tool prints it."""
     return {
@@ -128,21 +115,6 @@ def document(assignment: Mapping[TopicPartition, Sequence[int]]) -> dict[str, An
             for tp, replicas in sorted(assignment.items())
         ],
     }
-
-
-def dumped(value: object) -> str:
-    """JSON on one line, without blanks."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
-
-
-def named(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
-    """Partitions in answers to --json, sorted."""
-    return [{"topic": tp.topic, "partition": tp.partition} for tp in sorted(partitions)]
-
-
-def partition_of(raw: Mapping[str, Any]) -> TopicPartition:
-    """The partition that an object of a file names. Raises Failed."""
-    return TopicPartition(string(raw.get("topic"), "topic"), integer(raw.get("partition"), "partition"))
 
 
 def _entry(raw: Mapping[str, Any]) -> tuple[TopicPartition, Entry]:

@@ -14,11 +14,12 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from controller.cli.kafka.answers import dumped
 from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.errors import Failed
 from controller.cli.kafka.values import Description, TopicPartition
 from controller.cli.printing import clean
-from controller.cli.reassign.plan import Plan, dumped
+from controller.cli.reassign.plan import Plan
 from controller.cli.reassign.texts import COMPLETED, IN_PROGRESS, states
 from controller.cli.reassign.view import replicas_of
 

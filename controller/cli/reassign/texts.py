@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
+from controller.cli.kafka.answers import dumped
 from controller.cli.kafka.values import TopicPartition
-from controller.cli.reassign.plan import Plan, document, dumped
+from controller.cli.reassign.plan import Plan, document
 
 VERIFY_WARNING: Final = (
     "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is removed."

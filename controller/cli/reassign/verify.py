@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from controller.cli.kafka.answers import dumped
 from controller.cli.kafka.cluster import Cluster
 from controller.cli.reassign import throttling
 from controller.cli.reassign.directories import dir_states
-from controller.cli.reassign.plan import Plan, dumped
+from controller.cli.reassign.plan import Plan
 from controller.cli.reassign.texts import described, states, text
 from controller.cli.reassign.throttled import cleared_text
 from controller.cli.reassign.view import replicas_of

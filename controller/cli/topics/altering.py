@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import click
 
+from controller.cli.kafka.answers import dumped
 from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.errors import Refused
 from controller.cli.kafka.private import DELETE_PARTITIONS
 from controller.cli.kafka.values import TopicState
-from controller.cli.reassign.plan import dumped
 from controller.cli.topics.asked import Asked
 from controller.cli.topics.assigning import check_racks, without_racks
 from controller.cli.topics.choosing import chosen, failure

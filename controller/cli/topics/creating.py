@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from controller.cli.kafka.answers import dumped
 from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.errors import Refused
-from controller.cli.reassign.plan import dumped
 from controller.cli.topics.asked import Asked
 from controller.cli.topics.assigning import check_racks, without_racks
 from controller.cli.topics.choosing import chosen, failure

@@ -12,11 +12,11 @@ from typing import Any, Final
 import attrs
 import click
 
+from controller.cli.kafka.answers import dumped
 from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.configs import Resource, ResourceType, Setting, Source
 from controller.cli.kafka.errors import Refused
 from controller.cli.kafka.values import Move, PartitionState, TopicPartition, TopicState
-from controller.cli.reassign.plan import dumped
 from controller.cli.topics.asked import Asked
 from controller.cli.topics.choosing import chosen, failure
 
