@@ -33,7 +33,7 @@ def table(logs: Logs) -> Iterator[Api]:
             rows[name].append(await _offset(logs, call, TopicPartition(name, part.partition_index), part))
         return {"topics": [{"name": name, "partitions": parts} for name, parts in rows.items()]}
 
-    yield Api(Messages(ListOffsetsRequest, ListOffsetsResponse, range(1, 10)), list_offsets)
+    yield Api(Messages(ListOffsetsRequest, ListOffsetsResponse, range(1, 10)), list_offsets, is_of_logs=True)
 
 
 async def _offset(logs: Logs, call: Call, tp: TopicPartition, part: Any) -> dict[str, Any]:
