@@ -62,7 +62,9 @@ Handler = Callable[[Call, Request], Awaitable[Answer | None]]
 
 @attrs.frozen
 class Api:
-    """A row of the table: an API, and what answers it."""
+    """A row of the table: an API, and what answers it. `is_of_logs`: it is about records, which whoever is asked has,
+    so that a stand-by answers itself."""
 
     messages: Messages
     handler: Handler
+    is_of_logs: bool = False

@@ -144,7 +144,8 @@ class Service:
             if header.api_key == API_VERSIONS:
                 return write_answer(api.messages, 0, header.correlation_id, unsupported(self._apis))
             raise UnknownApi(f"{api.messages.name} has no version {header.version}")
-        if forwards is not None and header.api_key not in BEFORE_LOGIN and not self._controller.is_active:
+        is_ours = api.is_of_logs or header.api_key in BEFORE_LOGIN
+        if forwards is not None and not is_ours and not self._controller.is_active:
             if len(frame) > self.limits.request_bytes - RELAY_BYTES:
                 raise TooLarge(f"a frame of {len(frame)} bytes cannot be passed on")
             self._counts["forwarded"] += 1

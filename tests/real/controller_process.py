@@ -93,6 +93,11 @@ def serve(wire: Connection, url: str, node_id: int) -> None:
     else:
         controller = Controller(opened(url), node_id, host)
     controller.start()
+    obey_all(wire, host, controller)
+
+
+def obey_all(wire: Connection, host: WiredHost, controller: Controller) -> None:
+    """Whatever is said is heard, and done, until the other end is closed."""
     host.say(Leads(None))
     led: int | None = None
     while True:
@@ -162,7 +167,7 @@ def _outcome(future: Future[Any]) -> Any:
     return future.result() if error is None else error
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str], serve: Callable[[Connection, str, int], None] = serve) -> int:
     """Ends at once when the test is over: a controller that hands over in order would change what the test looks at.
     Whatever else ends it stands in its output, with exit code 1."""
     logging.basicConfig(

@@ -58,6 +58,9 @@ class RemoteController:
     def alter_isr(self, *arguments: object) -> Future[AcceptedIsr]:
         return self.ask("alter_isr", *arguments)
 
+    def report_log(self, *arguments: object) -> None:
+        self.ask("report_log", *arguments)
+
     def answered(self, answer: Answer) -> None:
         method, future = self._asked.pop(answer.number)
         if answer.error is not None:
@@ -71,7 +74,7 @@ class RemoteNode:
     """A node, which may be up, down, or stopped, for the brokers of `controller.rig` to ask: it has what they use of
     `controller.rig.node.Node`."""
 
-    def __init__(self, node_id: int, seat: Seat, log: Path) -> None:
+    def __init__(self, node_id: int, seat: Seat, log: Path, module: str = "tests.real.controller_process") -> None:
         self.node_id = node_id
         self.name = f"controller {node_id}"
         self.state = State.DOWN
@@ -81,6 +84,7 @@ class RemoteNode:
         self.notices: list[Notice] = []
         self._seat = seat
         self._log = log
+        self._module = module
         self._wire: Connection | None = None
 
     @property
@@ -95,7 +99,7 @@ class RemoteNode:
     def start(self) -> None:
         """A new process, not waited for."""
         mine, theirs = Pipe()
-        command = [*self._seat.enter, sys.executable, "-m", "tests.real.controller_process"]
+        command = [*self._seat.enter, sys.executable, "-m", self._module]
         command += [self._seat.url, str(self.node_id)]
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(

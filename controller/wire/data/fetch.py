@@ -48,7 +48,7 @@ def table(logs: Logs) -> Iterator[Api]:
             "responses": [{"topic": topic, "partitions": rows} for topic, rows in topics.items()],
         }
 
-    yield Api(Messages(FetchRequest, FetchResponse, range(4, 13)), fetch)
+    yield Api(Messages(FetchRequest, FetchResponse, range(4, 13)), fetch, is_of_logs=True)
 
 
 def _since(part: Any) -> FetchFrom:

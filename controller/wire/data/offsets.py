@@ -46,8 +46,9 @@ def table(logs: Logs) -> Iterator[Api]:
             topics.append({"topic": topic.topic, "partitions": rows})
         return {"topics": topics}
 
-    yield Api(Messages(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, range(5)), offset_for_leader_epoch)
-    yield Api(Messages(ListOffsetsRequest, ListOffsetsResponse, range(1, 10)), list_offsets)
+    of_epochs = Messages(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, range(5))
+    yield Api(of_epochs, offset_for_leader_epoch, is_of_logs=True)
+    yield Api(Messages(ListOffsetsRequest, ListOffsetsResponse, range(1, 10)), list_offsets, is_of_logs=True)
 
 
 async def _epoch_end(logs: Logs, call: Call, tp: TopicPartition, part: Any) -> dict[str, Any]:

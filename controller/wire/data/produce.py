@@ -46,8 +46,8 @@ def table(logs: Logs) -> Iterator[Api]:
         producer = await asyncio.wrap_future(logs.new_producer_id())
         return {"error_code": 0, "producer_id": producer, "producer_epoch": 0}
 
-    yield Api(Messages(ProduceRequest, ProduceResponse, range(12)), produce)
-    yield Api(Messages(InitProducerIdRequest, InitProducerIdResponse, range(5)), init_producer_id)
+    yield Api(Messages(ProduceRequest, ProduceResponse, range(12)), produce, is_of_logs=True)
+    yield Api(Messages(InitProducerIdRequest, InitProducerIdResponse, range(5)), init_producer_id, is_of_logs=True)
 
 
 async def _append(logs: Logs, call: Call, request: Request, name: str, part: Any) -> Appended:
