@@ -9,7 +9,18 @@ from importlib import import_module
 
 from benchmarks.place import STORES, place
 
-HERE = ("memory", "alter", "isr", "listing", "metrics", "plan", "planning", "audit")  # of the memory store, or of none
+HERE = (
+    "memory",
+    "alter",
+    "isr",
+    "listing",
+    "metrics",
+    "wire",
+    "produce",
+    "plan",
+    "planning",
+    "audit",
+)  # of the memory store, or of none
 ANYWHERE = ("load", "moves", "death", "reads", "throttle", "removal", "reduce")
 BETWEEN = ("migrate",)  # two stores
 
