@@ -57,6 +57,13 @@ def java(two: TwoControllers) -> Iterator[JavaTools]:
         yield tools
 
 
+def printed(words: list[str]) -> str:
+    """By `kedge` with these arguments, which must succeed."""
+    done = CliRunner().invoke(kedge, words)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
 class Plans:
     """Files of plans in a folder, and the commands of Kedge that take them."""
 
@@ -76,9 +83,11 @@ class Plans:
 
     def kedge(self, *arguments: str) -> str:
         """What `kedge reassign-partitions` prints, which must succeed."""
-        done = CliRunner().invoke(kedge, self._words(arguments))
-        assert done.exit_code == 0, done.output
-        return done.stdout
+        return printed(self._words(arguments))
+
+    def settings(self, *entity: str) -> str:
+        """What `kedge configs` prints of what is set there."""
+        return printed(["configs", "--bootstrap-server", self._two.bootstrap, "--describe", *entity])
 
     def begun(self, *arguments: str) -> subprocess.Popen[str]:
         """The same, in a process of its own."""
@@ -178,9 +187,12 @@ def test_a_throttle_of_kedges_own_command_goes_with_the_last_move(
     assert sum(3 in lies for lies in targets(plan).values()) == 2
     plans.kedge("--execute", FILE, file, "--throttle", str(RATE))
     assert settings(admin, "bills") == {name: {str(RATE)} for name in OF_KEDGE}
+    assert all(f"{name}={RATE}" in plans.settings("--broker", "3") for name in OF_KEDGE)
     assert "messages behind" in plans.kedge("--progress", FILE, file)
     two.kill_other()
     assert json.loads(plans.kedge("--progress", FILE, file, "--watch", "--json"))["in_sync"]
     assert replicas(admin, "bills") == targets(plan)
     until(lambda: settings(admin, "bills") == {})
+    assert [plans.settings("--broker", broker).count("thrott") for broker in BROKERS] == [0, 0, 0]
+    assert "thrott" not in plans.settings("--topic", "bills")
     assert numbers_in(two.bootstrap, "bills", [len(one) for one in writer.acknowledged]) == writer.acknowledged

@@ -32,7 +32,7 @@ class Writer:
 
     def fill(self, records: int, record_bytes: int) -> None:
         """So many are written into each partition, and acknowledged."""
-        with closing(self._producer()) as producer:
+        with self._producer() as producer:
             sent = [
                 (number, self._send(producer, number, b"." * record_bytes))
                 for number in itertools.islice(self._numbers, records * self._partitions)
@@ -54,7 +54,7 @@ class Writer:
 
     def _write(self) -> None:
         try:
-            with closing(self._producer()) as producer:
+            with self._producer() as producer:
                 for number in self._numbers:
                     self._send(producer, number, _SMALL).get(DEADLINE_S)
                     self.acknowledged[number % self._partitions].append(number)
@@ -63,8 +63,13 @@ class Writer:
         except Exception as error:  # noqa: BLE001 - the test looks at it
             self.failures.append(error)
 
-    def _producer(self) -> kafka.KafkaProducer:
-        return kafka.KafkaProducer(bootstrap_servers=self._bootstrap, acks="all", enable_idempotence=True)
+    @contextmanager
+    def _producer(self) -> Iterator[kafka.KafkaProducer]:
+        producer = kafka.KafkaProducer(bootstrap_servers=self._bootstrap, acks="all", enable_idempotence=True)
+        try:
+            yield producer
+        finally:
+            producer.close(timeout=1)  # all was answered, or the test has failed
 
     def _send(self, producer: kafka.KafkaProducer, number: int, padding: bytes) -> kafka.producer.future.Future:
         return producer.send(self._topic, b"%08d%b" % (number, padding), partition=number % self._partitions)

@@ -15,6 +15,8 @@ from controller.wire.data import with_logs
 from stores import MemoryStore
 from tests.wire.served import DEADLINE_S, RACKS, until
 
+ANSWER_S = 15.0  # whoever is hung up on tries for ever
+
 
 @pytest.fixture
 def gateway() -> Iterator[Gateway]:
@@ -39,8 +41,11 @@ def test_a_standby_with_logs_answers_for_them_and_passes_on_the_rest(gateway: Ga
     with closing(kafka.KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
         admin.create_topics({"orders": {"num_partitions": 1, "replication_factor": 3}})
         until(lambda: admin.describe_topics(["orders"])[0]["partitions"][0]["leader_id"] > 0)
-    with closing(kafka.KafkaProducer(bootstrap_servers=bootstrap, acks="all")) as producer:
-        assert producer.send("orders", b"one").get(DEADLINE_S).offset == 0
+    producer = kafka.KafkaProducer(bootstrap_servers=bootstrap, acks="all")
+    try:
+        assert producer.send("orders", b"one").get(ANSWER_S).offset == 0
+    finally:
+        producer.close(timeout=1)
     with closing(kafka.KafkaConsumer(bootstrap_servers=bootstrap)) as consumer:
         orders = kafka.TopicPartition("orders", 0)
         assert consumer.end_offsets([orders]) == {orders: 1}
