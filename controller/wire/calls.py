@@ -63,8 +63,10 @@ Handler = Callable[[Call, Request], Awaitable[Answer | None]]
 @attrs.frozen
 class Api:
     """A row of the table: an API, and what answers it. `is_of_logs`: it is about records, which whoever is asked has,
-    so that a stand-by answers itself."""
+    so that a stand-by answers itself. `is_shared`: it changes nothing, and many ask the same at once, so that one
+    answer does for all of them."""
 
     messages: Messages
     handler: Handler
     is_of_logs: bool = False
+    is_shared: bool = False

@@ -17,10 +17,11 @@ from typing import Final, Protocol, TypeVar
 from controller.wire.budget import Budget
 from controller.wire.errors import Garbage, Refused, TooLarge, TooSlow
 from controller.wire.limits import Limits
-from controller.wire.protocol import BRIEF, SIZE
+from controller.wire.protocol import BRIEF, SIZE, Frame
 
 T = TypeVar("T")
 LINGER_S: Final = 0.1
+_PIECE: Final = 256 * 1024
 
 
 class Client(Protocol):
@@ -30,7 +31,7 @@ class Client(Protocol):
     def request_bytes(self) -> int:
         """How large its next frame may be."""
 
-    async def serve(self, frame: bytes) -> bytes | None:
+    async def serve(self, frame: bytes) -> Frame | None:
         """A frame without its size to the answer with its size; None: there is none to be given (Produce with
         acks=0). Refused for what ends the connection."""
 
@@ -55,9 +56,13 @@ async def run(
             await _write(writer, answer, limits)
 
 
-async def _write(writer: asyncio.StreamWriter, frame: bytes, limits: Limits) -> None:
-    writer.write(frame)
-    await _in_time(writer.drain(), limits)
+async def _write(writer: asyncio.StreamWriter, frame: Frame, limits: Limits) -> None:
+    """Piece by piece, so that of a large answer little is copied for a client that reads slowly."""
+    for part in frame if isinstance(frame, tuple) else (frame,):
+        rest = memoryview(part)
+        for start in range(0, len(rest), _PIECE):
+            writer.write(rest[start : start + _PIECE])
+            await _in_time(writer.drain(), limits)
 
 
 async def _linger(reader: asyncio.StreamReader) -> None:

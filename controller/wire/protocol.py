@@ -7,11 +7,12 @@ answer leaves out has the schema's default.
 
 from __future__ import annotations
 
+import functools
 import io
 import struct
 import threading
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
 
 import attrs
 from kafka.protocol.api_header import RequestHeader
@@ -22,11 +23,15 @@ from controller.wire.errors import Garbage
 SIZE: Final = struct.Struct(">i")
 API_VERSIONS: Final = 18
 BRIEF: Final = 16 * 1024  # bytes of a frame that is read at once, in less than a millisecond or two
+_CLIENT_AT: Final = 10  # where the client id begins: behind key, version, correlation id and its own length
 _LONG: Final = 1000  # elements of an answer that takes longer
 _compiling: Final = threading.Lock()
 
 Request = Any
 """An instance of a request class of the codec."""
+
+Frame: TypeAlias = "bytes | tuple[bytes, memoryview]"
+"""Bytes to be sent, in one piece or two: of an answer that many get, each gets the second."""
 
 Answer = Mapping[str, Any]
 """The fields of a response by name."""
@@ -97,6 +102,22 @@ def write_answer(messages: Messages, version: int, correlation_id: int, answer: 
     return bytes(response.encode(header=True, framed=True))
 
 
+def questioned(header: Header, frame: bytes) -> tuple[bytes, bytes]:
+    """What of a request says what is asked: two that differ in who asks, or how often, have the same."""
+    client = 0 if header.client_id is None else len(header.client_id.encode())
+    return frame[:4], frame[_CLIENT_AT + client :]
+
+
+def readdressed(answer: bytes, correlation_id: int) -> Frame:
+    """The answer to another request than it was written for."""
+    return answer[: SIZE.size] + SIZE.pack(correlation_id), memoryview(answer)[2 * SIZE.size :]
+
+
+def whole(frame: Frame | None) -> bytes | None:
+    """In one piece."""
+    return b"".join(frame) if isinstance(frame, tuple) else frame
+
+
 def write_request(messages: Messages, header: Header, fields: Answer) -> bytes:
     """The frame, with its size before it. ValueError for a field that the schema does not have: a mistake of ours."""
     request = build(messages.request, header.version, fields)
@@ -135,19 +156,32 @@ def is_long(answer: Any, room: int = _LONG) -> bool:
 
 def build(kind: Any, version: int, fields: Mapping[str, Any]) -> Any:
     """An object of the codec, from plain values. Fields that a version does not have are left out of it."""
-    known = kind._struct.fields  # noqa: SLF001 - the codec says nowhere else what a struct is made of
-    values = {}
-    for name, value in fields.items():
-        field = known.get(name)
-        if field is None:
-            raise ValueError(f"{kind.__name__} has no field {name!r}")
-        if not field.for_version_q(version):
-            continue
-        values[name] = value if value is None else _built(field, version, value)
-    return kind(version=version, **values)
+    makers = _makers(kind, version)
+    try:
+        made = {name: make(value) for name, value in fields.items() if (make := makers[name]) is not None}
+    except KeyError as error:
+        raise ValueError(f"{kind.__name__} has no field {error}") from error
+    return kind(version=version, **made)
 
 
-def _built(field: Any, version: int, value: Any) -> Any:
+@functools.cache
+def _makers(kind: Any, version: int) -> dict[str, Callable[[Any], Any] | None]:
+    """What makes the value of each field, by its name; None for a field that the version does not have."""
+    fields: dict[str, Any] = kind._struct.fields  # noqa: SLF001 - the codec says nowhere else what a struct is made of
+    return {name: _maker(field, version) if field.for_version_q(version) else None for name, field in fields.items()}
+
+
+def _maker(field: Any, version: int) -> Callable[[Any], Any]:
+    def struct_of(value: Any) -> Any:
+        return None if value is None else build(field.data_class, version, value)
+
+    def structs_of(value: Any) -> Any:
+        return None if value is None else [build(field.data_class, version, each) for each in value]
+
     if field.is_struct_array():
-        return [build(field.data_class, version, each) for each in value]
-    return build(field.data_class, version, value) if field.is_struct() else value
+        return structs_of
+    return struct_of if field.is_struct() else _as_it_is
+
+
+def _as_it_is(value: Any) -> Any:
+    return value

@@ -28,13 +28,17 @@ from controller.wire.protocol import (
     API_VERSIONS,
     BRIEF,
     SIZE,
+    Frame,
     Header,
     Request,
     elements,
     is_long,
+    questioned,
     read_answer,
     read_header,
     read_request,
+    readdressed,
+    whole,
     write_again,
     write_answer,
 )
@@ -43,6 +47,7 @@ from controller.wire.security.access import answered
 from controller.wire.security.acls import Authorizer
 from controller.wire.security.sasl import Login, LoginFailed
 from controller.wire.security.users import GATEWAY, Users, with_gateways
+from controller.wire.sharing import Shared
 
 T = TypeVar("T")
 LOGIN_BYTES: Final = 512 * 1024
@@ -80,7 +85,7 @@ class Session:
         most = self.service.limits.request_bytes
         return most if self.principal is not None else min(most, LOGIN_BYTES)
 
-    async def serve(self, frame: bytes) -> bytes | None:
+    async def serve(self, frame: bytes) -> Frame | None:
         return await self.service.serve(self, frame)
 
 
@@ -115,6 +120,7 @@ class Service:
         self._in_flight = asyncio.Semaphore(limits.requests_in_flight)
         self._elements = Budget(limits.elements)
         self._beside = asyncio.Semaphore(1)
+        self._shared: Shared[bytes | None] = Shared()
 
     def session(self, broker_id: int | None, certificate: Any) -> Session:
         """Of a new connection. `certificate`: the client's, as `SSLObject.getpeercert()` gives it; empty: none."""
@@ -122,7 +128,7 @@ class Service:
         login = None if self._users is None else Login(self._users)
         return Session(self, broker_id, known, login, self._must_log_in)
 
-    async def serve(self, session: Session, frame: bytes) -> bytes | None:
+    async def serve(self, session: Session, frame: bytes) -> Frame | None:
         """The answer, with its size. Refused for what ends the connection."""
         async with self._in_flight:
             if session.login is not None and session.login.is_raw:
@@ -136,7 +142,7 @@ class Service:
 
     async def _one(
         self, header: Header, session: Session, frame: bytes, forwards: Forwarding | None = None
-    ) -> bytes | None:
+    ) -> Frame | None:
         api = self._apis.get(header.api_key)
         if api is None:
             raise UnknownApi(f"API {header.api_key} is not offered")
@@ -184,7 +190,7 @@ class Service:
         # Without a secret nobody can tell who it was, nor did anybody have to.
         known = session.known if self._secret is None else request.principal
         client = Session(self, None if request.broker_id == NOBODYS else request.broker_id, known)
-        answer: bytes | None = None
+        answer: Frame | None = None
         code: int = ErrorCode.NONE if self._controller.is_active else ErrorCode.NOT_CONTROLLER
         if code == ErrorCode.NONE:
             try:
@@ -196,9 +202,16 @@ class Service:
             except ApiError as error:  # of a part of it, perhaps after another part was done: the client is to ask anew
                 log.info("a request that was passed on was not answered: %r", error)
                 code = ErrorCode.UNKNOWN_SERVER_ERROR
-        return write_answer(RELAY, 0, header.correlation_id, {"error_code": code, "answer": answer})
+        return write_answer(RELAY, 0, header.correlation_id, {"error_code": code, "answer": whole(answer)})
 
-    async def _answer(self, api: Api, header: Header, session: Session, frame: bytes) -> bytes | None:
+    async def _answer(self, api: Api, header: Header, session: Session, frame: bytes) -> Frame | None:
+        if not api.is_shared:
+            return await self._made(api, header, session, frame)
+        question = (session.principal, *questioned(header, frame))
+        answer = await self._shared.get(question, lambda: self._made(api, header, session, frame))
+        return None if answer is None else readdressed(answer, header.correlation_id)
+
+    async def _made(self, api: Api, header: Header, session: Session, frame: bytes) -> bytes | None:
         is_large, most = len(frame) > BRIEF, self.limits.elements
         count = await self._done(lambda: elements(api.messages, header, frame, most), is_large=is_large)
         async with AsyncExitStack() as held:

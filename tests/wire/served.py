@@ -92,10 +92,12 @@ class RawClient:
             read += more
         return read
 
-    def ask(self, request_class: Any, response_class: Any, version: int, **fields: Any) -> Any:
+    def ask(
+        self, request_class: Any, response_class: Any, version: int, *, correlation_id: Any = 7, **fields: Any
+    ) -> Any:
         """The answer to one request."""
         request = build(request_class, version, fields)
-        request.with_header(7, "raw")
+        request.with_header(correlation_id, f"raw-{correlation_id}")
         self.send(bytes(request.encode(header=True, framed=True)))
         answer = self.receive()
         assert answer is not None, "the gateway hung up"

@@ -164,7 +164,7 @@ async def find_coordinator(call: Call, request: Request) -> Answer:
 
 
 TABLE: Final = (
-    Api(Messages(MetadataRequest, MetadataResponse, range(14)), metadata),
+    Api(Messages(MetadataRequest, MetadataResponse, range(14)), metadata, is_shared=True),
     Api(Messages(DescribeClusterRequest, DescribeClusterResponse, range(2)), describe_cluster),
     Api(Messages(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, range(1)), describe_topic_partitions),
     Api(Messages(FindCoordinatorRequest, FindCoordinatorResponse, range(5)), find_coordinator),

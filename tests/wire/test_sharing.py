@@ -1,0 +1,95 @@
+"""One answer for all who ask the same at once, and never one that is older than the question."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
+
+from controller import NewTopic
+from controller.wire.sharing import Shared
+from tests.wire.served import RawClient, Served, until
+
+
+class Making:
+    """Counts how often it was asked to make something, and makes it when it may."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.may = asyncio.Event()
+
+    async def __call__(self) -> int:
+        self.begun += 1
+        number = self.begun
+        await self.may.wait()
+        return number
+
+
+async def _turns() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+def test_who_asks_while_an_answer_is_made_shares_the_next_one() -> None:
+    async def main() -> None:
+        shared, making = Shared[int](), Making()
+        first = asyncio.create_task(shared.get("q", making))
+        await _turns()
+        late = [asyncio.create_task(shared.get("q", making)) for _ in range(5)]
+        other = asyncio.create_task(shared.get("another", making))
+        await _turns()
+        assert making.begun == 2  # of "q" the first, and that of another question
+        making.may.set()
+        assert await first == 1
+        assert await other == 2
+        assert await asyncio.gather(*late) == [3] * 5
+        assert await shared.get("q", making) == 4
+
+    asyncio.run(main())
+
+
+def test_who_hangs_up_takes_nothing_from_the_others_and_errors_go_to_all_of_them() -> None:
+    async def main() -> None:
+        shared, making = Shared[int](), Making()
+        asking = [asyncio.create_task(shared.get("q", making)) for _ in range(3)]
+        await _turns()
+        asking[0].cancel()
+        await _turns()
+        making.may.set()
+        assert await asyncio.gather(*asking[1:]) == [1, 1]
+
+        async def fail() -> int:
+            raise OSError("no")
+
+        failing = [asyncio.create_task(shared.get("q", fail)) for _ in range(2)]
+        for one in failing:
+            with pytest.raises(OSError, match="no"):
+                await one
+        assert await shared.get("q", making) == 2
+
+    asyncio.run(main())
+
+
+def test_many_who_ask_for_everything_get_it_each_under_its_own_number() -> None:
+    with Served() as served:
+        served.controller.admin.create_topics({"wide": NewTopic(300, 3)}).all().result(30)
+        until(lambda: len(_partitions(served, 0)) == 300)
+
+        with ThreadPoolExecutor(20) as pool:
+            for found in pool.map(lambda n: _partitions(served, n), range(100)):
+                assert found == list(range(300))
+        created = served.controller.admin.create_topics({f"t{n}": NewTopic(1, 1) for n in range(3)})
+        created.all().result(30)
+        with RawClient(served.address) as client:
+            answer = client.ask(MetadataRequest, MetadataResponse, 12, topics=None)
+        assert {"t0", "t1", "t2"} <= {topic.name for topic in answer.topics}  # acknowledged, so seen
+
+
+def _partitions(served: Served, number: int) -> list[int]:
+    """Of the topic, as one more client sees it."""
+    with RawClient(served.address) as client:
+        answer = client.ask(MetadataRequest, MetadataResponse, 12, correlation_id=number, topics=None)
+    assert answer.header.correlation_id == number
+    return [p.partition_index for topic in answer.topics for p in topic.partitions]
