@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -160,3 +161,25 @@ def test_directories_are_told_of_each_broker(run: Run) -> None:
     done = run("log-dirs", "--describe", "--broker-list", "3,7")
     assert (done.exit_code, done.stdout) == (1, "")
     assert "do not exist from --broker-list: 7. Current existent brokers: 1,2,3" in done.stderr
+
+
+@pytest.mark.checklist(123)
+def test_what_is_listed_can_be_executed_again_and_is_an_empty_plan_when_nothing_moves(
+    served: Served, run: Run, tmp_path: Path
+) -> None:
+    command = "reassign-partitions"
+    idle = run(command, "--list")
+    assert json.loads(idle.stdout) == {"version": 1, "partitions": []}
+    served.controller.admin.alter_partition_reassignments({TP: [3, 2]}).all().result(30)
+    listed = run(command, "--list")
+    plan = tmp_path / "listed.json"
+    plan.write_text(listed.stdout)
+    (row,) = json.loads(listed.stdout)["partitions"]
+    assert (row["topic"], row["partition"]) == ("orders", 0)
+    before = contents(served)
+    again = run(command, "--execute", "--additional", "--reassignment-json-file", plan)
+    assert again.exit_code == 0, again.output
+    moving = served.controller.admin.list_partition_reassignments().result(30)
+    assert moving[TP].target_replicas == tuple(row["replicas"]) == (3, 2)
+    assert contents(served) == before
+    assert "started partition reassignment for orders-0" in again.stdout

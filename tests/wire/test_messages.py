@@ -16,6 +16,7 @@ from kafka.protocol.api_header import ResponseClassRegistry
 from kafka.protocol.schemas import BaseField
 
 from controller.wire import messages
+from controller.wire.protocol import build
 
 CLASSES: Final = sorted(
     {*messages.requests().values(), *messages.RESPONSES.values()}, key=lambda cls: str(cls.__name__)
@@ -119,3 +120,22 @@ def test_a_client_that_does_not_know_the_status_reads_the_same_metadata(version:
     read = kafka_metadata.MetadataResponse.decode(bytes(sent.encode()), version=version)
     assert read.topics[0].name == "foo"
     assert read.topics[0].partitions[0].unknown_tags == {"_20000": b"\xff"}
+
+
+@pytest.mark.checklist(138)
+def test_update_metadata_has_one_address_in_version_0_several_from_1_and_a_rack_from_2() -> None:
+    """KIP-36. The bytes of all versions are held against Kafka's own in the golden ones."""
+    places = [
+        {"port": 9092, "host": "h4", "security_protocol": 0},
+        {"port": 9093, "host": "h4", "security_protocol": 3},
+    ]
+    broker = {"id": 4, "v0_host": "h4", "v0_port": 9092, "endpoints": places, "rack": "r1"}
+    read = {}
+    for version in range(3):
+        request = build(messages.UpdateMetadataRequest, version, {"controller_id": 1, "live_brokers": [broker]})
+        content = bytes(request.encode(version=version))
+        (read[version],) = messages.UpdateMetadataRequest.decode(content, version=version).live_brokers
+        assert (b"r1" in content) is (version == 2)
+    assert (read[0].v0_host, read[0].v0_port) == ("h4", 9092)
+    assert [[(e.host, e.port) for e in read[v].endpoints] for v in (1, 2)] == [[("h4", 9092), ("h4", 9093)]] * 2
+    assert [read[version].rack for version in range(3)] == [None, None, "r1"]
