@@ -50,8 +50,9 @@ from controller.wire.security.users import GATEWAY, Users, with_gateways
 from controller.wire.sharing import Shared
 
 T = TypeVar("T")
-LOGIN_BYTES: Final = 512 * 1024
-"""Of a frame of somebody who did not log in yet, as Kafka's sasl.server.max.receive.size."""
+LOGIN_BYTES: Final = 4096
+"""Of a frame of somebody who did not log in yet: tokens of PLAIN and SCRAM are a few hundred bytes. Kafka's 512 KiB
+(sasl.server.max.receive.size) are for Kerberos."""
 RELAY_BYTES: Final = 4096  # what a frame needs besides when it is passed on
 TELLS_ADDRESSES: Final = {3: "node_id", 60: "broker_id"}
 """Metadata and DescribeCluster: how the id of a broker is called there."""

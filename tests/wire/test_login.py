@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import struct
@@ -23,6 +24,7 @@ from kafka.protocol.sasl import (
 
 from controller.wire import Users, allow_all
 from controller.wire.security.files import BrokenFile
+from controller.wire.security.sasl import Login, LoginFailed
 from controller.wire.security.users import Credential, salted
 from tests.wire.served import RACKS, RawClient, Served, until
 
@@ -116,7 +118,7 @@ def test_before_the_login_only_api_versions_is_answered_and_large_frames_are_not
         assert client.receive() is None
     until(lambda: served.gateway.counts["not_logged_in"] >= 1)
     with RawClient(served.address) as client:
-        client.send(struct.pack(">i", 600 * 1024))
+        client.send(struct.pack(">i", 4097))
         assert client.receive() is None
     until(lambda: served.gateway.counts["too_large"] == 1)
 
@@ -131,6 +133,23 @@ def test_what_is_no_token_is_no_login(served: Served, token: bytes) -> None:
             client.ask(*HANDSHAKE, 1, mechanism=mechanism)
             assert client.ask(*AUTHENTICATE, 1, auth_bytes=token).error_code == 58
             assert client.receive() is None
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_long_names_and_passwords_are_refused_before_they_are_looked_at(mechanism: str) -> None:
+    """To normalise 500 kB takes half a second, in which nobody else is served: also who is known is not looked up."""
+    long, short = "a" * 513, "a" * 510
+    for name, password, is_taken in ((short, short, True), (long, short, False), (short, long, False)):
+        if mechanism != "PLAIN" and password == long:
+            continue  # it is not sent
+        login = Login(Users({name: password}))
+        login.handshake(mechanism, 1)
+        token = f"\0{name}\0{password}" if mechanism == "PLAIN" else f"n,,n={name},r=nonce"
+        if is_taken:
+            asyncio.run(login.step(token.encode()))
+        else:
+            with pytest.raises(LoginFailed, match="Authentication failed"):
+                asyncio.run(login.step(token.encode()))
 
 
 def test_steps_of_a_login_come_in_their_order_and_once(served: Served) -> None:

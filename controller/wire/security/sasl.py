@@ -21,6 +21,8 @@ MECHANISMS: Final = (PLAIN, *SCRAM)
 UNSUPPORTED_MECHANISM: Final = 33
 ILLEGAL_STATE: Final = 34
 FAILED: Final = 58
+PART_BYTES_MAX: Final = 512
+"""Of each name, password, nonce or proof: long ones are normalised for long, on the loop that serves everybody."""
 
 
 class LoginFailed(Exception):
@@ -63,6 +65,7 @@ class Login:
     async def _plain(self, token: bytes) -> bytes:
         """RFC 4616: who to act as, who it is, password. Nobody acts as another here."""
         try:
+            _require_short(token, b"\0")
             acts_as, name, password = token.decode().split("\0")
         except ValueError:
             raise LoginFailed(FAILED, "Authentication failed: no token of SASL/PLAIN") from None
@@ -75,6 +78,7 @@ class Login:
     def _scram(self, token: bytes) -> bytes:
         """RFC 5802, two steps. Which of the things that can be wrong is wrong is not told."""
         try:
+            _require_short(token, b",")
             if self._server is None:
                 self._server = ScramMechanism(self._mechanism).make_server(self._salted)
                 self._server.set_client_first(token.decode())
@@ -99,3 +103,9 @@ class Login:
     def _done(self, name: str) -> bytes:
         self.principal, self.is_raw = f"User:{name}", False
         return b""
+
+
+def _require_short(token: bytes, between: bytes) -> None:
+    """ValueError for a part that nobody needs to be so long."""
+    if max(map(len, token.split(between))) > PART_BYTES_MAX:
+        raise ValueError(f"a token with more than {PART_BYTES_MAX} bytes in a part of it")
