@@ -26,7 +26,7 @@ class Addresses(Protocol):
     """Where brokers are reached by clients."""
 
     async def of(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
-        """An address for each id; opened where there was none."""
+        """An address for each id, which are all that are registered; opened where there was none."""
 
 
 @attrs.frozen

@@ -35,8 +35,10 @@ class Gateway:
     """Serves Kafka's protocol for a controller that runs in threads (`Controller.start()`).
 
     `host`, `port`: the address that clients begin at (port 0: any free one); each broker id gets an address of its own
-    beside it, `port` + 1 + its id where that is free. `cluster_id`: as Metadata tells it. `limits`: what clients may
-    ask of us. `elsewhere`: brokers that clients reach at their own address. `apis`: what is answered, by API key.
+    beside it, `port` + 1 + its id where that is free. `advertised`: the host that clients are told, where that is not
+    `host`; asked for where `host` is every address of the machine (0.0.0.0). `cluster_id`: as Metadata tells it.
+    `limits`: what clients may ask of us. `elsewhere`: brokers that clients reach at their own address. `apis`: what is
+    answered, by API key.
 
     `users`: clients log in as one of these. `tls`: addresses speak TLS; a context that asks for certificates of clients
     knows them by these. `authorizer`: what each may do; to be given with either of them, without it everybody may do
@@ -56,6 +58,7 @@ class Gateway:
         host: str = LOOPBACK,
         port: int = 0,
         *,
+        advertised: str | None = None,
         cluster_id: str | None = None,
         limits: Limits | None = None,
         elsewhere: Mapping[int, Address] | None = None,
@@ -78,7 +81,7 @@ class Gateway:
             raise ValueError("a secret of the gateways is asked for (Peers.secret): they tell each other who asks")
         self._forwarding = None if peers is None else Forwarding(controller, peers, context)
         self._limits = limits or Limits()
-        self._listeners = Listeners(host, port, self._client, elsewhere or {}, context)
+        self._listeners = Listeners(host, port, self._client, elsewhere or {}, tls=context, advertised=advertised)
         self._tasks: set[asyncio.Task[None]] = set()
         self._room = Budget(self._limits.queued_bytes)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -142,7 +145,7 @@ class Gateway:
         """Where clients reach each of these brokers, while the gateway runs in its thread."""
         if self._loop is None or self._address is None:
             raise WrongMode("this gateway does not listen yet")
-        return asyncio.run_coroutine_threadsafe(self._listeners.of(tuple(broker_ids)), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(self._listeners.some(tuple(broker_ids)), self._loop).result()
 
     # --- on a loop
 

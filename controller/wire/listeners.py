@@ -3,12 +3,16 @@
 A client goes to the address that Metadata gives for a broker, for that broker's settings and log directories too, and
 some requests carry no broker id: the address alone tells it. With one address for all, kafkajs and Java's log-dirs
 fail.
+
+All listen at one address of one family, as clients are told one port: of a name with several, an IPv4 one.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
+import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
@@ -21,24 +25,44 @@ Client = Callable[[int | None, asyncio.StreamReader, asyncio.StreamWriter], Awai
 HANDSHAKE_S: Final = 10.0
 """How long one may take to agree on a cipher."""
 
+KEPT_S: Final = 600.0
+"""How long the address of a broker stays that is not registered: it may come back, and clients remember addresses."""
+
+_ZERO: Final = re.compile(r"(0x)?0+(\.(0x)?0+){0,3}")  # as resolvers read it, too
+_NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,252}[A-Za-z0-9_.])?")
+
 
 class Listeners:
     """Listens at `host`; the common address at `port` (0: any free one), a broker's at `port` + 1 + its id where that
-    is free, else at any. `elsewhere`: brokers that clients reach at an address of their own, not through us."""
+    is free, else at any. `elsewhere`: brokers that clients reach at an address of their own, not through us.
+    `advertised`: the host that clients are told, where that is not `host`. ValueError where it would be none that can
+    be called."""
 
     def __init__(
-        self, host: str, port: int, client: Client, elsewhere: Mapping[int, Address], tls: ssl.SSLContext | None = None
+        self,
+        host: str,
+        port: int,
+        client: Client,
+        elsewhere: Mapping[int, Address],
+        *,
+        tls: ssl.SSLContext | None = None,
+        advertised: str | None = None,
+        kept_s: float = KEPT_S,
     ) -> None:
+        self._told = callable_host(host if advertised is None else advertised)
         self._host = host
         self._port = port
         self._client = client
         self._elsewhere = dict(elsewhere)
         self._tls = tls
+        self._kept_s = kept_s
         self._servers: dict[int | None, asyncio.Server] = {}
+        self._missed_at: dict[int, float] = {}
         self._lock = asyncio.Lock()
 
     async def open(self) -> Address:
-        """The common address. OSError where it is taken."""
+        """The common address. OSError where it is taken, or the host is no name of this machine."""
+        self._host = await _one_address(self._host)
         self._servers[None] = await self._listen(None, self._port)
         self._port = self._address(None).port if self._port else 0
         return self._address(None)
@@ -50,12 +74,29 @@ class Listeners:
             server.close()
 
     async def of(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
-        """An address for each id; opened where there was none."""
+        """An address for each id, which are all that are registered; opened where there was none, and closed of those
+        that have not been registered for long."""
+        async with self._lock:
+            self._close_gone(broker_ids)
+        return await self.some(broker_ids)
+
+    async def some(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
+        """An address for each id, of which there may be more."""
         async with self._lock:
             for broker in broker_ids:
                 if broker not in self._servers and broker not in self._elsewhere:
                     self._servers[broker] = await self._listen_near(broker)
-        return {b: self._elsewhere[b] if b in self._elsewhere else self._address(b) for b in broker_ids}
+            return {b: self._elsewhere[b] if b in self._elsewhere else self._address(b) for b in broker_ids}
+
+    def _close_gone(self, registered: tuple[int, ...]) -> None:
+        """Who is connected there stays so."""
+        now, present = asyncio.get_running_loop().time(), frozenset(registered)
+        for broker in [each for each in self._servers if each is not None]:
+            if broker in present:
+                self._missed_at.pop(broker, None)
+            elif now - self._missed_at.setdefault(broker, now) >= self._kept_s:
+                del self._missed_at[broker]
+                self._servers.pop(broker).close()
 
     async def _listen_near(self, broker: int) -> asyncio.Server:
         wanted = self._port + 1 + broker if self._port else 0
@@ -75,7 +116,42 @@ class Listeners:
         return await asyncio.start_server(client, self._host, port, ssl=self._tls, ssl_handshake_timeout=timeout_s)
 
     def _address(self, broker: int | None) -> Address:
-        return Address(self._host, self._servers[broker].sockets[0].getsockname()[1])
+        return Address(self._told, self._servers[broker].sockets[0].getsockname()[1])
+
+
+async def _one_address(host: str) -> str:
+    """Of a name with addresses of both families an IPv4 one: sockets of two families may get two ports."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(host or None, 0, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        return str(min(found, key=lambda each: each[0] != socket.AF_INET)[4][0])
+    return host
+
+
+def callable_host(host: str) -> str:
+    """The host, which clients can be told. ValueError for all addresses of the machine, and what is no host."""
+    if is_every_address(host):
+        raise ValueError(
+            f"{host!r} is every address of this machine: the one that clients call is asked for (advertised)"
+        )
+    if _NAME.fullmatch(host) is None:
+        try:
+            ipaddress.IPv6Address(host)
+        except ValueError:
+            raise ValueError(f"{host!r:.80} is no host that clients can call") from None
+    return host
+
+
+def is_every_address(host: str) -> bool:
+    """Whether one who listens there listens at all addresses of the machine."""
+    try:
+        found = ipaddress.ip_address(host)
+    except ValueError:
+        return not host or _ZERO.fullmatch(host) is not None
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return (mapped or found).is_unspecified
 
 
 def is_loopback(host: str) -> bool:

@@ -53,6 +53,19 @@ def test_topics_have_1_partition_and_3_replicas_or_as_many_as_there_are_brokers(
     [
         (["--listen", "nowhere"], "--listen: 'nowhere' is no HOST:PORT"),
         (["--listen", "0.0.0.0:0"], "--allow-anonymous"),
+        (
+            ["--listen", "0.0.0.0:0", "--allow-anonymous"],
+            "--listen: 0.0.0.0 is every address of this machine: say --adv",
+        ),
+        (["--listen", "[::]:0", "--allow-anonymous"], "--listen: :: is every address"),
+        (["--listen", "0:0", "--allow-anonymous"], "--listen: 0 is every address"),
+        (["--advertise", "::"], "--advertise: '::' is no HOST that clients can call"),
+        (
+            ["--advertise", "example.org:9092"],
+            "--advertise: 'example.org:9092' is no HOST that clients can call, without a",
+        ),
+        (["--advertise", "a b"], "--advertise: 'a b'"),
+        (["--advertise", ""], "--advertise: ''"),
         (["--metrics", "0.0.0.0:0"], "--metrics: 0.0.0.0 is beyond this machine"),
         (["--status", "127.0.0.1:0"], "one or the other"),
         (["--brokers", "1001"], "--brokers: 1001"),

@@ -65,6 +65,17 @@ def test_metrics_and_status_are_served_and_nothing_else() -> None:
 
 
 @pytest.mark.slow
+def test_who_listens_at_every_address_tells_clients_the_host_that_they_call() -> None:
+    """Of all that a client hears: what is printed, the brokers in Metadata."""
+    with serving("--listen", "0.0.0.0:0", "--allow-anonymous", "--advertise", "localhost") as at:
+        places = [at["bootstrap"], *at["brokers"].values()]
+        assert {place.rpartition(":")[0] for place in places} == {"localhost"}
+        with closing(kafka.KafkaAdminClient(bootstrap_servers=at["bootstrap"])) as admin:
+            told = {f"{broker['host']}:{broker['port']}" for broker in admin.describe_cluster()["brokers"]}
+        assert told == set(at["brokers"].values())
+
+
+@pytest.mark.slow
 def test_clients_log_in_and_do_what_they_may(tmp_path: Path) -> None:
     users, rights = tmp_path / "users.json", tmp_path / "acls.json"
     users.write_text(json.dumps({"version": 1, "users": {name: salted("secret") for name in ("root", "nobody")}}))

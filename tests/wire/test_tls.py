@@ -102,7 +102,7 @@ def test_others_than_this_machine_come_in_only_with_a_login_or_where_that_is_sai
                 Gateway(controller, host)
             with pytest.raises(ValueError, match="beyond this machine"):
                 Gateway(controller, host, tls=Tls(ours.certificate, ours.key))  # a cipher is no login
-            Gateway(controller, host, allow_anonymous=True)
+            Gateway(controller, host, allow_anonymous=True, advertised="kafka.example.org")
         for host in ("127.0.0.1", "127.0.0.9", "::1", "localhost"):
             Gateway(controller, host)
     store.close()

@@ -19,7 +19,7 @@ import click
 
 from controller.cli.amounts import Amount
 from controller.cli.printing import clean, fail, one_line
-from controller.cli.serve.options import as_brokers, as_place, as_topics
+from controller.cli.serve.options import as_brokers, as_host, as_place, as_topics
 from controller.rig.live import RETENTION_BYTES
 from stores import public_url
 
@@ -29,6 +29,7 @@ _STATUS: Final = "127.0.0.1:8480"
 
 @click.command()
 @click.option("--listen", default=_LISTEN, show_default=True, metavar="HOST:PORT", help="Where clients begin.")
+@click.option("--advertise", metavar="HOST", help="What clients are told as HOST, if they call it by another name.")
 @click.option("--brokers", "count", type=int, default=3, show_default=True, help="Simulated brokers; 0 for none.")
 @click.option("--racks", metavar="A,B,...", help="Racks of the brokers, in turn where there are fewer of them.")
 @click.option("--store", "url", metavar="URL", default="memory:", show_default=True, help="Where the metadata stand.")
@@ -55,6 +56,7 @@ _STATUS: Final = "127.0.0.1:8480"
 def serve(
     *,
     listen: str,
+    advertise: str | None,
     count: int,
     racks: str | None,
     url: str,
@@ -94,6 +96,7 @@ def serve(
         options = running.Options(
             url=url,
             listen=as_place("--listen", listen),
+            advertise=None if advertise is None else as_host("--advertise", advertise),
             brokers=brokers,
             topics=as_topics(topics, count),
             seed=seed,

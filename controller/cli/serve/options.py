@@ -37,6 +37,16 @@ def as_place(option: str, text: str) -> Place:
     return Place((host[1:-1] if is_in_brackets else host) or "127.0.0.1", int(port))
 
 
+def as_host(option: str, text: str) -> str:
+    """A name or an address that clients can call, also in brackets; no port: that is the one that is listened at."""
+    from controller.wire.listeners import callable_host  # noqa: PLC0415 - whether there is a codec was asked before
+
+    try:
+        return callable_host(text[1:-1] if text.startswith("[") and text.endswith("]") else text)
+    except ValueError:
+        raise ValueError(f"{option}: {text!r:.80} is no HOST that clients can call, without a port") from None
+
+
 def as_brokers(count: int, racks: str | None) -> dict[int, str | None]:
     """Ids 1 to `count`, each with its rack; racks are given in turn where there are fewer of them."""
     if not 0 <= count <= BROKERS_MAX:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib.resources import files
@@ -24,7 +25,7 @@ from controller.wire import Gateway
 from controller.wire.calls import Address
 from controller.wire.cluster_id import cluster_id
 from controller.wire.data import with_logs
-from controller.wire.listeners import is_loopback
+from controller.wire.listeners import is_every_address, is_loopback
 from controller.wire.remote import RemoteHost, with_remote_brokers
 from controller.wire.security.acls import Acls, Authorizer, allow_all
 from controller.wire.security.tls import Tls
@@ -46,6 +47,7 @@ class Options:
 
     url: str
     listen: Place
+    advertise: str | None
     brokers: Mapping[int, str | None]
     topics: Mapping[str, NewTopic]
     seed: int | None
@@ -114,6 +116,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
             cluster.controller,
             place.host,
             place.port,
+            advertised=options.advertise,
             cluster_id=known_as,
             apis=with_remote_brokers(with_logs(cluster.logs)),
             users=users,
@@ -152,6 +155,11 @@ def _beyond_this_machine(options: Options) -> tuple[Users | None, Tls | None]:
                 f"{option}: {place.host} is beyond this machine, and asks nobody who he is: say "
                 "--allow-anonymous if that is meant"
             )
+    if options.advertise is None and is_every_address(options.listen.host):
+        raise CannotServe(
+            f"--listen: {options.listen.host} is every address of this machine: say --advertise HOST, "
+            "which clients are to call"
+        )
     try:
         users = None if options.users is None else Users.from_file(options.users)
     except ValueError as error:
@@ -207,7 +215,8 @@ def _listening(option: str, place: Place) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        said = one_line(error) if error.errno is None else os.strerror(error.errno)  # asyncio's own names it twice
+        has_words = error.errno is None or isinstance(error, socket.gaierror)
+        said = (error.strerror or one_line(error)) if has_words else os.strerror(error.errno or 0)  # asyncio's are long
         raise CannotServe(f"{option} {place}: {said}") from error
 
 

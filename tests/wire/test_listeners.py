@@ -1,0 +1,88 @@
+"""The addresses of a gateway: which hosts clients are told, in which family it listens, when an address goes."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import closing
+
+import pytest
+from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+from controller.wire.calls import Address
+from controller.wire.listeners import Listeners, callable_host, is_every_address
+from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served
+
+
+async def _nobody(_id: int | None, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    writer.close()
+
+
+def answers(port: int) -> bool:
+    """Whether a gateway does, on the IPv4 loopback."""
+    with RawClient(Address("127.0.0.1", port)) as client:
+        return bool(client.ask(ApiVersionsRequest, ApiVersionsResponse, 0).api_keys)
+
+
+def hung_up_on(address: Address) -> bool:
+    """Whether `_nobody` is there."""
+    try:
+        with closing(socket.create_connection((address.host, address.port), DEADLINE_S)) as connection:
+            return not connection.recv(1)
+    except ConnectionRefusedError:
+        return False
+
+
+def test_clients_are_told_the_advertised_host_at_the_ports_that_are_listened_at() -> None:
+    with Served(host="127.0.0.1", advertised="localhost") as served:
+        told = [served.address, *served.gateway.addresses(RACKS).values()]
+        assert {address.host for address in told} == {"localhost"}
+        assert all(answers(address.port) for address in told)
+
+
+def test_every_address_of_the_machine_is_listened_at_only_with_a_host_to_tell() -> None:
+    for host in ("0.0.0.0", "::", "", "0", "0x0", "0.0", "::ffff:0.0.0.0"):  # noqa: S104 - nothing listens
+        assert is_every_address(host)
+        with pytest.raises(ValueError, match="every address of this machine"):
+            Listeners(host, 0, _nobody, {})
+        Listeners(host, 0, _nobody, {}, advertised="kafka.example.org")
+
+
+@pytest.mark.parametrize("host", ["a b", "host:9092", "[::1]", "ä.example", "-a", "x" * 256, "http://a"])
+def test_what_is_no_host_is_not_told(host: str) -> None:
+    with pytest.raises(ValueError, match="no host that clients can call"):
+        Listeners("127.0.0.1", 0, _nobody, {}, advertised=host)
+
+
+@pytest.mark.parametrize("host", ["localhost", "10.0.0.1", "::1", "fe80::1%eth0", "kafka_1.internal.", "x"])
+def test_names_and_addresses_are_hosts(host: str) -> None:
+    assert callable_host(host) == host
+
+
+def test_a_name_is_listened_at_in_one_family() -> None:
+    """With a port for each family, clients of one of them would be told the other's."""
+    with Served(host="localhost") as served:
+        for address in (served.address, *served.gateway.addresses(RACKS).values()):
+            assert address.host == "localhost"
+            assert answers(address.port)
+
+
+@pytest.mark.parametrize("kept_s, stays", [(0.0, False), (600.0, True)])
+def test_the_address_of_a_broker_that_is_gone_for_good_is_closed(kept_s: float, *, stays: bool) -> None:
+    """It stays where a broker is only not named now, and comes back with it."""
+
+    async def run() -> None:
+        listeners = Listeners("127.0.0.1", 0, _nobody, {}, kept_s=kept_s)
+        await listeners.open()
+        first = await listeners.of((1, 2))
+        await listeners.some((1,))
+        assert await asyncio.to_thread(hung_up_on, first[2])  # who asks for some says nothing of the others
+        await listeners.of((1,))
+        assert await asyncio.to_thread(hung_up_on, first[1])
+        assert await asyncio.to_thread(hung_up_on, first[2]) == stays
+        again = await listeners.of((1, 2))
+        assert await asyncio.to_thread(hung_up_on, again[2])
+        assert not stays or again == first
+        await listeners.close()
+
+    asyncio.run(run())
