@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from collections.abc import Awaitable
 from typing import Final
 
 import attrs
@@ -15,11 +16,16 @@ from controller.wire.calls import Address
 from controller.wire.errors import Refused
 from controller.wire.peers import Peers
 from controller.wire.peers.directory import Directory
-from controller.wire.peers.relay import Link, NotActive, NotReached
+from controller.wire.peers.leading import Leading
+from controller.wire.peers.relay import Link, Lost, NotActive, NotReached
+from controller.wire.protocol import read_header
 from stores.base import StoreError
 
 LOOKING_S: Final = 15.0
 """How long somebody is looked for who leads: a failover takes a session's time."""
+READS: Final = frozenset({3, 10, 32, 35, 46, 60, 74, 75})
+"""Metadata, FindCoordinator, DescribeConfigs, DescribeLogDirs, ListPartitionReassignments, DescribeCluster,
+ListConfigResources, DescribeTopicPartitions: they change nothing, and may be asked twice."""
 _PAUSE_S: Final = 0.05
 _KEEPING_S: Final = 1.0
 log = logging.getLogger(__name__)
@@ -45,7 +51,8 @@ class Forwarding:
         self._controller = controller
         self._peers = peers
         self._directory = Directory(peers.store, controller.describe().controller_id)
-        self._keeping: asyncio.Task[None] | None = None
+        self._leading = Leading(controller)
+        self._tasks: tuple[asyncio.Task[None], ...] = ()
         if tls is not None and peers.tls is None:
             raise ValueError("gateways speak TLS: how others are reached is to be said (Peers.tls)")
 
@@ -56,11 +63,12 @@ class Forwarding:
         now it is tried again."""
         found = Address(self._peers.host or address.host, address.port)
         await self._publish(found)
-        self._keeping = asyncio.create_task(self._keep(found))
+        self._tasks = (asyncio.create_task(self._keep(found)), asyncio.create_task(self._leading.watch()))
 
     async def close(self) -> None:
-        if self._keeping is not None:
-            self._keeping.cancel()
+        if self._tasks:
+            for task in self._tasks:
+                task.cancel()
             try:
                 await asyncio.to_thread(self._directory.withdraw)
             except StoreError as error:
@@ -83,32 +91,55 @@ class Forwarding:
     async def forward(self, way: Way, frame: bytes, principal: str, broker_id: int | None) -> bytes | None:
         """The answer of whoever leads. NotController where that is this one, by now, or nobody was found in time: in
         both cases nothing was done. Refused where the client is to be hung up on."""
-        end = asyncio.get_running_loop().time() + LOOKING_S
+        now = asyncio.get_running_loop().time
+        over = now() + self._peers.answer_s
+        end = now() + LOOKING_S
         while not self._controller.is_active:
             try:
-                link = await self._link(way)
-                return await link.ask(frame, principal, broker_id)
-            except (NotReached, NotActive):
+                link = await self._link(way, min(end, over))
+                return await self._in_time(way.controller_id, link, link.ask(frame, principal, broker_id), over)
+            except (NotReached, NotActive, Lost) as error:
+                asked = way.controller_id
                 way.close()
+                is_still = asked is None or self._leading.is_still(asked)
+                if isinstance(error, Lost) and (is_still or read_header(frame).api_key not in READS):
+                    raise
+                if not is_still:  # another failover, which has its own time
+                    end = now() + LOOKING_S
             except Refused:
                 way.close()
                 raise
-            if asyncio.get_running_loop().time() > end:
+            if now() > min(end, over):
                 break
             await asyncio.sleep(_PAUSE_S)
         raise NotController("nobody leads, or nobody who leads is reached")
 
-    async def _link(self, way: Way) -> Link:
-        """To whoever leads, as far as the controller knows. NotReached."""
+    async def _in_time(
+        self, active_id: int | None, link: Link, answer: Awaitable[bytes | None], over: float
+    ) -> bytes | None:
+        """The answer that comes while that controller leads, until `over` at most: then NotReached where it cannot have
+        done anything, else Lost."""
+        try:
+            async with self._leading.while_still(active_id, over):
+                return await answer
+        except TimeoutError as error:
+            if link.is_unsent:
+                raise NotReached(f"controller {active_id} took no more") from error
+            raise Lost(f"controller {active_id} leads no more, or does not answer") from error
+
+    async def _link(self, way: Way, end: float) -> Link:
+        """To whoever leads, as far as the controller knows. NotReached, also where that one ceases to lead."""
         active = self._controller.active_id
         if way.link is not None and way.controller_id == active and way.link.is_open:
             return way.link
         way.close()
         try:
-            address = None if active is None else await asyncio.to_thread(self._directory.find, active)
-        except StoreError as error:
-            raise NotReached(f"the store does not say where it is: {error!r}") from error
-        if address is None:
-            raise NotReached(f"controller {active} has no gateway")
-        way.link, way.controller_id = await Link.to(address, self._peers.secret, self._peers.tls), active
-        return way.link
+            async with self._leading.while_still(active, end):
+                address = None if active is None else await asyncio.to_thread(self._directory.find, active)
+                if address is None:
+                    raise NotReached(f"controller {active} has no gateway")
+                link = await Link.to(address, self._peers.secret, self._peers.tls)
+        except (StoreError, TimeoutError) as error:
+            raise NotReached(f"where controller {active} is was not learned, or not in time: {error!r}") from error
+        way.link, way.controller_id = link, active
+        return link

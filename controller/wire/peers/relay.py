@@ -60,6 +60,8 @@ class Link:
         self._reader = reader
         self._writer = writer
         self._correlation_id = 0
+        self.is_unsent = False
+        """Whether a frame was broken off before all of it had left us: then nobody can have done it."""
 
     @classmethod
     async def to(cls, address: Address, secret: str | None, tls: ssl.SSLContext | None) -> Self:
@@ -79,11 +81,13 @@ class Link:
         return not (self._reader.at_eof() or self._writer.is_closing())
 
     def close(self) -> None:
-        self._writer.close()
+        """At once: what the other did not take yet it is not to get, and one that takes nothing would be waited for."""
+        self._writer.transport.abort()
 
     async def ask(self, frame: bytes, principal: str, broker_id: int | None) -> bytes | None:
         """The answer to a client's frame, with its size; None: there is none to be given. NotActive; Refused for what
-        ends the client's connection: Lost, RefusedThere."""
+        ends the client's connection: Lost, RefusedThere. It waits as long as it takes: who cancels it looks at
+        `is_unsent`."""
         number = NOBODYS if broker_id is None else broker_id
         answer = await self._call(RELAY, 0, principal=principal, broker_id=number, frame=frame)
         if answer.error_code == ErrorCode.NOT_CONTROLLER:
@@ -118,6 +122,7 @@ class Link:
             self.close()
             raise Lost(f"the other gateway hung up: {error!r}") from error
         except asyncio.CancelledError:
+            self.is_unsent = self._writer.transport.get_write_buffer_size() > 0
             self.close()  # what comes on it now is the answer to nobody
             raise
         return read_answer(messages, header, answer)
