@@ -13,6 +13,7 @@ from controller.model import records as r
 from controller.model.events import LATER, Decision, Event, MoveDeadline, TopicKeyDue
 from controller.model.values import BROKERS, TOPICS, Partition
 from controller.runtime.dispatcher import Dispatcher
+from controller.runtime.idle_throttles import IdleThrottles
 from controller.runtime.inbox import Job
 from controller.runtime.journal import Decided
 from controller.runtime.legacy import SAID, say
@@ -23,8 +24,6 @@ from controller.state.cluster import Purged
 
 _log = logging.getLogger(__name__)
 
-_log = logging.getLogger(__name__)
-
 _TELLS_MEMBERS: Final = (r.StateFound,)
 _TELLS_NOBODY: Final = (r.PartitionStopped, r.HoldersTold)  # its members hear of it by StopReplica
 _OF_LOGS: Final = (r.ReplicaDeleted, r.IntentDropped, r.StateKeyRemoved)
@@ -32,9 +31,10 @@ _MOVES: Final = (r.TargetSet, r.TargetReplaced, r.StateFound)  # what may bring 
 
 
 class Timers:
-    """When to look at a move's deadline, and at a topic's key that is behind."""
+    """When to look at a move's deadline, at a topic's key that is behind, at throttles without a move."""
 
-    def __init__(self, rewrite_after_ms: int) -> None:
+    def __init__(self, rewrite_after_ms: int, throttles: IdleThrottles) -> None:
+        self.throttles = throttles
         self._rewrite_after_ms = rewrite_after_ms
         self._deadlines: list[tuple[int, str, int]] = []
         self._late_topics: dict[str, int] = {}  # topic -> when its key is due
@@ -55,6 +55,7 @@ class Timers:
     def due(self, now_ms: int, elapsed_ms: int) -> list[Event]:
         """What time has come for, deadlines by the wall clock `now_ms`. A deadline that was replaced meanwhile changes
         nothing when it is decided."""
+        self.throttles.say(elapsed_ms)
         events: list[Event] = []
         while self._deadlines and self._deadlines[0][0] <= now_ms:
             _, topic, partition = heapq.heappop(self._deadlines)
@@ -69,6 +70,8 @@ class Timers:
     def next_due_ms(self, now_ms: int, elapsed_ms: int) -> int | None:
         """In `elapsed_ms`."""
         times = [*self._late_topics.values(), *(elapsed_ms + due_ms - now_ms for due_ms, _, _ in self._deadlines[:1])]
+        if self.throttles.next_due_ms is not None:
+            times.append(self.throttles.next_due_ms)
         return min(times, default=None)
 
 
@@ -237,14 +240,6 @@ class Publisher:
         else:
             self._tell_of_settings(record)
 
-    def _say_of_throttles(self, record: r.ThrottleMarkChanged) -> None:
-        """A throttle that is to go with the last move may wait for long where nothing moves."""
-        state = self._state
-        idle = not state.is_reassigning and state.throttles.request is None and not state.throttles.is_removing
-        if record.after.owners and idle:
-            what = f"throttles of {record.slot} {', '.join(record.after.owners[:20])}"
-            _log.warning("%s are set while nothing moves: they go when the next move has ended", what)
-
     def _tell_of_settings(self, record: r.Record) -> None:
         tell = self._services.notices.config_changed
         if isinstance(record, r.ConfigsAltered):
@@ -254,7 +249,7 @@ class Publisher:
         elif isinstance(record, r.TopicDeleted):
             tell(TOPICS, record.topic.name, {})
         elif isinstance(record, r.ThrottleMarkChanged):
-            self._say_of_throttles(record)
+            self._timers.throttles.marked(record, self._services.elapsed_ms())
         elif isinstance(record, r.ConfigChanged) and record.before != record.after:
             tell(TOPICS, record.topic, record.after)
         elif isinstance(record, r.BrokerConfigChanged) and record.before != record.after:

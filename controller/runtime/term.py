@@ -19,6 +19,7 @@ from controller.runtime.batching import Batching
 from controller.runtime.collector import collector_off
 from controller.runtime.committer import Committer
 from controller.runtime.dispatcher import Dispatcher
+from controller.runtime.idle_throttles import IdleThrottles
 from controller.runtime.inbox import Hint, Item, Job, Query, Request, Sent, WorkQueue
 from controller.runtime.loaded import Loaded
 from controller.runtime.lookout import Lookout
@@ -66,7 +67,7 @@ class Term:
             acknowledged_max=self._at_once,
         )
         self.lookout = Lookout(services, self.state, loaded)
-        self._timers = Timers(services.settings.topic_rewrite_interval_ms)
+        self._timers = Timers(services.settings.topic_rewrite_interval_ms, IdleThrottles(self.state))
         self._rebalancing = Rebalancing(services.settings, services.elapsed_ms())
         self.work = WorkQueue(services.measures.now_s if services.measures.is_kept else None)
         self._retirements = Retirements(self.state, services.progress, services.elapsed_ms())

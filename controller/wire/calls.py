@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol
 
 import attrs
 
 from controller.admin import Admin
 from controller.host import Controller
+from controller.model.values import Endpoint
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.security.acls import OPERATIONS, Authorizer
 from controller.wire.security.sasl import Login
@@ -25,8 +26,11 @@ class Address:
 class Addresses(Protocol):
     """Where brokers are reached by clients."""
 
-    async def of(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
-        """An address for each id, which are all that are registered; opened where there was none."""
+    async def of(
+        self, broker_ids: tuple[int, ...], endpoints: Mapping[int, tuple[Endpoint, ...]] | None = None
+    ) -> dict[int, Address]:
+        """An address for each id, which are all that are registered; opened where there was none. `endpoints`: what
+        they registered that they listen at."""
 
 
 @attrs.frozen

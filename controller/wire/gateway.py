@@ -37,7 +37,8 @@ class Gateway:
     `host`, `port`: the address that clients begin at (port 0: any free one); each broker id gets an address of its own
     beside it, `port` + 1 + its id where that is free. `advertised`: the host that clients are told, where that is not
     `host`; asked for where `host` is every address of the machine (0.0.0.0). `cluster_id`: as Metadata tells it.
-    `limits`: what clients may ask of us. `elsewhere`: brokers that clients reach at their own address. `apis`: what is
+    `limits`: what clients may ask of us. `elsewhere`: brokers that clients reach at their own address;
+    `broker_listener`: so are those that registered a listener of this name, at that (not with `peers`). `apis`: what is
     answered, by API key.
 
     `users`: clients log in as one of these. `tls`: addresses speak TLS; a context that asks for certificates of clients
@@ -62,6 +63,7 @@ class Gateway:
         cluster_id: str | None = None,
         limits: Limits | None = None,
         elsewhere: Mapping[int, Address] | None = None,
+        broker_listener: str | None = None,
         apis: Mapping[int, Api] = APIS,
         users: Users | None = None,
         tls: ssl.SSLContext | Tls | None = None,
@@ -79,9 +81,19 @@ class Gateway:
             raise ValueError("who may do what is to be said: an authorizer (Acls, or allow_all) is asked for")
         if authenticates and peers is not None and peers.secret is None:
             raise ValueError("a secret of the gateways is asked for (Peers.secret): they tell each other who asks")
+        if broker_listener is not None and peers is not None:
+            raise ValueError("broker_listener and peers do not go together: answers of others get addresses of ours")
         self._forwarding = None if peers is None else Forwarding(controller, peers, context)
         self._limits = limits or Limits()
-        self._listeners = Listeners(host, port, self._client, elsewhere or {}, tls=context, advertised=advertised)
+        self._listeners = Listeners(
+            host,
+            port,
+            self._client,
+            elsewhere or {},
+            tls=context,
+            advertised=advertised,
+            broker_listener=broker_listener,
+        )
         self._tasks: set[asyncio.Task[None]] = set()
         self._room = Budget(self._limits.queued_bytes)
         self._loop: asyncio.AbstractEventLoop | None = None

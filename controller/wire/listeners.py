@@ -17,6 +17,7 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
+from controller.model.values import Endpoint
 from controller.wire.calls import Address
 
 Client = Callable[[int | None, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -36,7 +37,7 @@ class Listeners:
     """Listens at `host`; the common address at `port` (0: any free one), a broker's at `port` + 1 + its id where that
     is free, else at any. `elsewhere`: brokers that clients reach at an address of their own, not through us.
     `advertised`: the host that clients are told, where that is not `host`. ValueError where it would be none that can
-    be called."""
+    be called. `broker_listener`: brokers that registered a listener of this name are told at that."""
 
     def __init__(
         self,
@@ -47,11 +48,13 @@ class Listeners:
         *,
         tls: ssl.SSLContext | None = None,
         advertised: str | None = None,
+        broker_listener: str | None = None,
         kept_s: float = KEPT_S,
     ) -> None:
         self._told = callable_host(host if advertised is None else advertised)
         self._host = host
         self._port = port
+        self._broker_listener = broker_listener
         self._client = client
         self._elsewhere = dict(elsewhere)
         self._tls = tls
@@ -73,12 +76,16 @@ class Listeners:
         for server in servers.values():
             server.close()
 
-    async def of(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
+    async def of(
+        self, broker_ids: tuple[int, ...], endpoints: Mapping[int, tuple[Endpoint, ...]] | None = None
+    ) -> dict[int, Address]:
         """An address for each id, which are all that are registered; opened where there was none, and closed of those
-        that have not been registered for long."""
+        that have not been registered for long. `endpoints`: what they registered that they listen at."""
+        given = {} if self._broker_listener is None or endpoints is None else endpoints
+        own = {b: Address(e.host, e.port) for b in given for e in given[b] if e.listener == self._broker_listener}
         async with self._lock:
             self._close_gone(broker_ids)
-        return await self.some(broker_ids)
+        return own | await self.some(tuple(b for b in broker_ids if b not in own))
 
     async def some(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
         """An address for each id, of which there may be more."""

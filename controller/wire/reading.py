@@ -13,7 +13,7 @@ from uuid import UUID
 import attrs
 
 from controller.model.reductions import OFFLINE
-from controller.model.values import NO_LEADER, Partition, Replicas
+from controller.model.values import NO_LEADER, Endpoint, Partition, Replicas
 from controller.model.view import ClusterView
 
 INTERNAL = ("__consumer_offsets", "__transaction_state")
@@ -21,10 +21,11 @@ INTERNAL = ("__consumer_offsets", "__transaction_state")
 
 @attrs.frozen
 class BrokerRow:
-    """A live broker."""
+    """A live broker. `endpoints`: what it registered that it listens at."""
 
     broker_id: int
     rack: str | None
+    endpoints: tuple[Endpoint, ...]
 
 
 @attrs.frozen(weakref_slot=False)
@@ -76,7 +77,8 @@ def cluster(names: Iterable[str] | None, ids: Iterable[UUID] = ()) -> Callable[[
         if wanted:
             chosen += [n for n in view.topic_names() if (t := view.topic(n)) is not None and t.topic_id in wanted]
         topics = tuple(row for name in dict.fromkeys(chosen) if (row := _topic(view, name)) is not None)
-        brokers = tuple(BrokerRow(b, view.brokers[b].rack) for b in sorted(view.brokers))
+        known = (view.brokers[b].registration for b in sorted(view.brokers))
+        brokers = tuple(BrokerRow(each.broker_id, each.rack, each.endpoints) for each in known)
         return ClusterRow(brokers, _controller_id(view), topics)
 
     return ask

@@ -142,11 +142,26 @@ def test_a_throttle_that_is_set_while_nothing_moves_goes_with_the_next_move_and_
 ) -> None:
     cluster = small(10_000)
     assert alter_rates(cluster, {1: 5_000}) == {1: None}
+    cluster.wait(9_000)
+    assert "while nothing moves" not in caplog.text
+    cluster.wait(1_000)
     assert "throttles of brokers 1 are set while nothing moves" in caplog.text
-    cluster.wait(5_000)
     assert broker_config(cluster, 1) == both(5_000)
     cluster.done(cluster.move([4, 5, 6]))
     ended(cluster)
+
+
+def test_a_throttle_that_is_followed_by_its_move_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """As the commands do it: rates first, so that nothing is copied without."""
+    cluster = small(10_000)
+    assert alter_rates(cluster, {1: 5_000}) == {1: None}
+    cluster.wait(5_000)
+    cluster.done(cluster.move([4, 5, 6]))
+    cluster.wait(20_000)
+    assert "while nothing moves" not in caplog.text
+    ended(cluster)
+    cluster.wait(20_000)
+    assert "while nothing moves" not in caplog.text
 
 
 def test_a_rate_below_a_kilobyte_works_and_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:

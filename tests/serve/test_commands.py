@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,15 +30,18 @@ COPY_RATE = "300000"
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[str]:
-    """Copies take seconds. It says on stderr that throttles are set before moves begin, which is so."""
+    """Copies take seconds. It has to be silent until its end."""
     where = ("--listen", "127.0.0.1:0", "--no-status", "--json")
     process = begun(*where, "--brokers", "3", "--racks", "a,b,c", "--copy-rate", COPY_RATE)
     try:
         assert process.stdout is not None
         yield json.loads(process.stdout.readline())["bootstrap"]
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=DEADLINE_S)
+        assert (process.returncode, said) == (0, "")
     finally:
         process.kill()
-        process.communicate(timeout=DEADLINE_S)
+        process.wait(DEADLINE_S)
 
 
 @pytest.fixture

@@ -7,14 +7,19 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
+from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller import BrokerRegistration, NewTopic
+from controller import BrokerRegistration, Controller, NewTopic
+from controller.wire import Gateway, Peers
 from controller.wire import messages as m
 from controller.wire.calls import Address
 from controller.wire.remote import with_remote_brokers
+from stores import MemoryStore
+from tests.runtime.world import Brokers
 from tests.wire.peers import Peer
 from tests.wire.remote import CLUSTER, Remote
-from tests.wire.served import RawClient, until
+from tests.wire.served import RawClient, Served, until
 
 LATEST = {4: (0, 7), 5: (0, 4), 6: (0, 8)}
 NOWHERE = Address("127.0.0.1", 1)
@@ -180,3 +185,32 @@ def test_the_gateway_tells_what_brokers_may_ask() -> None:
     assert {key: offered[key] for key in (7, 56, 62, 63)} == {7: (1, 3), 56: (0, 3), 62: (0, 4), 63: (0, 1)}
     with pytest.raises(ValueError, match="session_s must be positive"):
         with_remote_brokers(session_s=0)
+
+
+@pytest.mark.parametrize("broker_listener", [None, "CLIENTS", "OTHER"])
+def test_clients_are_told_the_listener_of_that_name_or_the_gateway(broker_listener: str | None) -> None:
+    """A broker without such a listener stays at the gateway."""
+    with Served({1: "a"}, apis=with_remote_brokers(), broker_listener=broker_listener) as served:
+        with RawClient(served.address) as client:
+            listeners = [
+                {"name": name, "host": "127.0.0.1", "port": port, "security_protocol": 0}
+                for name, port in {"ORDERS": 1, "CLIENTS": 2}.items()
+            ]
+            assert register(client, 7, NOWHERE, listeners=listeners).error_code == 0
+            until(lambda: served.controller.describe().live_brokers == (1, 7))
+            metadata = client.ask(MetadataRequest, MetadataResponse, 12, topics=[])
+            described = client.ask(DescribeClusterRequest, DescribeClusterResponse, 0)
+        told = {b.node_id: (b.host, b.port) for b in metadata.brokers}
+        assert told == {b.broker_id: (b.host, b.port) for b in described.brokers}
+        assert (told[7] == ("127.0.0.1", 2)) == (broker_listener == "CLIENTS")
+        ours = [b for b in told if b == 1 or broker_listener != "CLIENTS"]
+        for broker, address in served.gateway.addresses(ours).items():
+            assert told[broker] == (address.host, address.port)
+
+
+def test_listeners_of_brokers_are_not_told_where_gateways_pass_on() -> None:
+    """The answer of another gateway gets our addresses."""
+    store = MemoryStore()
+    with Controller(store, 1, Brokers()) as controller, pytest.raises(ValueError, match="do not go together"):
+        Gateway(controller, broker_listener="CLIENTS", peers=Peers(store=store))
+    store.close()

@@ -22,6 +22,7 @@ from controller.cli.printing import one_line
 NOT_CONTROLLER: Final = 41
 _CLUSTER_AUTHORIZATION_FAILED: Final = 31
 _PAUSE_S: Final = 0.1
+_NAMED_MAX: Final = 5
 _NOT_SENT: Final = (kafka_errors.NodeNotReadyError,)
 _LOST: Final = (kafka_errors.KafkaConnectionError, kafka_errors.Cancelled)
 
@@ -52,7 +53,7 @@ class Client(KafkaAdminClient):  # type: ignore[misc] # kafka-python brings no t
                 return self._manager.run(self._send, request, broker)
             except again as error:
                 if time.monotonic() >= deadline:
-                    raise NotConnected(_unreachable(broker, error)) from None
+                    raise NotConnected(self._unreachable(broker, error)) from None
                 self._manager.run(self._net.sleep, _PAUSE_S)
             except kafka_errors.KafkaError as error:
                 raise _failure(error, request, broker, self.deadline_s) from None
@@ -80,6 +81,16 @@ class Client(KafkaAdminClient):  # type: ignore[misc] # kafka-python brings no t
         """What the server offers: key of an API -> its lowest and highest version."""
         offered: dict[int, tuple[int, int]] = dict(self._manager.broker_version_data.api_versions)
         return offered
+
+    def _unreachable(self, broker: int | None, error: Any) -> str:
+        """Which addresses were tried: they are those that the cluster tells, which need not be ours."""
+        known = {b.node_id: f"{b.host}:{b.port}" for b in self._manager.cluster.brokers()}
+        why = "" if isinstance(error, _NOT_SENT) else f": {_said(error)}"
+        if broker is None:
+            said = ", ".join(f"{each} at {known[each]}" for each in sorted(known, key=str)[:_NAMED_MAX])
+            more = f" and {len(known) - _NAMED_MAX} more" if len(known) > _NAMED_MAX else ""
+            return f"no broker can be reached any more of those that the cluster names, {said or 'none'}{more}{why}"
+        return f"broker {broker}{f' at {known[broker]}' if broker in known else ''} cannot be reached{why}"
 
     async def _send(self, request: Any, broker: int | None) -> Any:
         return await self._manager.send(request, node_id=broker)
@@ -112,12 +123,6 @@ def _failure(error: Any, request: Any, broker: int | None, deadline_s: float) ->
         return Failed(f"{_at(broker)}: the connection was lost, {named} may have been executed: {_said(error)}")
     code = getattr(error, "errno", None)
     return refused(code, _said(error)) if code else Failed(_said(error))
-
-
-def _unreachable(broker: int | None, error: Any) -> str:
-    if broker is None and isinstance(error, _NOT_SENT):
-        return "no broker can be reached any more"
-    return f"{_at(broker)} cannot be reached: {_said(error)}"
 
 
 def _at(broker: int | None) -> str:

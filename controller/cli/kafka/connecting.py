@@ -14,7 +14,7 @@ import click
 
 from controller.cli.kafka.errors import NotConnected
 from controller.cli.kafka.options import Endpoint
-from controller.cli.kafka.probing import await_server
+from controller.cli.kafka.probing import await_server, speaks_tls
 from controller.cli.kafka.properties import read_properties
 from controller.cli.kafka.security import settings
 
@@ -63,8 +63,16 @@ def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
                     f"{servers}: the connection was closed while it authenticated by {given['sasl_mechanism']}"
                 ) from None
             if left_ms <= try_ms or heard.is_final:
-                raise NotConnected(f"{servers}: {said}") from None
+                raise NotConnected(f"{servers}: {said}{_hint(servers, given)}") from None
             try_ms *= 2
+
+
+def _hint(servers: str, given: dict[str, Any]) -> str:
+    """Who gets plain text where TLS is spoken hangs up, and says no more."""
+    if "ssl_context" in given or not any(speaks_tls(server) for server in servers.split(",")):
+        return ""
+    wanted = "SASL_SSL" if "sasl_mechanism" in given else "SSL"
+    return f"; it speaks TLS: --command-config takes security.protocol={wanted}"
 
 
 class _Heard(logging.Handler):

@@ -15,6 +15,7 @@ from typing import Final
 from controller.cli.kafka.errors import NotConnected
 
 _PAUSE_S: Final = 0.1
+_TLS_S: Final = 2.0
 
 
 def await_server(servers: Sequence[str], context: ssl.SSLContext | None, deadline_s: float) -> None:
@@ -28,13 +29,32 @@ def await_server(servers: Sequence[str], context: ssl.SSLContext | None, deadlin
         time.sleep(_PAUSE_S)
 
 
+def speaks_tls(server: str) -> bool:
+    """Whether it answers a hello of TLS by TLS, whatever it thinks of us; asked where plain text was hung up on."""
+    host, port = _host_and_port(server)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # nothing is told to it, so it need not prove who it is
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with closing(socket.create_connection((host, port), timeout=_TLS_S)) as connection:
+            context.wrap_socket(connection, server_hostname=host).close()
+    except ssl.SSLError as error:
+        return "ALERT" in (error.reason or "")  # it wants a certificate of ours, perhaps
+    except (OSError, UnicodeError, ValueError):
+        return False
+    return True
+
+
+def _host_and_port(server: str) -> tuple[str, int]:
+    host, _, port = server.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
 def _problem(server: str, context: ssl.SSLContext | None, deadline_s: float) -> str:
     """Empty: it is there."""
-    host, _, port = server.rpartition(":")
-    host = host.strip("[]")
+    host, port = _host_and_port(server)
     left_s = max(0.1, deadline_s - time.monotonic())
     try:
-        with closing(socket.create_connection((host, int(port)), timeout=left_s)) as connection:
+        with closing(socket.create_connection((host, port), timeout=left_s)) as connection:
             if context is not None:
                 context.wrap_socket(connection, server_hostname=host).close()
     except ssl.SSLCertVerificationError as error:

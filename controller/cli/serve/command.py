@@ -31,6 +31,7 @@ _STATUS: Final = "127.0.0.1:8480"
 @click.option("--listen", default=_LISTEN, show_default=True, metavar="HOST:PORT", help="Where clients begin.")
 @click.option("--advertise", metavar="HOST", help="What clients are told as HOST, if they call it by another name.")
 @click.option("--brokers", "count", type=int, default=3, show_default=True, help="Simulated brokers; 0 for none.")
+@click.option("--broker-listener", metavar="NAME", help="Remote brokers are told at their listener of this name.")
 @click.option("--racks", metavar="A,B,...", help="Racks of the brokers, in turn where there are fewer of them.")
 @click.option("--store", "url", metavar="URL", default="memory:", show_default=True, help="Where the metadata stand.")
 @click.option(
@@ -58,6 +59,7 @@ def serve(
     listen: str,
     advertise: str | None,
     count: int,
+    broker_listener: str | None,
     racks: str | None,
     url: str,
     topics: tuple[str, ...],
@@ -97,6 +99,7 @@ def serve(
             url=url,
             listen=as_place("--listen", listen),
             advertise=None if advertise is None else as_host("--advertise", advertise),
+            broker_listener=broker_listener,
             brokers=brokers,
             topics=as_topics(topics, count),
             seed=seed,

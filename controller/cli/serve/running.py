@@ -48,6 +48,7 @@ class Options:
     url: str
     listen: Place
     advertise: str | None
+    broker_listener: str | None
     brokers: Mapping[int, str | None]
     topics: Mapping[str, NewTopic]
     seed: int | None
@@ -117,6 +118,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
             place.host,
             place.port,
             advertised=options.advertise,
+            broker_listener=options.broker_listener,
             cluster_id=known_as,
             apis=with_remote_brokers(with_logs(cluster.logs)),
             users=users,

@@ -92,7 +92,7 @@ def _partition(p: PartitionRow) -> dict[str, Any]:
 
 
 async def _brokers(call: Call, row: ClusterRow, name_of_id: str) -> list[dict[str, Any]]:
-    reached = await call.addresses.of(row.broker_ids)
+    reached = await call.addresses.of(row.broker_ids, {b.broker_id: b.endpoints for b in row.brokers})
     return [
         {
             name_of_id: broker.broker_id,
