@@ -31,6 +31,7 @@ class Broker:
         self.logs: dict[tuple[str, int], Any] = {}  # what is on "disk": topic and partition -> the topic's id
         self.roles: dict[tuple[str, int], Any] = {}  # what LeaderAndIsr said last
         self.peers: dict[int, tuple[str, int]] = {}
+        self.serving: dict[Any, asyncio.StreamWriter] = {}
         self.served = {  # one version of each
             18: (ApiVersionsRequest, 0, self.api_versions),
             1: (FetchRequest, FETCH, self.fetch),
@@ -43,6 +44,7 @@ class Broker:
         return await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.serving[asyncio.current_task()] = writer
         with contextlib.closing(writer), contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 frame = await self.frame(reader)
@@ -51,6 +53,7 @@ class Broker:
                 response = await answer(request.decode(frame, version=version, header=True))
                 response.with_header(header.correlation_id)
                 writer.write(response.encode(header=True, framed=True))
+        del self.serving[asyncio.current_task()]
 
     async def api_versions(self, _: Any) -> Any:
         rows = [ApiVersionsResponse.ApiVersion(key, v, v, version=0) for key, (_, v, _) in self.served.items()]
@@ -140,6 +143,11 @@ class Broker:
                         fetch.topics = [FetchTopic(topic, asked, version=FETCH)]
                         await self.ask(self.peers[role.leader], fetch)
             await asyncio.sleep(self.options.beat)
+        server.close()
+        serving = list(self.serving)
+        for writer in self.serving.values():
+            writer.close()
+        await asyncio.gather(*serving)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from controller.cli.kafka.errors import Failed
 from controller.cli.root import kedge
 
 NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
+BRACKET = "A bracket is not closed, or was not opened"
 FORM = 'Invalid entity config: all configs to be added must be in the format "key=val".'
 
 
@@ -160,8 +161,6 @@ def test_both_names_of_the_properties_are_one_too_many(tmp_path: Path) -> None:
         ("a=b,", {"a": "b"}),
         ("a=[b,c],d=e", {"a": "b,c", "d": "e"}),
         ("a=[b=c,d=e]", {"a": "b=c,d=e"}),
-        ("a=[b,c", {"a": "b,c"}),
-        ("a=b]", {"a": "b"}),
     ],
 )
 def test_settings_are_read_as_kafkas_tool_reads_them(text: str, expected: dict[str, str]) -> None:
@@ -185,6 +184,11 @@ def test_whatever_is_given_is_settings_or_refused(text: str) -> None:
     [
         (["a"], [], FORM),
         (["a=b=c"], [], FORM),
+        (["a=[b,c"], [], f"{BRACKET}: a=[b,c"),
+        (["a=b,c]"], [], f"{BRACKET}: a=b,c]"),
+        (["a=[b],c=d]"], [], f"{BRACKET}: a=[b],c=d]"),
+        (["a=[[b]"], [], f"{BRACKET}: a=[[b]"),
+        (["a=[b]]"], [], f"{BRACKET}: a=[b]]"),
         (["=b"], [], FORM),
         ([","], [], FORM),
         ([""], [], FORM),

@@ -52,6 +52,22 @@ def test_a_file_may_be_latin_1_and_may_not_be_huge(tmp_path: Path) -> None:
         read_properties(file)
 
 
+@pytest.mark.parametrize(
+    "data, said",
+    [
+        (b"a=b\n\x00\x8f\x12", "line 2 is not text"),
+        (b"a=b\n\xff\xfe\x93=c", "line 2 is not text"),
+        ("größe=1".encode(), "'gr\\\\xf6\\\\xdfe' is no name of one"),
+        (b"=b", "'' is no name of one"),
+    ],
+)
+def test_what_is_no_file_of_properties_is_refused(tmp_path: Path, data: bytes, said: str) -> None:
+    file = tmp_path / "p"
+    file.write_bytes(data)
+    with pytest.raises(Failed, match=rf"p: no file of properties, .*{said}"):
+        read_properties(file)
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(Failed, match=r"gone: No such file"):
         read_properties(tmp_path / "gone")

@@ -47,6 +47,7 @@ def test_a_broker_that_is_asked_to_go_hands_leadership_over_first() -> None:
         brokers[1].ask_to_go()
         until(lambda: brokers[1].ended() is not None)
         assert brokers[1].ended() == 0
+        assert not [line for line in brokers[1].said() if line.startswith(("Traceback", "Exception", "Task"))]
         assert remote.partition("orders").leader == 2
         until(lambda: "leads orders 0 targets None" in brokers[2].said())
 

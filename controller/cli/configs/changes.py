@@ -1,7 +1,7 @@
 """Settings that are given: `k=v,k=[a,b]`, files of properties, lists of names. As Kafka's tool reads them.
 
 Beyond Kafka: a name that is empty, given twice, or both set and deleted is refused; there the last one counts, or the
-deletion.
+deletion. So is a bracket without its other half, of which Kafka's makes a list of what happens to follow.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from controller.cli.kafka.errors import Failed
 from controller.cli.kafka.properties import read_properties
 
 _BRACKETS: Final = re.compile(r"\[[^\]]*\]?")
+_CLOSED: Final = re.compile(r"[^\[\]]*(?:\[[^\[\]]*\][^\[\]]*)*")
 _NAME: Final = re.compile(r"[a-zA-Z0-9._-]+")
 _FORM: Final = 'Invalid entity config: all configs to be added must be in the format "key=val".'
 
@@ -50,6 +51,8 @@ def changes(added: Sequence[str], file: Path | None, deleted: Sequence[str]) -> 
 def parse_pairs(text: str) -> list[tuple[str, str]]:
     """Names and values of `k=v,k=[a,b]`: brackets hold commas and equal signs together, and go. Raises Failed."""
     found = []
+    if _CLOSED.fullmatch(text) is None:
+        raise Failed(f"A bracket is not closed, or was not opened: {text:.200}")
     parts = _split(text, ",")
     while parts and not parts[-1]:
         parts.pop()

@@ -12,6 +12,8 @@ from controller.cli.kafka.errors import Failed
 _BYTES_MAX: Final = 1 << 20
 _SPLIT: Final = re.compile(r"((?:\\.|[^\\=:\s])*)\s*[=:]?\s*(.*)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
+_NAME: Final = re.compile(r"[!-~]+")
+_UNPRINTED: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f]")  # what no text holds
 _NAMED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
@@ -27,7 +29,14 @@ def read_properties(path: Path) -> dict[str, str]:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         text = data.decode("latin-1")  # what Java's own files were written in
-    return parse_properties(text)
+    wrong = next((number for number, line in enumerate(text.split("\n"), 1) if _UNPRINTED.search(line)), None)
+    if wrong is not None:
+        raise Failed(f"{path}: no file of properties, line {wrong} is not text")
+    found = parse_properties(text)
+    strange = next((name for name in found if not _NAME.fullmatch(name)), None)
+    if strange is not None:
+        raise Failed(f"{path}: no file of properties, {strange!a:.80} is no name of one")
+    return found
 
 
 def parse_properties(text: str) -> dict[str, str]:

@@ -40,8 +40,12 @@ def shrink(cluster: Cluster, topic: TopicState, count: int, asked: Asked) -> Non
 
 
 def _confirm(topic: str, tail: list[int]) -> None:
-    what = f"{len(tail)} partition{'' if len(tail) == 1 else 's'} of {topic}, with all that they hold"
+    how_many, they = ("1 partition", "it holds") if len(tail) == 1 else (f"{len(tail)} partitions", "they hold")
+    what = f"{how_many} of {topic} at once, with all that {they}"
     if not sys.stdin.isatty():
-        raise failure(f"deleting {what} at once needs --yes, or --delete-partitions-delay to wait for their retention")
-    if not click.confirm(f"Delete {what}, at once?", err=True):
+        raise failure(
+            f"nothing was changed: to delete {what}, say --yes; --delete-partitions-delay deletes when "
+            "the retention is over"
+        )
+    if not click.confirm(f"Delete {what}?", err=True):
         raise failure("nothing was changed")

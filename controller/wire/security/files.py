@@ -52,4 +52,5 @@ class Reread(Generic[T]):
                 raise BrokenFile(f"{self._path}: an object with version 1 is asked for")
             return self._parse(said)
         except (OSError, ValueError, TypeError) as error:
-            raise error if isinstance(error, BrokenFile) else BrokenFile(f"{self._path}: {error}") from error
+            said = (error.strerror if isinstance(error, OSError) else None) or error
+            raise error if isinstance(error, BrokenFile) else BrokenFile(f"{self._path}: {said}") from error
