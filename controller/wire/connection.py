@@ -4,6 +4,7 @@ Rules
 * One request at a time: the next frame is read when the answer of the last one was written. So answers keep their
   order, who does not read them stops only itself, and what one connection can make us hold is one frame.
 * A frame that is not brief is read when there is room for all of it, and holds that room until it is answered.
+* A client that hangs up while its request waits ends the waiting; what was done for it is done.
 * Whatever is wrong with what came closes this connection, is counted, and touches nothing else.
 """
 
@@ -16,6 +17,7 @@ from typing import Final, Protocol, TypeVar
 
 from controller.wire.budget import Budget
 from controller.wire.errors import Garbage, Refused, TooLarge, TooSlow
+from controller.wire.incoming import Incoming
 from controller.wire.limits import Limits
 from controller.wire.protocol import BRIEF, SIZE, Frame
 
@@ -40,17 +42,19 @@ async def run(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: Limits, room: Budget, client: Client
 ) -> None:
     """Until the client hangs up. Refused for what ends it before."""
-    while (size := await _size(reader, limits, client.request_bytes)) is not None:
+    incoming = Incoming(reader)
+    while (size := await _size(incoming, limits, client.request_bytes)) is not None:
         async with AsyncExitStack() as held:
             if size > BRIEF:
                 await _in_time(held.enter_async_context(room.share(size)), limits)
-            frame = await _exactly(reader, size, limits)
+            frame = await _exactly(incoming, size, limits)
             try:
-                answer = await client.serve(frame)
+                async with incoming.watched():
+                    answer = await client.serve(frame)
             except Refused as refused:
                 if refused.last is not None:
                     await _write(writer, refused.last, limits)
-                    await _linger(reader)
+                    await _linger(incoming)
                 raise
         if answer is not None:
             await _write(writer, answer, limits)
@@ -65,22 +69,22 @@ async def _write(writer: asyncio.StreamWriter, frame: Frame, limits: Limits) -> 
             await _in_time(writer.drain(), limits)
 
 
-async def _linger(reader: asyncio.StreamReader) -> None:
+async def _linger(incoming: Incoming) -> None:
     """Until the client hangs up, or for a while: some take an answer and the end that comes with it for the end alone.
     Nothing that comes is looked at. Who guesses passwords waits, too."""
     with suppress(TimeoutError):
         async with asyncio.timeout(LINGER_S):
-            while await reader.read(SIZE.size):
+            while await incoming.read(SIZE.size):
                 pass
 
 
-async def _size(reader: asyncio.StreamReader, limits: Limits, most: int) -> int | None:
+async def _size(incoming: Incoming, limits: Limits, most: int) -> int | None:
     """Of the next frame; None when the client hung up between two."""
-    head = await _in_time(reader.read(SIZE.size), limits)
+    head = await _in_time(incoming.read(SIZE.size), limits)
     if not head:
         return None
     if len(head) < SIZE.size:
-        head += await _exactly(reader, SIZE.size - len(head), limits)
+        head += await _exactly(incoming, SIZE.size - len(head), limits)
     size = int(SIZE.unpack(head)[0])
     if size < 0:
         raise Garbage(f"a frame of {size} bytes")
@@ -89,9 +93,9 @@ async def _size(reader: asyncio.StreamReader, limits: Limits, most: int) -> int 
     return size
 
 
-async def _exactly(reader: asyncio.StreamReader, size: int, limits: Limits) -> bytes:
+async def _exactly(incoming: Incoming, size: int, limits: Limits) -> bytes:
     try:
-        return await _in_time(reader.readexactly(size), limits)
+        return await _in_time(incoming.exactly(size), limits)
     except asyncio.IncompleteReadError as error:
         raise Garbage(f"the client hung up within a frame, after {len(error.partial)} bytes of it") from error
 

@@ -38,6 +38,12 @@ class TooSlow(Refused):
     kind = "idle"
 
 
+class HungUp(Refused):
+    """The client did not wait for its answer."""
+
+    kind = "hung_up"
+
+
 class NotLoggedIn(Refused):
     """A request of a client that has to say first who it is."""
 

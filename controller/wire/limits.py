@@ -15,9 +15,10 @@ class Limits:
     """`request_bytes`: of one frame, as Kafka's socket.request.max.bytes. `queued_bytes`: of all frames that are read
     and worked on, as Kafka's queued.max.request.bytes. `elements`: of all lists of one request together, and of those
     that are worked on together. `connections`: open ones, all addresses together. `requests_in_flight`: being worked
-    on, all connections together; more of them wait, unread. `idle_s`: a connection without a frame for so long is
-    closed, and so is one that does not end the frame that it began, or does not take its answer. ValueError for what is
-    no positive int.
+    on, of one API, all connections together; more of them wait. ApiVersions, logins and heartbeats of brokers never do.
+    `log_requests_in_flight`: the same for APIs about records, which wait for these. `idle_s`: a connection without a
+    frame for so long is closed, and so is one that does not end the frame that it began, or does not take its answer.
+    ValueError for what is no positive int.
 
     What clients can make of our memory: `queued_bytes` twice, and some 200 bytes per element.
     """
@@ -27,4 +28,5 @@ class Limits:
     elements: int = attrs.field(default=2_000_000, validator=_at_least_one)
     connections: int = attrs.field(default=1000, validator=_at_least_one)
     requests_in_flight: int = attrs.field(default=500, validator=_at_least_one)
+    log_requests_in_flight: int = attrs.field(default=10_000, validator=_at_least_one)
     idle_s: int = attrs.field(default=600, validator=_at_least_one)

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -58,6 +58,7 @@ TELLS_ADDRESSES: Final = {3: "node_id", 60: "broker_id"}
 """Metadata and DescribeCluster: how the id of a broker is called there."""
 log = logging.getLogger(__name__)
 BEFORE_LOGIN: Final = frozenset({API_VERSIONS, 17, 36})  # ApiVersions, SaslHandshake, SaslAuthenticate
+NEVER_WAITS: Final = BEFORE_LOGIN | {63}  # BrokerHeartbeat: brokers that are not heard are dead
 _FEW: Final = 1000  # elements that need no share of the budget
 
 
@@ -118,7 +119,7 @@ class Service:
         self._forwarding = forwarding
         self._authorizer = authorizer
         self._counts = counts
-        self._in_flight = asyncio.Semaphore(limits.requests_in_flight)
+        self._in_flight = {key: _turns(api, limits) for key, api in apis.items()}
         self._elements = Budget(limits.elements)
         self._beside = asyncio.Semaphore(1)
         self._shared: Shared[bytes | None] = Shared()
@@ -131,15 +132,14 @@ class Service:
 
     async def serve(self, session: Session, frame: bytes) -> Frame | None:
         """The answer, with its size. Refused for what ends the connection."""
-        async with self._in_flight:
-            if session.login is not None and session.login.is_raw:
-                return await _raw(session.login, frame)
-            header = read_header(frame)
-            if session.principal is None and header.api_key not in BEFORE_LOGIN:
-                raise NotLoggedIn(f"API {header.api_key} is for those who say first who they are")
-            if header.api_key == RELAY.api_key and self._is_gateway(session):
-                return await self._relayed(header, session, frame)
-            return await self._one(header, session, frame, forwards=self._forwarding)
+        if session.login is not None and session.login.is_raw:
+            return await _raw(session.login, frame)
+        header = read_header(frame)
+        if session.principal is None and header.api_key not in BEFORE_LOGIN:
+            raise NotLoggedIn(f"API {header.api_key} is for those who say first who they are")
+        if header.api_key == RELAY.api_key and self._is_gateway(session):
+            return await self._relayed(header, session, frame)
+        return await self._one(header, session, frame, forwards=self._forwarding)
 
     async def _one(
         self, header: Header, session: Session, frame: bytes, forwards: Forwarding | None = None
@@ -213,6 +213,10 @@ class Service:
         return None if answer is None else readdressed(answer, header.correlation_id)
 
     async def _made(self, api: Api, header: Header, session: Session, frame: bytes) -> bytes | None:
+        async with self._in_flight[api.messages.api_key]:
+            return await self._worked_on(api, header, session, frame)
+
+    async def _worked_on(self, api: Api, header: Header, session: Session, frame: bytes) -> bytes | None:
         is_large, most = len(frame) > BRIEF, self.limits.elements
         count = await self._done(lambda: elements(api.messages, header, frame, most), is_large=is_large)
         async with AsyncExitStack() as held:
@@ -241,7 +245,12 @@ class Service:
         if not is_large:
             return work()
         async with self._beside:
-            return await asyncio.to_thread(work)
+            working = asyncio.ensure_future(asyncio.to_thread(work))
+            try:
+                return await asyncio.shield(working)
+            except asyncio.CancelledError:
+                await asyncio.wait([working])  # a thread cannot be stopped, and the next one is to wait for it
+                raise
 
     def _call(self, api: Api, header: Header, session: Session) -> Call:
         principal = session.principal or ANONYMOUS  # before it logged in
@@ -258,6 +267,14 @@ class Service:
             login=session.login,
             authorizer=self._authorizer,
         )
+
+
+def _turns(api: Api, limits: Limits) -> AbstractAsyncContextManager[object]:
+    """How many requests of one API are worked on at a time. Each has turns of its own: what waits for the controller,
+    or for records, keeps nobody else waiting."""
+    if api.messages.api_key in NEVER_WAITS:
+        return nullcontext()
+    return asyncio.Semaphore(limits.log_requests_in_flight if api.is_of_logs else limits.requests_in_flight)
 
 
 def _require_leader(answer: Any) -> None:

@@ -10,7 +10,7 @@ from kafka.record.memory_records import MemoryRecordsBuilder
 
 from controller import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, OpType, TopicPartition
 from controller.rig.live import LiveCluster, LiveServer
-from controller.wire import Gateway
+from controller.wire import Gateway, Limits
 from controller.wire.data import with_logs
 from tests.wire.served import DEADLINE_S, RACKS, until
 
@@ -18,10 +18,11 @@ TIME_MS: Final = 1_700_000_000_000
 
 
 class Living:
-    """`with Living() as living:` three brokers in racks a, b and c that keep records. Options are the cluster's."""
+    """`with Living() as living:` three brokers in racks a, b and c that keep records. `limits` are the gateway's,
+    options the cluster's."""
 
-    def __init__(self, racks: Mapping[int, str] = RACKS, **options: Any) -> None:
-        self._racks, self._options = racks, options
+    def __init__(self, racks: Mapping[int, str] = RACKS, limits: Limits | None = None, **options: Any) -> None:
+        self._racks, self._limits, self._options = racks, limits, options
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -29,8 +30,9 @@ class Living:
         self.cluster = self._stack.enter_context(LiveCluster(server, self._racks, seed=1, **self._options))
         self.cluster.until_ready(DEADLINE_S)
         apis = with_logs(self.cluster.logs)
-        gateway = Gateway(self.cluster.controller, cluster_id="kedge-under-test", apis=apis)
-        self.address = self._stack.enter_context(gateway).address
+        named = {"cluster_id": "kedge-under-test", "apis": apis, "limits": self._limits}
+        self.gateway = self._stack.enter_context(Gateway(self.cluster.controller, **named))
+        self.address = self.gateway.address
         self.bootstrap = f"{self.address.host}:{self.address.port}"
         return self
 

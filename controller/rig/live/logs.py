@@ -236,6 +236,8 @@ class LiveLogs:
         return int(self.settings.get((TOPICS, topic), {}).get(name, everywhere.get(broker_name, default)))
 
     def _kept(self, one: _Promised, now_s: float) -> bool:
+        if one.future.cancelled():
+            return True  # the batch stays, whoever sent it
         replica = one.replica
         if replica.log.high_watermark >= one.end_offset and replica.leader_epoch == one.leader_epoch:
             enough = len(replica.isr) >= self._isr_min(one.tp)
@@ -259,7 +261,9 @@ class LiveLogs:
     # --- reading
 
     def _fetched(self, one: _Waiting) -> bool:
-        """Whether the fetch could be answered, and was."""
+        """Whether the fetch could be answered, and was, or nobody waits for it any more."""
+        if one.future.cancelled():
+            return True
         found, left = {}, one.bytes_max
         for tp, since in one.wanted.items():
             found[tp] = self._read(one.broker_id, tp, since, left, is_first=left == one.bytes_max)

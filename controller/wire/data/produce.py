@@ -22,6 +22,7 @@ from controller.wire.protocol import Answer, Messages, Request
 
 # 0-2 are told and refused, as by Kafka 4: librdkafka compresses for nobody who does not tell of them (KAFKA-18659).
 OLDEST: Final = 3
+TIMEOUT_MS_MAX: Final = 30_000  # a client may ask for more; it hears of no end sooner (7), and sends again
 _ACKS: Final = frozenset({-1, 0, 1})
 
 
@@ -58,7 +59,7 @@ async def _append(logs: Logs, call: Call, request: Request, name: str, part: Any
     batch = LogError.INVALID_REQUEST if request.transactional_id is not None else read_batch(part.records)
     if isinstance(batch, LogError):
         return Appended(batch)
-    tp, timeout_ms = TopicPartition(name, part.index), max(request.timeout_ms, 0)
+    tp, timeout_ms = TopicPartition(name, part.index), min(max(request.timeout_ms, 0), TIMEOUT_MS_MAX)
     future = logs.append(call.broker_id, tp, batch, acks=request.acks, timeout_ms=timeout_ms)
     return await asyncio.wrap_future(future)
 

@@ -1,0 +1,113 @@
+"""Requests that wait: they keep nobody else waiting, and end when their client hangs up."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from kafka.protocol.consumer import FetchRequest, FetchResponse
+from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
+from kafka.protocol.producer import ProduceRequest, ProduceResponse
+
+from controller.wire import Limits
+from controller.wire.data import produce
+from controller.wire.protocol import build
+from tests.wire.living import Living, records
+from tests.wire.served import RACKS, RawClient, until
+
+WAIT_MS = 20_000
+FOR_EVER_MS = 2**31 - 1
+
+
+@pytest.fixture
+def living() -> Iterator[Living]:
+    """Nothing is copied, so acks=all is not answered."""
+    with Living(copy_rate_bytes_s=1, limits=Limits(requests_in_flight=2)) as opened:
+        opened.topic("orders", [[1, 2]])
+        yield opened
+
+
+def _frame(kind: Any, version: int, **fields: Any) -> bytes:
+    request = build(kind, version, fields)
+    request.with_header(7, "raw")
+    return bytes(request.encode(header=True, framed=True))
+
+
+def _fetch(wait_ms: int = WAIT_MS) -> bytes:
+    part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1000}
+    topics = [{"topic": "orders", "partitions": [part]}]
+    more = {"min_bytes": 1, "max_bytes": 1000, "session_epoch": -1, "topics": topics}
+    return _frame(FetchRequest, 12, max_wait_ms=wait_ms, **more)
+
+
+def _produce(acks: int = -1) -> bytes:
+    topics = [{"name": "orders", "partition_data": [{"index": 0, "records": records(b"a" * 50)}]}]
+    more = {"transactional_id": None, "topic_data": topics}
+    return _frame(ProduceRequest, 9, acks=acks, timeout_ms=FOR_EVER_MS, **more)
+
+
+@pytest.mark.slow
+def test_who_waits_for_records_or_replicas_keeps_nobody_else_waiting(living: Living) -> None:
+    """Five of each, where two of each other API are worked on at a time."""
+    with ExitStack() as stack:
+        clients = [stack.enter_context(RawClient(living.address)) for _ in range(10)]
+        for number, client in enumerate(clients):
+            client.send(_fetch() if number < 5 else _produce())
+        until(lambda: living.gateway.counts["requests"] == len(clients))
+        began = time.monotonic()
+        with RawClient(living.address) as other:
+            assert other.ask(ApiVersionsRequest, ApiVersionsResponse, 4).error_code == 0
+            assert other.ask(MetadataRequest, MetadataResponse, 12, topics=None).controller_id in RACKS
+        assert time.monotonic() - began < WAIT_MS / 1000 / 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("frame", [_fetch(), _produce(), _fetch() + _fetch()])
+def test_a_client_that_hangs_up_waits_no_more(living: Living, frame: bytes) -> None:
+    began = time.monotonic()
+    with RawClient(living.address) as client:
+        client.send(frame)
+        until(lambda: living.gateway.counts["requests"] == 1)
+    until(lambda: living.gateway.counts["hung_up"] == 1)
+    assert time.monotonic() - began < WAIT_MS / 1000 / 2
+    until(lambda: not living.cluster.logs.is_waited_for)
+    assert living.gateway.counts["requests"] == 1
+
+
+@pytest.mark.slow
+def test_what_is_sent_behind_a_request_that_waits_is_answered_behind_it(living: Living) -> None:
+    """Also what comes in pieces, and what comes before its client sends no more."""
+    behind = _frame(ApiVersionsRequest, 4) + _produce(acks=1) + _frame(ApiVersionsRequest, 4)
+    with RawClient(living.address) as client:
+        client.send(_fetch(wait_ms=1500) + behind[:3])
+        until(lambda: living.gateway.counts["requests"] == 1)
+        began = time.monotonic()
+        until(lambda: time.monotonic() - began > 1.2)  # from then on what comes is read ahead
+        client.send(behind[3:-2])
+        kinds = [(FetchResponse, 12), (ApiVersionsResponse, 4), (ProduceResponse, 9), (ApiVersionsResponse, 4)]
+        answers = []
+        for kind, version in kinds:
+            if len(answers) == 3:
+                client.send(behind[-2:])
+                client.hang_up()
+            received = client.receive()
+            assert received is not None
+            answers.append(kind.decode(received, version=version, header=True))
+        assert client.receive() is None
+    fetched, first, produced, last = answers
+    assert fetched.responses[0].partitions[0].error_code == 0
+    assert len(first.api_keys) == len(last.api_keys) > 10
+    assert produced.responses[0].partition_responses[0].error_code == 0
+
+
+def test_a_producer_waits_no_longer_than_it_may(living: Living, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(produce, "TIMEOUT_MS_MAX", 100)
+    with RawClient(living.address) as client:
+        client.send(_produce())
+        answer = client.receive()
+    assert answer is not None
+    decoded = ProduceResponse.decode(answer, version=9, header=True)
+    assert decoded.responses[0].partition_responses[0].error_code == 7
