@@ -37,7 +37,8 @@ class Addresses(Protocol):
 class Call:
     """One request on its way. `broker_id`: whose address the client called, None for the one that everybody may begin
     at. `principal`: who it is, and `authorizer` what that one may do; `admin` is that one's. `login`: how it says so,
-    None where nobody has to."""
+    None where nobody has to. `make_room`: waits until there is room for a large answer of so many bytes, before that is
+    made."""
 
     controller: Controller
     admin: Admin
@@ -50,6 +51,7 @@ class Call:
     broker_id: int | None
     login: Login | None
     authorizer: Authorizer
+    make_room: Callable[[int], Awaitable[None]]
 
     def may(self, operation: str, resource: str) -> bool:
         """Whether who asks may do this to that (`CLUSTER`, `TOPIC:orders`)."""

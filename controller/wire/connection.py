@@ -23,6 +23,8 @@ from controller.wire.protocol import BRIEF, SIZE, Frame
 
 T = TypeVar("T")
 LINGER_S: Final = 0.1
+STALLED_S: Final = 5.0
+"""How long a client may take nothing of its answer while others wait for room for theirs."""
 _PIECE: Final = 256 * 1024
 
 
@@ -32,6 +34,13 @@ class Client(Protocol):
     @property
     def request_bytes(self) -> int:
         """How large its next frame may be."""
+
+    @property
+    def is_hurried(self) -> bool:
+        """Whether others wait for the room that its answer holds."""
+
+    def taken(self) -> None:
+        """Its answer was taken, or never will be."""
 
     async def serve(self, frame: bytes) -> Frame | None:
         """A frame without its size to the answer with its size; None: there is none to be given (Produce with
@@ -44,29 +53,57 @@ async def run(
     """Until the client hangs up. Refused for what ends it before."""
     incoming = Incoming(reader)
     while (size := await _size(incoming, limits, client.request_bytes)) is not None:
+        await _exchange(incoming, writer, size, limits, room, client)
+
+
+async def _exchange(  # noqa: PLR0917 - as `run`
+    incoming: Incoming, writer: asyncio.StreamWriter, size: int, limits: Limits, room: Budget, client: Client
+) -> None:
+    """One frame, and its answer. Afterwards nothing holds them: a connection may then stand idle for long."""
+    try:
         async with AsyncExitStack() as held:
             if size > BRIEF:
                 await _in_time(held.enter_async_context(room.share(size)), limits)
-            frame = await _exactly(incoming, size, limits)
-            try:
-                async with incoming.watched():
-                    answer = await client.serve(frame)
-            except Refused as refused:
-                if refused.last is not None:
-                    await _write(writer, refused.last, limits)
-                    await _linger(incoming)
-                raise
+            answer = await _served(incoming, writer, await _exactly(incoming, size, limits), limits, client)
         if answer is not None:
-            await _write(writer, answer, limits)
+            await _write(writer, answer, limits, client)
+    finally:
+        client.taken()
 
 
-async def _write(writer: asyncio.StreamWriter, frame: Frame, limits: Limits) -> None:
+async def _served(
+    incoming: Incoming, writer: asyncio.StreamWriter, frame: bytes, limits: Limits, client: Client
+) -> Frame | None:
+    try:
+        async with incoming.watched():
+            return await client.serve(frame)
+    except Refused as refused:
+        if refused.last is not None:
+            await _write(writer, refused.last, limits, client)
+            await _linger(incoming)
+        raise
+
+
+async def _write(writer: asyncio.StreamWriter, frame: Frame, limits: Limits, client: Client) -> None:
     """Piece by piece, so that of a large answer little is copied for a client that reads slowly."""
     for part in frame if isinstance(frame, tuple) else (frame,):
         rest = memoryview(part)
         for start in range(0, len(rest), _PIECE):
             writer.write(rest[start : start + _PIECE])
-            await _in_time(writer.drain(), limits)
+            await _taken(writer, limits, client)
+
+
+async def _taken(writer: asyncio.StreamWriter, limits: Limits, client: Client) -> None:
+    """The client has taken the piece, or most of it. TooSlow where it takes nothing, sooner where others wait."""
+    now = asyncio.get_running_loop().time
+    end = now() + limits.idle_s
+    while True:
+        try:
+            async with asyncio.timeout(min(STALLED_S, limits.idle_s)):
+                return await writer.drain()
+        except TimeoutError:
+            if client.is_hurried or now() >= end:
+                raise TooSlow("an answer is not taken") from None
 
 
 async def _linger(incoming: Incoming) -> None:

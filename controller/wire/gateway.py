@@ -9,7 +9,8 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
-from typing import Self
+from contextlib import suppress
+from typing import Final, Self
 
 from controller.host import Controller, WrongMode
 from controller.model.errors import ApiError
@@ -17,7 +18,7 @@ from controller.wire import connection
 from controller.wire.apis import APIS
 from controller.wire.budget import Budget
 from controller.wire.calls import Address, Api
-from controller.wire.errors import Refused
+from controller.wire.errors import Refused, TooSlow
 from controller.wire.limits import Limits
 from controller.wire.listeners import Listeners, is_loopback
 from controller.wire.peers import Peers
@@ -28,6 +29,8 @@ from controller.wire.security.users import Users
 from controller.wire.serving import Service
 
 LOOPBACK = "127.0.0.1"
+LEAVING_S: Final = 5.0
+"""How long one who is hung up on may take what was written to him."""
 log = logging.getLogger(__name__)
 
 
@@ -191,28 +194,44 @@ class Gateway:
         assert task is not None
         self._tasks.add(task)
         self.counts["connections"] += 1
-        session = None
+        session, is_cut_off = None, False
 
         try:
             if len(self._tasks) > self._limits.connections:
                 self.counts["too_many"] += 1
+                is_cut_off = True
                 return
             session = self._service.session(broker_id, writer.get_extra_info("peercert"))
             await connection.run(reader, writer, self._limits, self._room, session)
         except Refused as refused:
             self.counts[refused.kind] += 1
+            is_cut_off = isinstance(refused, TooSlow)
         except ApiError as error:  # before OSError, which some of these are, too
             self.counts["unanswered"] += 1
             log.info("a request was not answered: %r", error)
         except OSError:  # of the socket, or of TLS
             self.counts["lost"] += 1
+            is_cut_off = True
         except Exception:
             self.counts["failed"] += 1
             log.exception("a request could not be served")
         except asyncio.CancelledError:
-            pass  # shut() is hanging up
+            is_cut_off = True  # shut() is hanging up
         finally:
-            self._tasks.discard(task)
             if session is not None:
                 session.way.close()
+            await _leave(writer, is_cut_off=is_cut_off)
+            self._tasks.discard(task)
+
+
+async def _leave(writer: asyncio.StreamWriter, *, is_cut_off: bool) -> None:
+    """Hung up: unless it is cut off, the client has a moment to take what was written. `close` alone would wait for
+    ever for one who does not read."""
+    try:
+        if not is_cut_off:
             writer.close()
+            with suppress(OSError, asyncio.CancelledError):  # TimeoutError is an OSError
+                async with asyncio.timeout(LEAVING_S):
+                    await writer.wait_closed()
+    finally:
+        writer.transport.abort()

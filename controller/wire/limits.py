@@ -16,16 +16,18 @@ class Limits:
     and worked on, as Kafka's queued.max.request.bytes. `elements`: of all lists of one request together, and of those
     that are worked on together. `connections`: open ones, all addresses together. `requests_in_flight`: being worked
     on, of one API, all connections together; more of them wait. ApiVersions, logins and heartbeats of brokers never do.
-    `log_requests_in_flight`: the same for APIs about records, which wait for these. `idle_s`: a connection without a
-    frame for so long is closed, and so is one that does not end the frame that it began, or does not take its answer.
-    ValueError for what is no positive int.
+    `log_requests_in_flight`: the same for APIs about records, which wait for these. `answer_bytes`: of all large
+    answers that were not taken yet; more of them wait. `idle_s`: a connection without a frame for so long is closed,
+    and so is one that does not end the frame that it began, or does not take its answer. ValueError for what is no
+    positive int.
 
-    What clients can make of our memory: `queued_bytes` twice, and some 200 bytes per element.
+    What clients can make of our memory: `queued_bytes` twice, `answer_bytes` twice, and some 200 bytes per element.
     """
 
     request_bytes: int = attrs.field(default=100 * 1024 * 1024, validator=_at_least_one)
     queued_bytes: int = attrs.field(default=512 * 1024 * 1024, validator=_at_least_one)
     elements: int = attrs.field(default=2_000_000, validator=_at_least_one)
+    answer_bytes: int = attrs.field(default=128 * 1024 * 1024, validator=_at_least_one)
     connections: int = attrs.field(default=1000, validator=_at_least_one)
     requests_in_flight: int = attrs.field(default=500, validator=_at_least_one)
     log_requests_in_flight: int = attrs.field(default=10_000, validator=_at_least_one)

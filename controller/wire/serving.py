@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
+from contextlib import AsyncExitStack
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -42,12 +42,14 @@ from controller.wire.protocol import (
     write_again,
     write_answer,
 )
+from controller.wire.room import Room
 from controller.wire.security import ANONYMOUS, tls
 from controller.wire.security.access import answered
 from controller.wire.security.acls import Authorizer
 from controller.wire.security.sasl import Login, LoginFailed
 from controller.wire.security.users import GATEWAY, Users, with_gateways
 from controller.wire.sharing import Shared
+from controller.wire.turns import turns
 
 T = TypeVar("T")
 LOGIN_BYTES: Final = 4096
@@ -58,7 +60,6 @@ TELLS_ADDRESSES: Final = {3: "node_id", 60: "broker_id"}
 """Metadata and DescribeCluster: how the id of a broker is called there."""
 log = logging.getLogger(__name__)
 BEFORE_LOGIN: Final = frozenset({API_VERSIONS, 17, 36})  # ApiVersions, SaslHandshake, SaslAuthenticate
-NEVER_WAITS: Final = BEFORE_LOGIN | {63}  # BrokerHeartbeat: brokers that are not heard are dead
 _FEW: Final = 1000  # elements that need no share of the budget
 
 
@@ -74,6 +75,8 @@ class Session:
     login: Login | None = None
     must_log_in: bool = False
     way: Way = attrs.field(factory=Way)
+    room: Room | None = None
+    """What the answer on its way to it holds."""
 
     @property
     def principal(self) -> str | None:
@@ -89,6 +92,13 @@ class Session:
 
     async def serve(self, frame: bytes) -> Frame | None:
         return await self.service.serve(self, frame)
+
+    @property
+    def is_hurried(self) -> bool:
+        return self.room is not None and self.room.is_wanted
+
+    def taken(self) -> None:
+        self.room = None
 
 
 class Service:
@@ -119,10 +129,11 @@ class Service:
         self._forwarding = forwarding
         self._authorizer = authorizer
         self._counts = counts
-        self._in_flight = {key: _turns(api, limits) for key, api in apis.items()}
+        self._in_flight = {key: turns(api, limits) for key, api in apis.items()}
         self._elements = Budget(limits.elements)
+        self._answers = Budget(limits.answer_bytes)
         self._beside = asyncio.Semaphore(1)
-        self._shared: Shared[bytes | None] = Shared()
+        self._shared: Shared[tuple[bytes | None, Room]] = Shared()
 
     def session(self, broker_id: int | None, certificate: Any) -> Session:
         """Of a new connection. `certificate`: the client's, as `SSLObject.getpeercert()` gives it; empty: none."""
@@ -158,6 +169,8 @@ class Service:
             self._counts["forwarded"] += 1
             try:
                 answer = await forwards.forward(session.way, frame, session.principal or ANONYMOUS, session.broker_id)
+                session.room = self._room()
+                await session.room.take(0 if answer is None else len(answer))
                 return await self._here(api, header, answer)
             except NotController:
                 if not self._controller.is_active:
@@ -197,6 +210,7 @@ class Service:
             try:
                 inner = bytes(request.frame)
                 answer = await self._one(read_header(inner), client, inner)
+                session.room = client.room
             except Refused as refused:
                 self._counts[refused.kind] += 1
                 answer, code = refused.last, ErrorCode.INVALID_REQUEST
@@ -207,16 +221,23 @@ class Service:
 
     async def _answer(self, api: Api, header: Header, session: Session, frame: bytes) -> Frame | None:
         if not api.is_shared:
-            return await self._made(api, header, session, frame)
+            made, session.room = await self._made(api, header, session, frame)
+            return made
         question = (session.principal, *questioned(header, frame))
-        answer = await self._shared.get(question, lambda: self._made(api, header, session, frame))
+        answer, session.room = await self._shared.get(question, lambda: self._made(api, header, session, frame))
         return None if answer is None else readdressed(answer, header.correlation_id)
 
-    async def _made(self, api: Api, header: Header, session: Session, frame: bytes) -> bytes | None:
+    async def _made(self, api: Api, header: Header, session: Session, frame: bytes) -> tuple[bytes | None, Room]:
+        room = self._room()
         async with self._in_flight[api.messages.api_key]:
-            return await self._worked_on(api, header, session, frame)
+            answer = await self._worked_on(api, header, session, frame, room)
+            await room.take(0 if answer is None else len(answer))
+        return answer, room
 
-    async def _worked_on(self, api: Api, header: Header, session: Session, frame: bytes) -> bytes | None:
+    def _room(self) -> Room:
+        return Room(self._answers, self.limits.idle_s)
+
+    async def _worked_on(self, api: Api, header: Header, session: Session, frame: bytes, room: Room) -> bytes | None:
         is_large, most = len(frame) > BRIEF, self.limits.elements
         count = await self._done(lambda: elements(api.messages, header, frame, most), is_large=is_large)
         async with AsyncExitStack() as held:
@@ -227,7 +248,7 @@ class Service:
             self._counts[api.messages.name] += 1
             epoch = self._controller.controller_epoch
             try:
-                answer = await answered(api, self._call(api, header, session), request)
+                answer = await answered(api, self._call(api, header, session, room), request)
                 if self._forwarding is not None and epoch != self._controller.controller_epoch:
                     _require_leader(answer)
             except LoginRefused as refused:
@@ -252,7 +273,7 @@ class Service:
                 await asyncio.wait([working])  # a thread cannot be stopped, and the next one is to wait for it
                 raise
 
-    def _call(self, api: Api, header: Header, session: Session) -> Call:
+    def _call(self, api: Api, header: Header, session: Session, room: Room) -> Call:
         principal = session.principal or ANONYMOUS  # before it logged in
         return Call(
             controller=self._controller,
@@ -266,15 +287,8 @@ class Service:
             broker_id=session.broker_id,
             login=session.login,
             authorizer=self._authorizer,
+            make_room=room.take,
         )
-
-
-def _turns(api: Api, limits: Limits) -> AbstractAsyncContextManager[object]:
-    """How many requests of one API are worked on at a time. Each has turns of its own: what waits for the controller,
-    or for records, keeps nobody else waiting."""
-    if api.messages.api_key in NEVER_WAITS:
-        return nullcontext()
-    return asyncio.Semaphore(limits.log_requests_in_flight if api.is_of_logs else limits.requests_in_flight)
 
 
 def _require_leader(answer: Any) -> None:

@@ -30,7 +30,7 @@ class Living:
         self.cluster = self._stack.enter_context(LiveCluster(server, self._racks, seed=1, **self._options))
         self.cluster.until_ready(DEADLINE_S)
         apis = with_logs(self.cluster.logs)
-        named = {"cluster_id": "kedge-under-test", "apis": apis, "limits": self._limits}
+        named: dict[str, Any] = {"cluster_id": "kedge-under-test", "apis": apis, "limits": self._limits}
         self.gateway = self._stack.enter_context(Gateway(self.cluster.controller, **named))
         self.address = self.gateway.address
         self.bootstrap = f"{self.address.host}:{self.address.port}"

@@ -88,7 +88,7 @@ def test_what_is_sent_behind_a_request_that_waits_is_answered_behind_it(living: 
         until(lambda: time.monotonic() - began > 1.2)  # from then on what comes is read ahead
         client.send(behind[3:-2])
         kinds = [(FetchResponse, 12), (ApiVersionsResponse, 4), (ProduceResponse, 9), (ApiVersionsResponse, 4)]
-        answers = []
+        answers: list[Any] = []
         for kind, version in kinds:
             if len(answers) == 3:
                 client.send(behind[-2:])

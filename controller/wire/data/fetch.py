@@ -17,7 +17,7 @@ from controller.wire.data.logs import Logs
 from controller.wire.protocol import Answer, Messages, Request
 
 WAIT_MS_MAX: Final = 30_000  # a client may ask for more; it hears of nothing sooner, and asks again
-BYTES_MAX: Final = 50 * 1024 * 1024  # of one answer, whatever was asked for
+BYTES_MAX: Final = 8 * 1024 * 1024  # of one answer, whatever was asked for: clients ask for 50 MiB, and take what comes
 
 
 def table(logs: Logs) -> Iterator[Api]:
@@ -35,10 +35,11 @@ def table(logs: Logs) -> Iterator[Api]:
             call.broker_id,
             wanted,
             bytes_max=min(max(request.max_bytes, 0), BYTES_MAX),
-            bytes_min=max(request.min_bytes, 0),
+            bytes_min=min(max(request.min_bytes, 0), BYTES_MAX // 2),
             wait_ms=min(max(request.max_wait_ms, 0), WAIT_MS_MAX),
         )
         found = await asyncio.wrap_future(future)
+        await call.make_room(sum(fetched.size_bytes for fetched in found.values()))
         topics: dict[str, list[dict[str, Any]]] = {}
         for tp, fetched in found.items():
             topics.setdefault(tp.topic, []).append(_row(tp.partition, fetched))
