@@ -95,6 +95,8 @@ async def _write(writer: asyncio.StreamWriter, frame: Frame, limits: Limits, cli
 
 async def _taken(writer: asyncio.StreamWriter, limits: Limits, client: Client) -> None:
     """The client has taken the piece, or most of it. TooSlow where it takes nothing, sooner where others wait."""
+    if not writer.transport.get_write_buffer_size():
+        return await writer.drain()  # at once
     now = asyncio.get_running_loop().time
     end = now() + limits.idle_s
     while True:
