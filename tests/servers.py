@@ -1,10 +1,11 @@
-"""Real servers in tests: the option --no-servers, the marker that it leaves out, and the one more try of what waits.
+"""Real servers in tests: the option --no-servers, the marker that it leaves out, and the further tries of what waits.
 
 Rules
 * A test that needs a real server carries `@pytest.mark.server` (and `slow`). Where none can be had it fails, and says
   what is missing; only --no-servers, or KEDGE_NO_SERVERS in the environment, leaves it out, and the run says how many.
-* A test with either marker that fails is run once more: it waits for processes on a machine that others use as well.
-  Nothing is hidden by that: both runs stand in the output, the counts name it as `rerun`, and a defect fails twice.
+* A test with either marker that fails is run again, twice at most: it waits for processes on a machine that others use
+  as well. Nothing is hidden by that: all runs stand in the output, the counts name it as `rerun`, and a defect fails
+  each time.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if any(item.get_closest_marker(name) for name in WAITING):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+            item.add_marker(pytest.mark.flaky(reruns=2))
     if not config.getoption("no_servers") and not os.environ.get(VARIABLE):
         return
     out = [item for item in items if item.get_closest_marker("server") is not None]
@@ -35,5 +36,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for report in terminalreporter.getreports("rerun"):
-        terminalreporter.section(f"failed, and run once more: {report.nodeid}", sep="_")
+        terminalreporter.section(f"failed, and run again: {report.nodeid}", sep="_")
         report.toterminal(terminalreporter._tw)  # noqa: SLF001 - as pytest itself prints what failed

@@ -149,9 +149,9 @@ def test_what_failed_and_is_run_once_more_is_judged_by_its_last_run_and_both_are
     monkeypatch.setenv(REPORT_VARIABLE, str(file))
     result = inner.runpytest_inprocess()
     result.assert_outcomes(passed=1, failed=2)
-    result.stdout.fnmatch_lines(["*failed, and run once more: *test_late*", "*AssertionError: too late*"])
+    result.stdout.fnmatch_lines(["*failed, and run again: *test_late*", "*AssertionError: too late*"])
     written = json.loads(file.read_text())
-    assert written["outcomes"]["rerun"] == 2
+    assert written["outcomes"]["rerun"] == 3
     assert written["rows_shown"] == [7]
 
 

@@ -26,8 +26,9 @@ def begun(*arguments: str) -> subprocess.Popen[str]:
 
 
 @contextmanager
-def serving(*arguments: str) -> Iterator[dict[str, Any]]:
-    """Where what listens, as it says itself; at the end it is told to end, and has to, without a word."""
+def serving(*arguments: str, is_silent: bool = True) -> Iterator[dict[str, Any]]:
+    """Where what listens, as it says itself; at the end it is told to end, and has to, without a word, where
+    nothing went wrong that it has to tell of."""
     process = begun("--json", "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0", *arguments)
     assert process.stdout is not None
     assert process.stderr is not None
@@ -37,7 +38,8 @@ def serving(*arguments: str) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=DEADLINE_S)
-        assert (process.returncode, said) == (0, "")
+        assert process.returncode == 0, said
+        assert not (is_silent and said)
     except BaseException as error:
         process.kill()
         error.add_note(f"the process said: {process.communicate(timeout=DEADLINE_S)[1]}")

@@ -123,7 +123,8 @@ def test_a_controller_without_brokers_is_served_too() -> None:
 @pytest.mark.slow
 def test_brokers_of_other_processes_join_and_follow_orders() -> None:
     """Beside none of its own: the example of a remote broker leads and follows what is made by a client's request."""
-    with serving("--brokers", "0") as at, ExitStack() as stack:
+    # At the end they are killed, which it may tell of.
+    with serving("--brokers", "0", is_silent=False) as at, ExitStack() as stack:
         brokers = [stack.enter_context(Process(i, at["bootstrap"], None, at["cluster_id"])) for i in (1, 2)]
 
         def live() -> set[int]:

@@ -16,7 +16,7 @@ from stores import MemoryStore
 from stores.memory import MemoryServer
 from tests.runtime.world import Brokers
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 RACKS: Mapping[int, str] = {1: "a", 2: "b", 3: "c"}
 _SETTINGS = Settings(auto_leader_rebalance_enable=False)  # nothing happens but what is asked for
 
