@@ -310,5 +310,5 @@ class Rig(Waits, Mishaps):
             self.timeline,
             self.settings.registration_version,
             self.lag_max_ms,
-            self.invariants.proposed,
+            self.invariants.partitions.proposed,
         )

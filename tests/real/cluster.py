@@ -171,7 +171,7 @@ class Cluster(Parts):
             self.timeline,
             self.settings.registration_version,
             LAG_MS,
-            self.invariants.proposed,
+            self.invariants.partitions.proposed,
             store=self.store,
         )
 

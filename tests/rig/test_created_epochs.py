@@ -21,7 +21,7 @@ def begin(**fields: Any) -> None:
     rig = Rig(brokers=dict.fromkeys((1, 2, 3)))
     rig.create_topic("t", replicas=[[1, 2]])
     found = attrs.evolve(rig.partition(TP), **fields)
-    rig.invariants._partition(Change(TP, None, found, BY))  # noqa: SLF001 - no controller writes what must not be
+    rig.invariants.partitions.check(Change(TP, None, found, BY))  # no controller writes what must not be
 
 
 def test_a_partition_as_it_is_created_begins_under_the_epoch_that_its_id_is_due() -> None:

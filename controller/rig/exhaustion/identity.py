@@ -196,7 +196,7 @@ class Telling(Stored):
     def _remembered(self) -> None:
         rig = self.rig
         for tp, partition in rig.committed.partitions.items():
-            named = rig.invariants._named.get(tp, {})  # noqa: SLF001
+            named = rig.invariants.partitions.named.get(tp, {})
             self.each(sorted(named.get(partition.leader_epoch, ())))
             self.each(sorted(rig.asked_targets.get(tp, ())))
         self.each(sorted(rig.committed.foreign))

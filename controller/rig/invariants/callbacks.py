@@ -1,0 +1,73 @@
+"""What a callback must keep: only what is committed is sent (9), no member is told to delete (4)."""
+
+from __future__ import annotations
+
+from controller.model.host import LeaderAndIsrPartition, PartitionMetadata, StopReplicaRequest
+from controller.model.values import LEADER_DURING_DELETE, Partition, TopicPartition
+from controller.rig.invariants.case import Case, words
+from controller.rig.network import Sent
+
+
+class CallbackRules:
+    """Of all callbacks of controllers."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self._epoch_former = -1  # the last one of the store that the cluster was moved away from
+
+    def moved(self, epoch: int) -> None:
+        """Callbacks under a controller epoch up to `epoch` are not looked at."""
+        self._epoch_former = epoch
+
+    def check(self, sent: Sent) -> None:
+        """Raises InvariantBroken."""
+        request = sent.request
+        if request.controller_epoch <= self._epoch_former:
+            return
+        if isinstance(request, StopReplicaRequest):
+            self._deletes(sent, request)
+            return
+        if request.full and request.controller_epoch == self._case.committed.controller_epoch:
+            self._case.require(
+                not self._case.committed.blind, 10, f"full, and {self._case.committed.blind} cannot be read: {sent}"
+            )
+        for said in request.partitions:
+            self._case.require(self._was_committed(sent, said), 9, f"sent and not committed: {said}")
+
+    def _was_committed(self, sent: Sent, said: LeaderAndIsrPartition | PartitionMetadata) -> bool:
+        for moment in reversed(self._case.committed.history.get(TopicPartition(said.topic, said.partition), [])):
+            p = moment.partition
+            if said.leader == LEADER_DURING_DELETE and p.is_offline and moment.revision <= sent.revision:
+                return said.leader_epoch == p.leader_epoch  # purged
+            # In the state key of a topic that is being deleted somebody else may write what he likes: it only goes.
+            same_epoch = moment.partition_epoch == said.partition_epoch or said.topic_id in self._case.committed.doomed
+            if same_epoch and moment.revision <= sent.revision:
+                told = (said.leader, said.leader_epoch, said.isr, set(said.replicas))
+                if told == (p.leader, p.leader_epoch, p.isr, set(p.replicas)):
+                    return not isinstance(said, LeaderAndIsrPartition) or self._is_target(said, p)
+        return False
+
+    def _is_target(self, said: LeaderAndIsrPartition, partition: Partition) -> bool:
+        if said.target_replicas is None and self._case.rig.has_old_versions:
+            return True
+        return said.target_replicas == partition.target_replicas
+
+    def _deletes(self, sent: Sent, request: StopReplicaRequest) -> None:
+        # A controller that was deposed meanwhile knows what stood when the next epoch began, no more.
+        known = min(sent.revision, self._case.committed.epoch_ends.get(request.controller_epoch, sent.revision))
+        for said in request.partitions:
+            tp = TopicPartition(said.topic, said.partition)
+            moment = self._case.committed.at(tp, known)
+            topic = self._case.committed.topic(said.topic)
+            if moment is None or topic is None or topic.topic_id != said.topic_id:
+                continue
+            member = sent.broker_id in moment.partition.members
+            if moment.partition.is_offline:
+                continue
+            if said.topic_id in self._case.committed.doomed:
+                moves = member and moment.partition.move is not None
+                self._case.require(not moves, 4, f"{tp}: {sent.broker_id} is told to delete while it moves")
+                continue
+            self._case.require(
+                not member, 4, f"{tp}: {sent.broker_id} is told to delete, member of {words(moment.partition)}"
+            )

@@ -1,0 +1,44 @@
+"""What is judged: a rig, and what its controllers committed; and how a break is told."""
+
+from __future__ import annotations
+
+from controller.codec import keys
+from controller.model.values import Partition
+from controller.rig.committed import CommittedTree
+from controller.rig.parts import Parts
+
+
+class InvariantBroken(AssertionError):
+    """Something happened that must never happen. `number`: which one of `controller.rig.invariants`."""
+
+    def __init__(self, number: int, message: str) -> None:
+        super().__init__(f"invariant {number}: {message}")
+        self.number = number
+
+
+class Case:
+    """What all rules look at. `committed` is another one once the cluster was moved to another store."""
+
+    def __init__(self, committed: CommittedTree, rig: Parts) -> None:
+        self.committed = committed
+        self.rig = rig
+
+    def require(self, holds: object, number: int, what: str) -> None:
+        """Raises InvariantBroken where it does not hold."""
+        if not holds:
+            where = f"seed {self.rig.seed}, at {self.rig.clock.elapsed_ms} ms"
+            raise InvariantBroken(number, f"{what} ({where})")
+
+
+def topic_of_state(key: str) -> str | None:
+    """Whose partition's state key it is."""
+    of = keys.partition_of(key)
+    return None if of is None else of[0]
+
+
+def words(p: Partition | None) -> str:
+    """A partition, for messages."""
+    if p is None:
+        return "nothing"
+    move = "" if p.move is None else f" T {list(p.move.target)}"
+    return f"R {list(p.replicas)} I {list(p.isr)}{move} leader {p.leader}/{p.leader_epoch}"

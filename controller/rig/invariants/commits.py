@@ -1,0 +1,129 @@
+"""What a commit must keep: who may commit (5), what cannot be read (10), intents (7), the legacy key (3), marks (6)."""
+
+from __future__ import annotations
+
+from controller.codec import keys, legacy
+from controller.model.values import TopicPartition
+from controller.rig.committed import Change
+from controller.rig.invariants.case import Case, topic_of_state, words
+from controller.rig.server import Committed
+from stores.base import ABSENT, Check, Delete, Put
+from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
+
+
+class CommitRules:
+    """Of all commits of controllers; remembers under which epoch which of them commits."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self._leaders: dict[int, str] = {}  # controller epoch -> who commits under it
+
+    # --- 5: who may commit
+
+    def fenced(self, commit: Committed, before: Token | None, epoch_before: int) -> None:
+        ops = {op.key: op for op in commit.ops}
+        elected = isinstance(ops.get(LEADER_KEY), Put)
+        if elected:
+            epoch = self._case.committed.controller_epoch
+            self._case.require(
+                epoch > epoch_before, 5, f"{commit.sender} was elected under {epoch} after {epoch_before}"
+            )
+            self._case.require(
+                epoch not in self._leaders, 5, f"{commit.sender} was elected under {epoch}, as another was"
+            )
+            self._leaders[epoch] = commit.sender
+            return
+        if all(isinstance(op, Delete) and op.key == LEADER_KEY for op in commit.ops):
+            return  # resigns
+        fenced = isinstance(ops.get(TOKEN_KEY), Put) and isinstance(ops.get(EPOCH_KEY), Check)
+        self._case.require(fenced, 5, f"{commit.sender} commits without a fence: {list(ops)}")
+        token = self._case.committed.token
+        assert token is not None
+        current = self._case.committed.controller_epoch
+        self._case.require(
+            token.controller_epoch == current,
+            5,
+            f"{commit.sender} commits under {token.controller_epoch}, the controller epoch is {current}",
+        )
+        leader = self._leaders.get(token.controller_epoch)
+        self._case.require(leader == commit.sender, 5, f"{commit.sender} commits under the epoch of {leader}")
+        seq = 0 if before is None else before.seq
+        self._case.require(token.seq == seq + 1, 5, f"{commit.sender}: commit {token.seq} follows on {seq}")
+
+    # --- 10: what cannot be read
+
+    def left_alone(self, commit: Committed, blind: set[str]) -> None:
+        for op in commit.ops if blind else ():
+            topic = keys.topic_of(op.key) or topic_of_state(op.key)
+            if isinstance(op, Put) and topic is not None and topic not in self._case.committed.deleting:
+                written = {op.key, keys.topic(topic)}
+                self._case.require(not written & blind, 10, f"{commit.sender} writes {op.key}, which it could not read")
+
+    # --- 7: intents
+
+    def intents(self, changes: list[Change]) -> None:
+        if not changes:
+            return
+        opened = {
+            (intent.topic_id, intent.partition, intent.broker)
+            for intents in self._case.committed.intents.values()
+            for intent in intents
+        }
+        for change in changes:
+            topic = self._case.committed.topic(change.tp.topic)
+            topic_id = "" if topic is None else topic.topic_id
+            members = set(change.after.members)
+            left = set() if change.before is None else set(change.before.members) - members
+            for broker in sorted(left):
+                known = (topic_id, change.tp.partition, broker) in opened or broker in change.after.holders_left
+                self._case.require(known, 7, f"{change.tp}: {broker} leaves {words(change.before)} without an intent")
+
+    def fresh_intents(self, commit: Committed) -> None:
+        """What a commit writes down to be deleted is on nobody who is a member by it, sent or not."""
+        for op in commit.ops:
+            for intent in self._case.committed.intents.get(op.key, ()) if isinstance(op, Put) else ():
+                tp, topic = TopicPartition(intent.topic, intent.partition), self._case.committed.topic(intent.topic)
+                partition = self._case.committed.partitions.get(tp)
+                is_doomed = intent.topic_id in self._case.committed.doomed
+                is_doomed |= partition is not None and partition.is_offline
+                if partition is not None and topic is not None and topic.topic_id == intent.topic_id and not is_doomed:
+                    stays = intent.broker in partition.members
+                    self._case.require(
+                        not stays, 4, f"{tp}: {intent.broker} is to delete, and a member: {words(partition)}"
+                    )
+
+    # --- 3: the legacy key
+
+    def legacy_key(self, commit: Committed) -> None:
+        """A controller takes entries out of the key, and puts none in."""
+        for op in commit.ops:
+            if isinstance(op, Put) and op.key == keys.REASSIGN_PARTITIONS:
+                for entry in legacy.decode(op.value, 0).entries:
+                    asked = self._case.rig.asked_targets.get(TopicPartition(*entry.name), set())
+                    self._case.require(entry.target in asked, 3, f"the legacy key says what nobody asked for: {entry}")
+
+    # --- 6: throttles
+
+    def marks(self, commit: Committed, marked: dict[str, tuple[str, ...]], changes: list[Change]) -> None:
+        """Whom a mark names stays in it while something moves, or while the legacy key is there, unless he is deleted,
+        or a request replaces. What begins in the same commit was decided after it."""
+        now = self._case.committed.marked
+        gone = {key: [one for one in owners if one not in now.get(key, ())] for key, owners in marked.items()}
+        topics = gone.get(keys.REPLICAS_REMOVAL, [])
+        topics[:] = [
+            one for one in topics if one in self._case.committed.topics and one not in self._case.committed.deleting
+        ]
+        if not any(gone.values()) or self._case.rig.operators.may_replace:
+            return
+        begun = {c.tp for c in changes if c.before is not None and c.before.move is None}
+        known = [p.tp for p in self._case.committed.partitions.values() if p.move is not None and p.tp not in begun]
+        # What the controller could not read when it took over may move, and it does not know.
+        blind = self._case.committed.found_blind
+        moving = [str(p) for p in known if not blind & {keys.topic(p.topic), keys.state(p.topic, p.partition)}]
+        self._case.require(not moving, 6, f"the marks lose {gone} while {moving[:5]} move")
+        is_there = (
+            keys.REASSIGN_PARTITIONS in self._case.rig.server.table.rows and not self._case.committed.is_plan_news
+        )
+        made = {op.key for op in commit.ops if isinstance(op, Put) and op.expect == ABSENT}
+        is_kept = is_there and keys.REASSIGN_PARTITIONS not in made
+        self._case.require(not is_kept, 6, f"the marks lose {gone} while the legacy key is there")

@@ -1,0 +1,156 @@
+"""The guard of a rig: takes in what is committed and sent, and holds it against the rules."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+from controller.check import inspect
+from controller.codec import keys
+from controller.model.values import TopicPartition
+from controller.rig.committed import CommittedTree
+from controller.rig.gone import check_deletes, left_over
+from controller.rig.invariants.callbacks import CallbackRules
+from controller.rig.invariants.case import Case, InvariantBroken, topic_of_state
+from controller.rig.invariants.commits import CommitRules
+from controller.rig.invariants.partition import PartitionRules
+from controller.rig.legacy import targets_by_key
+from controller.rig.network import Request, Sent
+from controller.rig.parts import Parts
+from controller.rig.server import FOREIGN
+from controller.rig.waits import describe, disagreements
+from stores.memory.table import entry
+
+_BROKER: Final = "broker "
+
+
+class Invariants:
+    """The guard of a rig. `enabled`: False only follows what is committed, and breaks nothing."""
+
+    def __init__(self, committed: CommittedTree, rig: Parts, *, enabled: bool) -> None:
+        self._case = Case(committed, rig)
+        self._enabled = enabled
+        self.partitions = PartitionRules(self._case)
+        self._commits = CommitRules(self._case)
+        self._callbacks = CallbackRules(self._case)
+        self._broken: InvariantBroken | None = (
+            None  # by a callback: the dispatcher would take it for the host's failure
+        )
+
+    def moved(self, committed: CommittedTree) -> None:
+        """The cluster goes on in another store; callbacks of whoever led in the former one are not looked at."""
+        self._case.committed = committed
+        self._callbacks.moved(committed.controller_epoch)
+
+    # --- what is committed
+
+    def step(self) -> bool:
+        """Take in what was committed; whether anything was. Raises InvariantBroken, also for what a callback broke
+        since the last call."""
+        if self._broken is not None:
+            raise self._broken
+        return self._follow()
+
+    def _follow(self) -> bool:
+        commits = self._case.rig.server.take()
+        for commit in commits:
+            token = self._case.committed.token
+            epoch = self._case.committed.controller_epoch
+            known, blind = set(self._case.committed.topics), set(self._case.committed.blind)
+            if self._enabled and commit.sender != FOREIGN:
+                check_deletes(commit, self._case.committed, self._case.rig, self._case.require)
+            existing, marked = set(self._case.committed.partitions), dict(self._case.committed.marked)
+            changes = self._case.committed.follow(commit)
+            for tp in existing - set(self._case.committed.partitions):
+                if tp.topic in self._case.committed.topics:
+                    self._purged(tp)
+            for name in known - set(self._case.committed.topics):
+                self._deleted(name)
+            self._case.rig.operators.follow(commit)
+            if self._enabled and commit.sender != FOREIGN and not commit.sender.startswith(_BROKER):
+                self._commits.fenced(commit, token, epoch)
+                self._commits.left_alone(commit, blind)
+                for change in changes:
+                    self.partitions.check(change)
+                self._commits.intents(changes)
+                self._commits.fresh_intents(commit)
+                self._commits.legacy_key(commit)
+                self._commits.marks(commit, marked, changes)
+        undone = self._case.rig.operators.settle(self._case.committed.controller_epoch)
+        self._case.require(not undone or not self._enabled, 6, f"of throttles: {undone}")
+        return bool(commits)
+
+    def _deleted(self, name: str) -> None:
+        """What was known of a topic says nothing of the next one with its name."""
+        self._case.rig.producers.forget(name)
+        self._case.rig.operators.forget("topics", name)
+        for tp in [tp for tp in self.partitions.named if tp.topic == name]:
+            del self.partitions.named[tp]
+        for key in [key for key in self._case.rig.foreign_fields if name in (keys.topic_of(key), topic_of_state(key))]:
+            del self._case.rig.foreign_fields[key]
+        for tp in [tp for tp in self._case.rig.unclean_asked if tp.topic == name]:
+            self._case.rig.unclean_asked.discard(tp)
+        for tp in [tp for tp in self._case.rig.asked_targets if tp.topic == name]:
+            self._case.rig.asked_targets[tp] &= targets_by_key(
+                self._case.rig, tp
+            )  # whoever has that name when it is read
+
+    def _purged(self, tp: TopicPartition) -> None:
+        """What was known of a partition says nothing of the next one with its id."""
+        self._case.rig.producers.forget(tp.topic, tp.partition)
+        self.partitions.named.pop(tp, None)
+        self._case.rig.foreign_fields.pop(keys.state(tp.topic, tp.partition), None)
+        self._case.rig.unclean_asked.discard(tp)
+        if tp in self._case.rig.asked_targets:
+            self._case.rig.asked_targets[tp] &= targets_by_key(self._case.rig, tp)
+
+    # --- what is sent
+
+    def sent(self, sent: Sent) -> None:
+        """A callback goes out, or arrives late."""
+        if not self._enabled or self._broken is not None:
+            return
+        try:
+            self._follow()
+            self._callbacks.check(sent)
+        except InvariantBroken as broken:
+            self._broken = broken
+
+    def allows(self, request: Request, revision: int) -> bool:
+        """Whether a callback whose round went out at `revision` might arrive just now without breaking anything."""
+        try:
+            self._callbacks.check(Sent(0, request.controller_id, request.broker_id, request, revision, ""))
+        except InvariantBroken:
+            return False
+        return True
+
+    # --- the end
+
+    def end(self) -> None:
+        """What must hold once all is healed and quiet."""
+        rig = self._case.rig
+        differing = disagreements(rig)
+        self._case.require(not differing, 9, f"not all agree: {differing[:5]}\n{describe(rig)}" if differing else "")
+        left = [intent for intents in self._case.committed.intents.values() for intent in intents]
+        self._case.require(not left, 7, f"intents are open in the end: {left}")
+        wrong = rig.operators.wrong(self._case.committed.topics, rig.brokers)
+        self._case.require(not wrong, 6, f"throttles in the end: {wrong[:5]}")
+        remains = left_over(rig)
+        self._case.require(not remains, 8, f"left of topics that there are not: {remains}")
+        found = inspect(entry(key, row) for key, row in rig.server.table.rows.items()).at_least("warning")
+        self._case.require(
+            not found, 11, f"the tree is not as it should be: {found[:5]}\n{describe(rig)}" if found else ""
+        )
+        for key, names in rig.foreign_fields.items():
+            lost = names - set(json.loads(rig.server.table.rows[key][0]))
+            self._case.require(not lost, 10, f"{key} has lost fields of somebody else's: {sorted(lost)}")
+        for tp in rig.producers.partitions:
+            leader = rig.leader(tp)
+            log = None if leader is None else leader.log(tp)
+            partition = self._case.committed.partitions.get(tp)
+            if partition is not None and partition.is_offline:
+                continue
+            if log is not None and tp not in rig.unclean_asked and not self.partitions.is_unclean(tp):
+                missing = rig.producers.lost(tp, log)
+                said = f"{tp}: acknowledged and lost: {missing}" + (describe(rig) if missing else "")
+                self._case.require(not missing, 0, said)

@@ -1,0 +1,144 @@
+"""What one change of one partition must keep: numbers 1 to 4 and 8, and 5 of its leader epoch."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from controller.codec import keys
+from controller.model.reductions import OFFLINE, ONLINE, READ_ONLY
+from controller.model.values import LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, Partition, Replicas, TopicPartition
+from controller.rig.committed import Change
+from controller.rig.invariants.case import Case, words
+from controller.rig.replica import IsrAsked
+from controller.rules.leader_election import UNCLEAN
+from controller.rules.reduction.settings import RETENTION_MS
+
+_STATUS: Final = (ONLINE, READ_ONLY, OFFLINE)  # in the order in which a partition may have them
+_SKEW_MS_MAX: Final = 7_200_000  # of the clocks of controllers, which write the times down, among each other
+
+
+class PartitionRules:
+    """Of all partitions; remembers whom their leaders named."""
+
+    def __init__(self, case: Case) -> None:
+        self._case = case
+        self.named: dict[TopicPartition, dict[int, set[int]]] = {}  # leader epoch -> whom its leader named
+
+    def proposed(self, tp: TopicPartition, asked: IsrAsked) -> None:
+        """A leader asked for an isr."""
+        self.named.setdefault(tp, {}).setdefault(asked.leader_epoch, set()).update(asked.isr)
+
+    def is_unclean(self, tp: TopicPartition) -> bool:
+        """Whether a leader may be elected there who is not in sync."""
+        own = self._case.committed.configs.get(f"/config/topics/{tp.topic}", {}).get(UNCLEAN)
+        default = self._case.rig.settings.unclean_leader_election_enable or self._case.committed.unclean_default
+        allowed = default if own is None else own == "true"
+        return allowed or tp in self._case.rig.unclean_asked
+
+    def check(self, change: Change) -> None:
+        """A change that a controller committed; raises InvariantBroken."""
+        tp, before, after = change.tp, change.before, change.after
+        said = f"{tp}: {words(before)} -> {words(after)} by {change.by.sender}"
+        self._case.require(after.isr, 1, f"an empty isr: {said}")
+        nobody = (NO_LEADER, LEADER_DURING_DELETE) if tp.topic in self._case.committed.deleting else (NO_LEADER,)
+        self._case.require(after.leader in (*after.isr, *nobody), 1, f"the leader is not in the isr: {said}")
+        self._case.require(set(after.isr) <= set(after.members), 2, f"the isr is not within R and T: {said}")
+        if before is None:
+            topic = self._case.committed.topic(tp.topic)
+            created = NO_EPOCH + 1 if topic is None else topic.created_epoch(tp.partition)
+            # What befell it in the commit that it was created by, as a death, shows in what it is.
+            is_led = after.leader == after.replicas[0] and after.isr == after.replicas
+            is_as_made = is_led and after.move is None and after.status_code == ONLINE
+            fits = after.leader_epoch == created or (after.leader_epoch > created and not is_as_made)
+            self._case.require(fits, 8, f"created with another leader epoch than {created}: {said}")
+            return
+        named = set(before.isr) | self.named.get(tp, {}).get(before.leader_epoch, set())
+        if after.leader_recovery_state == 1 and self.is_unclean(tp):
+            named |= set(after.isr)
+        if (
+            after.leader == LEADER_DURING_DELETE
+            and keys.state(tp.topic, tp.partition) in self._case.committed.found_blind
+        ):
+            named |= set(after.replicas)  # what its deletion writes over what it could not read: R, led by nobody
+        else:
+            self._status(before, after, said)
+        self._leadership(before, after, named, said)
+        self._membership(before, after, named, said)
+        self._target(before, after, named, said)
+
+    def _status(self, before: Partition, after: Partition, said: str) -> None:
+        was, now = before.status_code, after.status_code
+        if was == OFFLINE:
+            same = after.leader in {before.leader, LEADER_DURING_DELETE} and after.move is None
+            self._case.require(same, 8, f"offline, and elected or moved: {said}")
+        if was == now:
+            return
+        entry = self._case.committed.reductions_lately.get(before.topic, {}).get(before.partition)
+        self._case.require(
+            _STATUS.index(now) > _STATUS.index(was), 8, f"the status goes back from {was} to {now}: {said}"
+        )
+        self._case.require(entry is not None, 8, f"status {now}, and nobody asked for it: {said}")
+        self._case.require(
+            after.leader_epoch > before.leader_epoch, 8, f"status {now} under an old leader epoch: {said}"
+        )
+        if now == OFFLINE and entry is not None and not entry.immediate:
+            time_ms = self._case.rig.clock.now_ms() + _SKEW_MS_MAX - entry.timestamp_ms
+            is_over = time_ms >= self._retention_ms(before.topic)
+            self._case.require(
+                is_over or self._is_empty(before.tp), 8, f"offline after {time_ms} ms, not empty: {said}"
+            )
+
+    def _retention_ms(self, topic: str) -> int:
+        """Whatever it was lately: a setting that somebody writes is heard of late."""
+        own = self._case.committed.retentions.get(topic, set())
+        return min(own | self._case.committed.retention_defaults | (set() if own else {RETENTION_MS}))
+
+    def _is_empty(self, tp: TopicPartition) -> bool:
+        """Whether nothing that was acknowledged is lost with it."""
+        return self._case.rig.producers.acknowledged(tp) == 0
+
+    def _leadership(self, before: Partition, after: Partition, named: set[int], said: str) -> None:
+        self._case.require(after.leader_epoch >= before.leader_epoch, 5, f"the leader epoch goes back: {said}")
+        if after.leader != before.leader:
+            self._case.require(after.leader_epoch > before.leader_epoch, 5, f"a new leader under an old epoch: {said}")
+        self._case.require(set(after.isr) <= named, 1, f"the isr gains whom no leader named: {said}")
+        nobody = (NO_LEADER, LEADER_DURING_DELETE)
+        self._case.require(after.leader in (*named, *nobody), 1, f"a leader from outside the isr: {said}")
+
+    def _membership(self, before: Partition, after: Partition, named: set[int], said: str) -> None:
+        gained = set(after.replicas) - set(before.replicas)
+        self._case.require(gained <= named, 4, f"R gains {sorted(gained)}, not in sync: {said}")
+        lost = set(before.replicas) - set(after.replicas)
+        if lost:
+            grown = set(after.isr) if after.move is not None else set()
+            fits = any(
+                set(target) <= named
+                and lost.isdisjoint(target)
+                and set(target) <= set(after.replicas)
+                and set(after.replicas) - set(target) <= grown
+                for target in self._targets(before)
+            )
+            self._case.require(fits, 4, f"R loses {sorted(lost)} before the targets are in sync: {said}")
+
+    def _targets(self, before: Partition) -> set[Replicas]:
+        """What the partition may move to: what was asked for, and back."""
+        targets = set(self._case.rig.asked_targets.get(before.tp, ()))
+        targets |= {before.replicas}
+        if before.move is not None:
+            targets |= {before.move.target, before.move.origin}
+        return targets
+
+    def _target(self, before: Partition, after: Partition, named: set[int], said: str) -> None:
+        was, now = before.target_replicas, after.target_replicas
+        if now is not None and now != was:
+            self._case.require(now in self._targets(before), 3, f"nobody asked for T {list(now)}: {said}")
+            self._case.require(
+                after.leader_epoch > before.leader_epoch, 3, f"a new T under an old leader epoch: {said}"
+            )
+        if was is not None and now is None:
+            self._case.require(
+                after.leader_epoch > before.leader_epoch, 3, f"T cleared under an old leader epoch: {said}"
+            )
+            grown = (*before.replicas, *(b for b in after.isr if b not in before.replicas))  # a cancel leaves that, too
+            if after.replicas == was not in {before.replicas, grown}:
+                self._case.require(set(was) <= named, 3, f"completed before all of T were in sync: {said}")
