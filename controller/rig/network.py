@@ -86,7 +86,7 @@ class Network:
         self.purged: list[TopicPartition] = []  # what hosts were told to be gone, perhaps more than once
         self.observe: Callable[[Sent], None] = lambda _: None
         self.observe_purge: Callable[[TopicPartition], None] = lambda _: None
-        self._brokers = brokers
+        self.brokers = brokers
         self._chance = chance
         self._timeline = timeline
         self._revision = revision
@@ -162,7 +162,7 @@ class Network:
         """A notice of a controller: `configs` are all settings of the entity from now on."""
         if configs or (kind, name) in self.settings:
             self.settings[kind, name] = dict(configs)
-        for broker in self._brokers.values():
+        for broker in self.brokers.values():
             if broker.life is not Life.DOWN:
                 self._tell_settings(broker, kind, name, configs)
 
@@ -202,7 +202,7 @@ class Network:
     def let_in_late(self, place: int) -> None:
         """One of those that are late arrives now, unless it may not any more (see the head)."""
         _, request, revision = self._late.pop(place)
-        broker = self._brokers.get(request.broker_id)
+        broker = self.brokers.get(request.broker_id)
         if broker is not None and broker.is_up and self._may_be_late(request):
             self._obey(broker, request, revision, "late")
 
@@ -211,14 +211,14 @@ class Network:
         self._rounds = [one for one in self._rounds if is_running(one.controller) is not None]
 
     def _holds(self, broker: int) -> bool:
-        found = self._brokers.get(broker)
+        found = self.brokers.get(broker)
         return self._slow.get(broker, 0) > self.now or (found is not None and found.life is Life.PAUSED)
 
     def _deliver_late(self) -> bool:
         due = [late for late in self._late if late[0] <= self.now]
         self._late = [late for late in self._late if late[0] > self.now]
         for _, request, revision in due:
-            broker = self._brokers.get(request.broker_id)
+            broker = self.brokers.get(request.broker_id)
             if broker is not None and broker.is_up and self._may_be_late(request):
                 self._obey(broker, request, revision, "late")
         return bool(due)
@@ -233,7 +233,7 @@ class Network:
     def call(self, controller_id: int, request: Request) -> HostResponse:
         """A callback of a controller. Raises where the broker cannot be reached or its answer is lost."""
         self._newest_controller_epoch = max(self._newest_controller_epoch, request.controller_epoch)
-        broker = self._brokers.get(request.broker_id)
+        broker = self.brokers.get(request.broker_id)
         if broker is None or broker.life is Life.DOWN or self.is_cut(controller_id, request.broker_id):
             self._note(request, self.revision_sent, "unreachable")
             raise CutOffError(f"broker {request.broker_id} cannot be reached")

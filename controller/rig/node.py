@@ -200,7 +200,7 @@ class Node:
                 awaits_cluster=self.awaits_cluster,
                 **({} if self.journal is None else {"journal": self.journal(self.node_id)}),
             )
-            controller.admin = WatchedAdmin(controller.admin, self.operators)
+            controller.admin = WatchedAdmin(controller.admin, self.operators, self.network.brokers)
         self.process, self.state, self._marker = Process(store, inner, controller), State.UP, marker
         self.resume_at_ms = self.expires_at_ms = self.deaf_until_ms = None
 

@@ -23,7 +23,7 @@ _TIMEOUT_MS: Final = 3_000
 
 
 def throttled_reassign(world: World, chance: random.Random) -> str:
-    """Some partitions, to any replicas, under a throttle."""
+    """Some partitions, to any replicas, under a throttle, which seldom is to stay."""
     named = [p.tp for p in world.partitions()]
     if not named:
         return "finds nothing to throttle"
@@ -32,9 +32,15 @@ def throttled_reassign(world: World, chance: random.Random) -> str:
         tp: chance.sample(brokers, min(len(brokers), chance.randint(1, 3)))
         for tp in chance.sample(named, min(len(named), chance.randint(1, 4)))
     }
-    options = ReassignPartitionsOptions(throttle=chance.choice(_OURS), timeout_ms=_TIMEOUT_MS)
+    stays = chance.random() < 0.05
+    options = ReassignPartitionsOptions(
+        throttle=chance.choice(_OURS), auto_remove_throttle=not stays, timeout_ms=_TIMEOUT_MS
+    )
     said = ", ".join(f"{tp} to {target}" for tp, target in targets.items())
-    return world.ask(f"throttled: {said}", lambda admin: admin.reassign_partitions(targets, options).all())
+    return world.ask(
+        f"throttled{' for good' if stays else ''}: {said}",
+        lambda admin: admin.reassign_partitions(targets, options).all(),
+    )
 
 
 def alter_rates(world: World, chance: random.Random) -> str:

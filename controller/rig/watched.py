@@ -6,25 +6,34 @@ command.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any
 
 from controller.admin import Admin
 from controller.admin.results import Results
+from controller.admin.throttling import Assignments
 from controller.model.config_requests import AlterConfigOp, ConfigResource, OpType
 from controller.model.throttle_settings import LISTS, RATES, Family
-from controller.model.throttles import CONFIGS, KINDS, MarkKind, ThrottledRate, ThrottledReplicas
+from controller.model.throttles import (
+    CONFIGS,
+    KINDS,
+    MarkKind,
+    ReassignPartitionsOptions,
+    ThrottledRate,
+    ThrottledReplicas,
+)
 from controller.model.values import ALL_BROKERS, TopicPartition
 from controller.rig.operators import Operators
 
 
 class WatchedAdmin(Admin):
-    """`admin`, watched for `operators`."""
+    """`admin`, watched for `operators`. `brokers`: the ids of all that there are, whenever it is asked."""
 
-    def __init__(self, admin: Admin, operators: Operators) -> None:  # takes the place of one that is made
-        vars(self).update(vars(admin))
+    def __init__(self, admin: Admin, operators: Operators, brokers: Collection[int]) -> None:
+        vars(self).update(vars(admin))  # takes the place of one that is made
         self._operators = operators
+        self._brokers = brokers
 
     def alter_configs(
         self, resources: Mapping[ConfigResource, Mapping[str, str]], *, validate_only: bool = False, **more: Any
@@ -89,6 +98,18 @@ class WatchedAdmin(Admin):
         for tp in replicas if not auto_remove_throttle else ():
             self._operators.leave_out("topics", tp.topic, LISTS)
         self._replaced(results)
+        return results
+
+    def reassign_partitions(
+        self, assignments: Assignments, options: ReassignPartitionsOptions | None = None
+    ) -> Results[TopicPartition, None]:
+        """As Admin."""
+        results = super().reassign_partitions(assignments, options)
+        if options is not None and options.throttle is not None and not options.auto_remove_throttle:
+            for broker in self._brokers:
+                self._operators.leave_out("brokers", str(broker), RATES["replication"])
+            for topic in {tp.topic for tp in results.values}:
+                self._operators.leave_out("topics", topic, LISTS)
         return results
 
     def _replaced(self, results: Results[Any, None]) -> None:

@@ -108,8 +108,8 @@ _REDUCED: Final = (
 )
 CASES: Final = [
     *(
-        pytest.param((make, scenario, throttle_scenarios.ends), marks=_THROTTLED, id=named(scenario))
-        for make, scenario in throttle_scenarios.SCENARIOS
+        pytest.param((make, scenario, end), marks=_THROTTLED, id=named(scenario))
+        for make, scenario, end in throttle_scenarios.SCENARIOS
     ),
     *(
         pytest.param(

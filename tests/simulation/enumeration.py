@@ -46,14 +46,14 @@ def points(make: Make, scenario: Scenario, end: Scenario, settings: Settings) ->
     return range(1, commits(rig) - before + 1)
 
 
-def lost(make: Make, scenario: Scenario, end: Scenario, loss: str) -> None:
+def lost(make: Make, scenario: Scenario, end: Scenario, loss: str, batches: tuple[Settings, ...] = BATCHES[:1]) -> None:
     """What becomes of each commit in turn is not heard: the scenario ends all the same."""
-    settings = BATCHES[0]
-    for nth in points(make, scenario, end, settings):
-        rig = make(settings)
-        rig.plan_store_faults(leading(rig).node_id, at_commit(nth, *LOSSES[loss]))
-        scenario(rig)
-        end(rig)
+    for settings in batches:
+        for nth in points(make, scenario, end, settings):
+            rig = make(settings)
+            rig.plan_store_faults(leading(rig).node_id, at_commit(nth, *LOSSES[loss]))
+            scenario(rig)
+            end(rig)
 
 
 def crashed(make: Make, scenario: Scenario, end: Scenario, crash: str) -> None:

@@ -74,8 +74,8 @@ def immediate_with_one_broker_down(rig: Rig) -> None:
     rig.restart_broker(3)
 
 
-def immediate_during_a_move(rig: Rig) -> None:
-    """Read-only, on the move, then offline by its time."""
+def delayed_during_a_move(rig: Rig) -> None:
+    """Read-only, on the move, then offline by its time: what moves already is not reduced."""
     _ask(rig, 2, immediate=False)
     rig.until(lambda: status(rig) != 0, what="it is read-only")
     rig.pause_broker(6)
@@ -114,7 +114,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     delayed,
     immediate,
     immediate_with_one_broker_down,
-    immediate_during_a_move,
+    delayed_during_a_move,
     deletion_during_a_reduction,
 )
 

@@ -19,7 +19,7 @@ from stores.base import ABSENT, Put, Version
 from stores.memory import MemoryStore
 from tests.simulation import reduction_scenarios
 from tests.simulation.clusters import AFTER, BEFORE, Told, by_another, leading, running, settle
-from tests.simulation.enumeration import CRASHES, LOSSES, Scenario, crashed, lost, named
+from tests.simulation.enumeration import BATCHES, CRASHES, LOSSES, Scenario, crashed, lost, named
 from tests.simulation.reduction_scenarios import KEY, LAST, RETENTION_MS, SCENARIOS, count, ends, made, status, world
 
 STAYS: Final = TopicPartition("orders", 0)
@@ -396,7 +396,7 @@ def test_many_partitions_go_in_chunks_that_fit_the_store() -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=named)
 @pytest.mark.slow
 def test_no_lost_commit_leaves_a_reduction_half_done(scenario: Scenario, loss: str) -> None:
-    lost(world, scenario, ends, loss)
+    lost(world, scenario, ends, loss, BATCHES)
 
 
 @pytest.mark.checklist(214, 215)

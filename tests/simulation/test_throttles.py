@@ -21,7 +21,6 @@ from tests.simulation.throttle_scenarios import (
     SCENARIOS,
     Make,
     ask_for_a_rate,
-    ends,
     rate_of,
     until_unthrottled,
 )
@@ -162,8 +161,10 @@ def on(store: str, make: Make) -> Make:
 @pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("make,scenario", SCENARIOS, ids=named)
-def test_no_lost_commit_leaves_a_throttle_behind(make: Make, scenario: Scenario, store: str, loss: str) -> None:
+@pytest.mark.parametrize("make,scenario,ends", SCENARIOS, ids=named)
+def test_no_lost_commit_leaves_a_throttle_behind(
+    make: Make, scenario: Scenario, ends: Scenario, store: str, loss: str
+) -> None:
     lost(on(store, make), scenario, ends, loss)
 
 
@@ -171,6 +172,8 @@ def test_no_lost_commit_leaves_a_throttle_behind(make: Make, scenario: Scenario,
 @pytest.mark.slow
 @pytest.mark.parametrize("crash", CRASHES)
 @pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("make,scenario", SCENARIOS, ids=named)
-def test_no_crash_leaves_a_throttle_behind(make: Make, scenario: Scenario, store: str, crash: str) -> None:
+@pytest.mark.parametrize("make,scenario,ends", SCENARIOS, ids=named)
+def test_no_crash_leaves_a_throttle_behind(
+    make: Make, scenario: Scenario, ends: Scenario, store: str, crash: str
+) -> None:
     crashed(on(store, make), scenario, ends, crash)

@@ -19,12 +19,13 @@ from controller.model.throttles import ReassignPartitionsOptions, ThrottledRate,
 from controller.model.values import Settings, TopicPartition
 from controller.rig import Rig
 from controller.rig.throttle_marks import configs, is_marked, set_by_hand
-from tests.simulation.clusters import AFTER, ORDERS, leading, orders, running, settle
+from tests.simulation.clusters import AFTER, BEFORE, ORDERS, leading, orders, running, settle
 from tests.simulation.enumeration import SESSION_MS, Scenario, until_so
 
 RATE: Final = 5_000_000
 LEADER_RATE, FOLLOWER_RATE = RATES["replication"]
 LEADER_LIST, FOLLOWER_LIST = LISTS
+REASSIGNMENT: Final = RATES["reassignment"]
 Make: TypeAlias = Callable[..., Rig]
 OPTIONS: Final = ReassignPartitionsOptions(throttle=RATE)
 
@@ -99,13 +100,30 @@ def list_change(rig: Rig) -> None:
     rig.resume_broker(6)
 
 
-def _move(rig: Rig) -> None:
+def limit_of_reassignment(rig: Rig) -> None:
+    """Of brokers 1 and 2 while it moves, for reassignment alone (KIP-542)."""
+    rates = {broker: ThrottledRate(RATE, RATE) for broker in (1, 2)}
+    until_so(
+        rig,
+        lambda: all(configs(rig, "brokers", str(broker)).get(name) for broker in (1, 2) for name in REASSIGNMENT),
+        lambda: _deed(rig, lambda admin: admin.alter_interbroker_throttled_rates(rates, family="reassignment")),
+    )
+    rig.resume_broker(6)
+
+
+def throttled_for_good(rig: Rig) -> None:
+    """A move under a throttle that is to stay."""
+    _move(rig, ReassignPartitionsOptions(throttle=RATE, auto_remove_throttle=False))
+    rig.resume_broker(6)
+
+
+def _move(rig: Rig, options: ReassignPartitionsOptions = OPTIONS) -> None:
     """A move under a throttle, accepted for good, that cannot end yet."""
     rig.pause_broker(6)
     until_so(
         rig,
         lambda: rig.partition(ORDERS).target_replicas == AFTER,
-        lambda: _deed(rig, lambda admin: admin.reassign_partitions({ORDERS: AFTER}, OPTIONS)),
+        lambda: _deed(rig, lambda admin: admin.reassign_partitions({ORDERS: AFTER}, options)),
     )
 
 
@@ -118,22 +136,38 @@ def _followers(rig: Rig, name: str) -> list[str]:
     return configs(rig, "topics", name).get(FOLLOWER_LIST, "").split(",")
 
 
-SCENARIOS: Final[tuple[tuple[Make, Scenario], ...]] = (
-    (world, throttled_move),
-    (moving, rate_change),
-    (moving, list_change),
-)
-"""Each with what it begins with."""
-
 # --- what must stand
 
 
 def ends(rig: Rig) -> None:
     """No throttle, no mark; the operator's values are there (`check_end`)."""
+    _ended(rig)
+    assert rate_of(rig, 1) == "7700000"
+    assert configs(rig, "topics", "orders")[LEADER_LIST] == "0:2,90:90"
+    brokers = [configs(rig, "brokers", str(broker)) for broker in rig.brokers]
+    assert not any(name in set_there for set_there in brokers for name in REASSIGNMENT)
+
+
+def ends_throttled(rig: Rig) -> None:
+    """No mark; the rate is on every broker, and the partition on the lists of its topic."""
+    _ended(rig)
+    assert [rate_of(rig, broker) for broker in rig.brokers] == [str(RATE)] * len(rig.brokers)
+    assert {f"0:{broker}" for broker in AFTER} - {f"0:{broker}" for broker in BEFORE} <= set(_followers(rig, "orders"))
+
+
+def _ended(rig: Rig) -> None:
     rig.heal()
     rig.until_replicas({ORDERS: AFTER})
     until_unthrottled(rig)
     settle(rig)
-    assert rate_of(rig, 1) == "7700000"
-    assert configs(rig, "topics", "orders")[LEADER_LIST] == "0:2,90:90"
     assert not any(key in rig.server.table.rows for key in (keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL))
+
+
+SCENARIOS: Final[tuple[tuple[Make, Scenario, Scenario], ...]] = (
+    (world, throttled_move, ends),
+    (moving, rate_change, ends),
+    (moving, list_change, ends),
+    (moving, limit_of_reassignment, ends),
+    (world, throttled_for_good, ends_throttled),
+)
+"""Each with what it begins with, and what must stand."""
