@@ -43,10 +43,14 @@ class Chance:
         return f"{self._random.getrandbits(64):016x}"
 
     def topic_id(self) -> str:
-        """A random UUID as Kafka spells it: 22 characters of url-safe base64."""
-        bits = self._random.getrandbits(128) & ~(0xF << 76) | (0x4 << 76)
-        bits = bits & ~(0x3 << 62) | (0x2 << 62)
-        return base64.urlsafe_b64encode(bits.to_bytes(16, "big")).decode().rstrip("=")
+        """A random UUID as Kafka spells it: 22 characters of url-safe base64. None begins with a dash, which
+        tools would take for an option: Kafka makes none either."""
+        while True:
+            bits = self._random.getrandbits(128) & ~(0xF << 76) | (0x4 << 76)
+            bits = bits & ~(0x3 << 62) | (0x2 << 62)
+            made = base64.urlsafe_b64encode(bits.to_bytes(16, "big")).decode().rstrip("=")
+            if not made.startswith("-"):
+                return made
 
     def below(self, n: int) -> int:
         """A number within 0..n-1; 0 for n < 1."""

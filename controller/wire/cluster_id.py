@@ -14,10 +14,7 @@ _CALL_S: Final = 15.0
 def cluster_id(store: MetadataStore, seed: int | str | None = None) -> str:
     """The id that the store holds, or a new one, which it holds from now on. `seed`: of a new one. Raises BadValue
     where the key cannot be read, StoreError where the store cannot."""
-    chance = Chance(seed)
-    new = chance.topic_id()
-    while new.startswith("-"):  # tools would take it for an option, so Kafka makes none either
-        new = chance.topic_id()
+    new = Chance(seed).topic_id()
     while True:
         entry = store.get(keys.CLUSTER_ID, sync=True, timeout_s=_CALL_S)
         if entry is not None:
