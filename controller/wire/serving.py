@@ -86,9 +86,13 @@ class Session:
         return None if self.must_log_in else self.known
 
     @property
+    def is_known(self) -> bool:
+        return self.principal is not None
+
+    @property
     def request_bytes(self) -> int:
         most = self.service.limits.request_bytes
-        return most if self.principal is not None else min(most, LOGIN_BYTES)
+        return most if self.is_known else min(most, LOGIN_BYTES)
 
     async def serve(self, frame: bytes) -> Frame | None:
         return await self.service.serve(self, frame)
