@@ -7,19 +7,12 @@ import asyncio
 import ssl
 from typing import Any, Final, Self
 
-from kafka.protocol.sasl import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-    SaslHandshakeRequest,
-    SaslHandshakeResponse,
-)
-from scramp import ScramClient
-
 from controller.model.errors import ErrorCode
 from controller.wire.calls import Address
 from controller.wire.errors import Garbage, Refused
 from controller.wire.messages.relay import RelayRequest, RelayResponse
 from controller.wire.protocol import SIZE, Header, Messages, read_answer, write_request
+from controller.wire.security.client import Credentials, NotLetIn, logging_in
 from controller.wire.security.users import GATEWAY
 
 NOBODYS: Final = -1
@@ -27,8 +20,6 @@ NOBODYS: Final = -1
 
 
 RELAY: Final = Messages(RelayRequest, RelayResponse, range(1))
-_HANDSHAKE: Final = Messages(SaslHandshakeRequest, SaslHandshakeResponse, range(2))
-_AUTHENTICATE: Final = Messages(SaslAuthenticateRequest, SaslAuthenticateResponse, range(3))
 _LOGIN: Final = "SCRAM-SHA-256"
 _LARGEST: Final = {17: 4096, 36: 4096}  # bytes of an answer about a login: what speaks another protocol says more
 _CONNECT_S: Final = 5.0
@@ -108,16 +99,14 @@ class Link:
         return None if answer.answer is None else bytes(answer.answer)
 
     async def _log_in(self, secret: str) -> None:
-        scram = ScramClient([_LOGIN], GATEWAY, secret)
-        await self._call(_HANDSHAKE, 1, mechanism=_LOGIN)
-        first = await self._call(_AUTHENTICATE, 2, auth_bytes=scram.get_client_first().encode())
+        steps, answer = logging_in(Credentials(GATEWAY, secret, _LOGIN)), None
         try:
-            scram.set_server_first(bytes(first.auth_bytes).decode())
-            last = await self._call(_AUTHENTICATE, 2, auth_bytes=scram.get_client_final().encode())
-            scram.set_server_final(bytes(last.auth_bytes).decode())
-        except Lost:
-            raise
-        except Exception as error:
+            while True:
+                messages, fields = steps.send(answer)
+                answer = await self._call(messages, messages.versions[-1], **fields)
+        except StopIteration:
+            return
+        except NotLetIn as error:
             raise NotReached("it does not know our secret, or we not its own") from error
 
     async def _call(self, messages: Messages, version: int, **fields: Any) -> Any:

@@ -25,6 +25,7 @@ from controller.wire.remote.host import RemoteHost
 from controller.wire.remote.in_sync import IsrChanges
 from controller.wire.remote.leaving import LEAVING
 from controller.wire.remote.sessions import Sessions
+from controller.wire.security.client import Credentials
 
 SESSION_S = 9.0
 
@@ -39,4 +40,4 @@ def with_remote_brokers(base: Mapping[int, Api] = APIS, *, session_s: float = SE
     return apis
 
 
-__all__ = ["RemoteHost", "with_remote_brokers"]
+__all__ = ["Credentials", "RemoteHost", "with_remote_brokers"]
