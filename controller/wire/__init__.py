@@ -12,7 +12,9 @@ as Kafka words them. The codec is kafka-python's (`kafka.protocol`); messages th
     calls             what a handler is given
     apis/             one handler per API, and the table of them
     connection        one client: frames in, frames out, in order
-    serving           a frame to its answer
+    session           who one client is
+    serving           a frame to its answer, here or by another gateway
+    working           a request to its answer: how much it is, when it has its turn, what is done beside the loop
     listeners         the addresses: one that everybody may begin at, and one per broker id
     gateway           what a host starts and stops
     cluster_id        the id that clients know the cluster by

@@ -4,6 +4,8 @@ Rules
 * One request at a time: the next frame is read when the answer of the last one was written. So answers keep their
   order, who does not read them stops only itself, and what one connection can make us hold is one frame.
 * A frame that is not brief is read when there is room for all of it, and holds that room until it is answered.
+* A frame that was begun has to be there in time, and so has a login, however often something of it comes: who sends
+  byte after byte would keep a connection, and the room for a frame, for ever.
 * A client that hangs up while its request waits ends the waiting; what was done for it is done.
 * Whatever is wrong with what came closes this connection, is counted, and touches nothing else.
 """
@@ -16,7 +18,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import Final, Protocol, TypeVar
 
 from controller.wire.budget import Budget
-from controller.wire.errors import Garbage, Refused, TooLarge, TooSlow
+from controller.wire.errors import FrameTooSlow, Garbage, LoginTooSlow, Refused, TooLarge, TooSlow
 from controller.wire.incoming import Incoming
 from controller.wire.limits import Limits
 from controller.wire.protocol import BRIEF, SIZE, Frame
@@ -30,6 +32,10 @@ _PIECE: Final = 256 * 1024
 
 class Client(Protocol):
     """The other end, as whoever serves it knows it."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it has said who it is, or need not."""
 
     @property
     def request_bytes(self) -> int:
@@ -52,8 +58,26 @@ async def run(
 ) -> None:
     """Until the client hangs up. Refused for what ends it before."""
     incoming = Incoming(reader)
-    while (size := await _size(incoming, limits, client.request_bytes)) is not None:
-        await _exchange(incoming, writer, size, limits, room, client)
+
+    async def go_on() -> bool:
+        """Whether there was one more frame, which is answered."""
+        size = await _size(incoming, limits, client.request_bytes)
+        if size is not None:
+            await _exchange(incoming, writer, size, limits, room, client)
+        return size is not None
+
+    login = asyncio.timeout(limits.login_s)
+    try:
+        async with login:
+            while not client.is_known:
+                if not await go_on():
+                    return
+    except TimeoutError as error:
+        if login.expired():
+            raise LoginTooSlow(f"nobody logged in within {limits.login_s} s") from error
+        raise
+    while await go_on():
+        pass
 
 
 async def _exchange(  # noqa: PLR0917 - as `run`
@@ -133,8 +157,13 @@ async def _size(incoming: Incoming, limits: Limits, most: int) -> int | None:
 
 
 async def _exactly(incoming: Incoming, size: int, limits: Limits) -> bytes:
+    """All of it, of what was begun. FrameTooSlow; Garbage where the client hangs up before."""
+    within_s = min(limits.frame_s, limits.idle_s)
     try:
-        return await _in_time(incoming.exactly(size), limits)
+        async with asyncio.timeout(within_s):
+            return await incoming.exactly(size)
+    except TimeoutError as error:
+        raise FrameTooSlow(f"a frame was not all there within {within_s} s") from error
     except asyncio.IncompleteReadError as error:
         raise Garbage(f"the client hung up within a frame, after {len(error.partial)} bytes of it") from error
 

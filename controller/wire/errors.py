@@ -10,6 +10,8 @@ class Refused(Exception):
     """The connection is closed; nothing else is touched."""
 
     kind: ClassVar[str] = "refused"
+    cuts_off: ClassVar[bool] = False
+    """Whether the client gets no time to take what was written to it."""
     last: bytes | None = None
     """A frame that the client gets first."""
 
@@ -36,6 +38,28 @@ class TooSlow(Refused):
     """Nothing came, or was taken, for longer than a connection may stand idle."""
 
     kind = "idle"
+    cuts_off = True
+
+
+class FrameTooSlow(Refused):
+    """A frame was begun, and not all of it came in time."""
+
+    kind = "slow_frame"
+    cuts_off = True
+
+
+class LoginTooSlow(Refused):
+    """A client that has to say who it is did not in time."""
+
+    kind = "slow_login"
+    cuts_off = True
+
+
+class HandshakeFailed(Refused):
+    """A client that did not agree with us on TLS: no certificate that is good, no cipher, not in time, or no TLS."""
+
+    kind = "tls_failed"
+    cuts_off = True
 
 
 class HungUp(Refused):

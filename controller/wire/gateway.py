@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Final, Self
+from typing import Final, Self, cast
 
 from controller.host import Controller, WrongMode
 from controller.model.errors import ApiError
@@ -18,13 +18,13 @@ from controller.wire import connection
 from controller.wire.apis import APIS
 from controller.wire.budget import Budget
 from controller.wire.calls import Address, Api
-from controller.wire.errors import Refused, TooSlow
+from controller.wire.errors import Refused
 from controller.wire.limits import Limits
 from controller.wire.listeners import Listeners, is_loopback
 from controller.wire.peers import Peers
 from controller.wire.peers.forwarding import Forwarding
 from controller.wire.security.acls import Authorizer, allow_all
-from controller.wire.security.tls import Tls, as_context
+from controller.wire.security.tls import HANDSHAKE_S, Tls, agree, as_context
 from controller.wire.security.users import Users
 from controller.wire.serving import Service
 
@@ -91,12 +91,12 @@ class Gateway:
         self._listeners = Listeners(
             host,
             port,
-            self._client,
+            self._connected,
             elsewhere or {},
-            tls=context,
             advertised=advertised,
             broker_listener=broker_listener,
         )
+        self._tls = context
         self._tasks: set[asyncio.Task[None]] = set()
         self._room = Budget(self._limits.queued_bytes)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -189,23 +189,30 @@ class Gateway:
 
     # --- one client
 
-    async def _client(self, broker_id: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
+    def _connected(self, broker_id: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if len(self._tasks) >= self._limits.connections:
+            self.counts["too_many"] += 1
+            writer.transport.abort()
+            return
+        if self._tls is not None:
+            # What it says first is TLS, which is not to be taken for a frame.
+            cast("asyncio.Transport", writer.transport).pause_reading()
+        task = asyncio.get_running_loop().create_task(self._client(broker_id, reader, writer))
         self._tasks.add(task)
-        self.counts["connections"] += 1
-        session, is_cut_off = None, False
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: writer.transport.abort())  # also where it never began
 
+    async def _client(self, broker_id: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        session, is_cut_off = None, False
         try:
-            if len(self._tasks) > self._limits.connections:
-                self.counts["too_many"] += 1
-                is_cut_off = True
-                return
+            if self._tls is not None:
+                await agree(writer, self._tls, min(HANDSHAKE_S, self._limits.login_s))
+            self.counts["connections"] += 1
             session = self._service.session(broker_id, writer.get_extra_info("peercert"))
             await connection.run(reader, writer, self._limits, self._room, session)
         except Refused as refused:
             self.counts[refused.kind] += 1
-            is_cut_off = isinstance(refused, TooSlow)
+            is_cut_off = refused.cuts_off
         except ApiError as error:  # before OSError, which some of these are, too
             self.counts["unanswered"] += 1
             log.info("a request was not answered: %r", error)
@@ -220,18 +227,14 @@ class Gateway:
         finally:
             if session is not None:
                 session.way.close()
-            await _leave(writer, is_cut_off=is_cut_off)
-            self._tasks.discard(task)
+            if not is_cut_off:
+                await _leave(writer)
 
 
-async def _leave(writer: asyncio.StreamWriter, *, is_cut_off: bool) -> None:
-    """Hung up: unless it is cut off, the client has a moment to take what was written. `close` alone would wait for
-    ever for one who does not read."""
-    try:
-        if not is_cut_off:
-            writer.close()
-            with suppress(OSError, asyncio.CancelledError):  # TimeoutError is an OSError
-                async with asyncio.timeout(LEAVING_S):
-                    await writer.wait_closed()
-    finally:
-        writer.transport.abort()
+async def _leave(writer: asyncio.StreamWriter) -> None:
+    """Hung up; the client has a moment to take what was written. `close` alone would wait for ever for one who does
+    not read."""
+    writer.close()
+    with suppress(OSError, asyncio.CancelledError):  # TimeoutError is an OSError
+        async with asyncio.timeout(LEAVING_S):
+            await writer.wait_closed()

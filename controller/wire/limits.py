@@ -18,8 +18,9 @@ class Limits:
     on, of one API, all connections together; more of them wait. ApiVersions, logins and heartbeats of brokers never do.
     `log_requests_in_flight`: the same for APIs about records, which wait for these. `answer_bytes`: of all large
     answers that were not taken yet; more of them wait. `idle_s`: a connection without a frame for so long is closed,
-    and so is one that does not end the frame that it began, or does not take its answer. ValueError for what is no
-    positive int.
+    and so is one that does not take its answer. `frame_s`: within so long a frame that was begun is there, once there
+    is room for it, or its connection is closed (`idle_s` where that is less). `login_s`: within so long a client that
+    has to log in has done so. ValueError for what is no positive int.
 
     What clients can make of our memory: `queued_bytes` twice, `answer_bytes` twice, and some 200 bytes per element.
     """
@@ -32,3 +33,5 @@ class Limits:
     requests_in_flight: int = attrs.field(default=500, validator=_at_least_one)
     log_requests_in_flight: int = attrs.field(default=10_000, validator=_at_least_one)
     idle_s: int = attrs.field(default=600, validator=_at_least_one)
+    frame_s: int = attrs.field(default=60, validator=_at_least_one)
+    login_s: int = attrs.field(default=30, validator=_at_least_one)

@@ -13,18 +13,14 @@ import asyncio
 import ipaddress
 import re
 import socket
-import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from controller.model.values import Endpoint
 from controller.wire.calls import Address
 
-Client = Callable[[int | None, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-"""Serves one client, who called the address of this broker id (None: the common one)."""
-
-HANDSHAKE_S: Final = 10.0
-"""How long one may take to agree on a cipher."""
+Client = Callable[[int | None, asyncio.StreamReader, asyncio.StreamWriter], None]
+"""Takes one client, who called the address of this broker id (None: the common one), before anything of it is read."""
 
 KEPT_S: Final = 600.0
 """How long the address of a broker stays that is not registered: it may come back, and clients remember addresses."""
@@ -46,7 +42,6 @@ class Listeners:
         client: Client,
         elsewhere: Mapping[int, Address],
         *,
-        tls: ssl.SSLContext | None = None,
         advertised: str | None = None,
         broker_listener: str | None = None,
         kept_s: float = KEPT_S,
@@ -57,7 +52,6 @@ class Listeners:
         self._broker_listener = broker_listener
         self._client = client
         self._elsewhere = dict(elsewhere)
-        self._tls = tls
         self._kept_s = kept_s
         self._servers: dict[int | None, asyncio.Server] = {}
         self._missed_at: dict[int, float] = {}
@@ -115,12 +109,10 @@ class Listeners:
         return await self._listen(broker, 0)
 
     async def _listen(self, broker: int | None, port: int) -> asyncio.Server:
-        timeout_s = None if self._tls is None else HANDSHAKE_S
+        def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            self._client(broker, reader, writer)
 
-        async def client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            await self._client(broker, reader, writer)
-
-        return await asyncio.start_server(client, self._host, port, ssl=self._tls, ssl_handshake_timeout=timeout_s)
+        return await asyncio.start_server(client, self._host, port)
 
     def _address(self, broker: int | None) -> Address:
         return Address(self._told, self._servers[broker].sockets[0].getsockname()[1])

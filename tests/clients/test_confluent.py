@@ -11,7 +11,7 @@ from confluent_kafka import admin
 from controller import NewTopic
 from tests.clients.cluster import Withheld
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 TIMEOUT_S = 30
 
@@ -38,6 +38,11 @@ def test_brokers_and_topics_are_seen(client: Any, cluster: Withheld, topic: str)
     done(client.create_topics([new], operation_timeout=TIMEOUT_S))
     with pytest.raises(ck.KafkaException, match=f"Topic '{topic}' already exists."):
         done(client.create_topics([new]))
+    assigned = admin.NewTopic(f"{topic}-assigned", num_partitions=2, replica_assignment=[[3, 1], [2, 3]])
+    done(client.create_topics([assigned]))
+    assert [cluster.replicas(f"{topic}-assigned", number) for number in range(2)] == [(3, 1), (2, 3)]
+    done(client.create_topics([admin.NewTopic(f"{topic}-never", 1, 1)], validate_only=True))
+    assert f"{topic}-never" not in client.list_topics(timeout=TIMEOUT_S).topics
     done(client.create_partitions([admin.NewPartitions(topic, 3)]))
     with pytest.raises(ck.KafkaException, match="currently has 3 partition"):
         done(client.create_partitions([admin.NewPartitions(topic, 1)]))
@@ -48,6 +53,8 @@ def test_brokers_and_topics_are_seen(client: Any, cluster: Withheld, topic: str)
     assert topic in client.list_topics(timeout=TIMEOUT_S).topics
     done(client.delete_topics([topic], operation_timeout=TIMEOUT_S))
     assert topic not in client.list_topics(timeout=TIMEOUT_S).topics
+    with pytest.raises(ck.KafkaException, match="UNKNOWN_TOPIC_OR_PART"):
+        done(client.delete_topics([topic]))
 
 
 def test_settings_are_altered_and_replaced(client: Any, cluster: Withheld, topic: str) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 import kafka
 import kafka.errors
@@ -16,7 +17,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from controller import LogReport, NewTopic
 from tests.clients.cluster import Withheld
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 RATE = "leader.replication.throttled.rate"
 
@@ -42,10 +43,15 @@ def test_brokers_and_topics_are_seen(client: Any, cluster: Withheld, topic: str)
     assert seen["cluster_id"] == "kedge-under-test"
     assert {broker["broker_id"]: broker["rack"] for broker in seen["brokers"]} == {1: "a", 2: "b", 3: "c"}
     client.create_topics({topic: {"num_partitions": 2, "replication_factor": 2}}, wait_for_metadata=True)
-    with pytest.raises(kafka.errors.TopicAlreadyExistsError):
+    with pytest.raises(kafka.errors.TopicAlreadyExistsError, match=f"Topic '{topic}' already exists"):
         client.create_topics([topic])
-    client.create_partitions({topic: 3})
-    with pytest.raises(kafka.errors.InvalidPartitionsError):
+    with pytest.raises(kafka.errors.InvalidReplicationFactorError, match=r"because only 3 broker\(s\) are registered"):
+        client.create_topics({f"{topic}-wide": {"num_partitions": 1, "replication_factor": 9}})
+    client.create_topics({f"{topic}-never": {"num_partitions": 1, "replication_factor": 1}}, validate_only=True)
+    assert f"{topic}-never" not in client.list_topics()
+    client.create_partitions({topic: {"count": 3, "assignments": [[3, 1]]}})
+    assert cluster.replicas(topic, 2) == (3, 1)
+    with pytest.raises(kafka.errors.InvalidPartitionsError, match=r"3 partition\(s\); 1 would not be an increase"):
         client.create_partitions({topic: 1})
     (found,) = client.describe_topics([topic])
     assert [tuple(each["replica_nodes"]) for each in found["partitions"]] == [
@@ -53,8 +59,10 @@ def test_brokers_and_topics_are_seen(client: Any, cluster: Withheld, topic: str)
     ]
     (paged,) = client.describe_topic_partitions([topic])["topics"]
     assert [each["leader_id"] for each in paged["partitions"]] == [cluster.leader(topic, n) for n in range(3)]
-    client.delete_topics([topic])
+    client.delete_topics([UUID(found["topic_id"])])
     assert topic not in client.list_topics()
+    with pytest.raises(kafka.errors.UnknownTopicOrPartitionError):
+        client.delete_topics([topic])
 
 
 @pytest.mark.parametrize("incremental", [True, False])
@@ -80,7 +88,9 @@ def test_settings_are_altered_and_reset(client: Any, named: str, incremental: bo
         assert own(kind, name) == {second: "2000"}
         client.reset_configs([ConfigResource(kind, name, {})], incremental=incremental)
         assert own(kind, name) == {}
-    assert client.list_config_resources() == {}
+    listed = client.list_config_resources()
+    assert named in listed["topic"]
+    assert listed["broker"] == ["1", "2", "3"]
 
 
 def test_a_move_is_begun_seen_running_cancelled_and_done(client: Any, cluster: Withheld, named: str) -> None:
@@ -104,6 +114,8 @@ def test_leaders_are_elected(client: Any, cluster: Withheld, named: str) -> None
     client.elect_leaders(0, {named: [0]})
     assert cluster.leader(named) == 1
     client.elect_leaders(0, {named: [0]})  # what needs none is no error to it
+    told = client.elect_leaders(0, {named: [0]}, raise_errors=False)
+    assert [p.error_code for row in told.replica_election_results for p in row.partition_result] == [84]
     with pytest.raises(kafka.errors.UnknownTopicOrPartitionError):
         client.elect_leaders(0, {"no-such": [0]})
 

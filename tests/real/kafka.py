@@ -13,7 +13,7 @@ from typing import Final
 
 from stores.servers import NoServer
 from stores.servers.zookeeper import java
-from tests.real.kafka_jars import kafka_classpath
+from tests.kafka_jars import kafka_classpath
 
 _PROGRAM: Final = Path(__file__).parent / "java" / "KafkaReader.java"
 _ANSWER_S: Final = 60.0

@@ -3,7 +3,7 @@
 * `golden/cases.json`: message to cases, in the JSON of Kafka's converters, each with the fields of all versions.
   `_tags` says what the tagged fields of ours are on the wire; Kafka's classes write it as tags that they do not know.
 * `golden/kafka.txt`: what Kafka's classes make of each case in each version. `python -m tests.wire.golden_bytes` makes
-  it anew (a JDK from 17 up, jars from Maven: `tests/real/kafka_jars.py`).
+  it anew (a JDK from 17 up, jars from Maven: `tests/kafka_jars.py`).
 * `golden/private.txt`: messages that Kafka does not have, byte by byte from their field lists.
 """
 
@@ -23,7 +23,7 @@ from kafka.protocol.schemas import BaseField
 
 from controller.wire import messages
 from stores.servers.java import find_java
-from tests.real.kafka_jars import KAFKA_VERSION, kafka_classpath
+from tests.kafka_jars import VERSION, kafka_classpath
 
 FOLDER: Final = Path(__file__).parent / "golden"
 CASES: Final[dict[str, list[dict[str, Any]]]] = json.loads((FOLDER / "cases.json").read_text(encoding="utf-8"))
@@ -31,7 +31,7 @@ CASES: Final[dict[str, list[dict[str, Any]]]] = json.loads((FOLDER / "cases.json
 NOT_IN_KAFKA_3: Final = ("MetadataResponse", 13)
 _JAVA_S: Final = 120.0
 _HEADER: Final = f"""\
-# Message, version, number of the case in cases.json, body as hex: as classes of kafka-clients {KAFKA_VERSION} write it.
+# Message, version, number of the case in cases.json, body as hex: as classes of kafka-clients {VERSION} write it.
 # Made by `python -m tests.wire.golden_bytes`.
 """
 

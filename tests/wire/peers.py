@@ -3,20 +3,35 @@ what it was asked, and answers as it is told."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import socketserver
 import ssl
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from kafka.protocol.api_header import RequestHeader
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
 
+from controller.wire import Users
 from controller.wire.calls import Address
 from controller.wire.protocol import SIZE, build
 from controller.wire.remote.link import messages
+from controller.wire.security.sasl import MECHANISMS, Login, LoginFailed
+
+_LOGINS: Final = {17: (0, 1), 36: (0, 2)}
+_SASL: Final = {
+    17: (SaslHandshakeRequest, SaslHandshakeResponse),
+    36: (SaslAuthenticateRequest, SaslAuthenticateResponse),
+}
 
 Answer = Callable[[Any], Mapping[str, Any] | bytes | None]
 """The fields of the answer to a request; bytes as they are; None: it hangs up."""
@@ -24,15 +39,17 @@ Answer = Callable[[Any], Mapping[str, Any] | bytes | None]
 
 class Peer:
     """`with Peer({4: (0, 2)}) as peer:` speaks LeaderAndIsr 0 to 2 and nothing else, and answers that all went well,
-    unless `answer` says otherwise. `asked`: the requests, decoded, in their order. `tls`: it speaks TLS."""
+    unless `answer` says otherwise. `asked`: the requests, decoded, in their order. `tls`: it speaks TLS. `users`: it
+    hangs up on who asks for more than which versions there are before he logged in as one of these."""
 
     def __init__(
         self,
         versions: Mapping[int, tuple[int, int]],
         answer: Answer = lambda _: {},
         tls: ssl.SSLContext | None = None,
+        users: Users | None = None,
     ) -> None:
-        self._versions, self.answer = versions, answer
+        self._versions, self.answer = {**versions, **(_LOGINS if users is not None else {})}, answer
         self.asked: list[Any] = []
         self.connections = 0
         peer = self
@@ -40,9 +57,10 @@ class Peer:
         class Handler(socketserver.StreamRequestHandler):
             def handle(self) -> None:
                 peer.connections += 1
+                login = None if users is None else Login(users)
                 with contextlib.suppress(ConnectionError, ssl.SSLError):
                     while size := self.rfile.read(SIZE.size):
-                        answered = peer._answered(self.rfile.read(SIZE.unpack(size)[0]))
+                        answered = peer._answered(self.rfile.read(SIZE.unpack(size)[0]), login)
                         if answered is None:
                             return
                         self.wfile.write(answered)
@@ -65,7 +83,7 @@ class Peer:
         self._thread.join()
         self._server.server_close()
 
-    def _answered(self, frame: bytes) -> bytes | None:
+    def _answered(self, frame: bytes, login: Login | None) -> bytes | None:
         header = RequestHeader.decode(io.BytesIO(frame), flexible=False)
         key, version = header.request_api_key, header.request_api_version
         if key == ApiVersionsRequest.API_KEY:
@@ -73,6 +91,10 @@ class Peer:
                 {"api_key": k, "min_version": low, "max_version": high} for k, (low, high) in self._versions.items()
             ]
             return _framed(ApiVersionsResponse, 0, header.correlation_id, {"api_keys": rows})
+        if login is not None and key in _LOGINS:
+            return _logged_in(login, key, version, frame)
+        if login is not None and login.principal is None:
+            return None
         api = messages(key)
         request = api.request.decode(frame, version=version, header=True)
         self.asked.append(request)
@@ -80,6 +102,21 @@ class Peer:
         if said is None or isinstance(said, bytes):
             return said
         return _framed(api.response, version, header.correlation_id, said)
+
+
+def _logged_in(login: Login, key: int, version: int, frame: bytes) -> bytes:
+    request_kind, response_kind = _SASL[key]
+    request = request_kind.decode(frame, version=version, header=True)
+    try:
+        if key == SaslHandshakeRequest.API_KEY:
+            login.handshake(request.mechanism, version)
+            fields: dict[str, Any] = {"error_code": 0, "mechanisms": MECHANISMS}
+        else:
+            fields = {"error_code": 0, "auth_bytes": asyncio.run(login.step(bytes(request.auth_bytes)))}
+    except LoginFailed as failed:
+        fields = {"error_code": failed.code}
+        fields |= {"mechanisms": MECHANISMS} if key == 17 else {"error_message": failed.message}
+    return _framed(response_kind, version, request.header.correlation_id, fields)
 
 
 def _framed(kind: Any, version: int, correlation_id: int, fields: Mapping[str, Any]) -> bytes:

@@ -50,7 +50,7 @@ def test_who_sends_too_slowly_or_leaves_half_way_is_hung_up_on_and_counted() -> 
         try:
             for number, client in enumerate(clients):
                 client.send(starts[number % len(starts)])
-            until(lambda: served.gateway.counts["idle"] == len(clients))
+            until(lambda: served.gateway.counts["idle"] == 5 and served.gateway.counts["slow_frame"] == 15)
             assert [client.receive() for client in clients] == [None] * len(clients)
         finally:
             for client in clients:

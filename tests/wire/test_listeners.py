@@ -14,7 +14,7 @@ from controller.wire.listeners import Listeners, callable_host, is_every_address
 from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served
 
 
-async def _nobody(_id: int | None, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+def _nobody(_id: int | None, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.close()
 
 

@@ -137,19 +137,64 @@ def test_what_is_no_token_is_no_login(served: Served, token: bytes) -> None:
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_long_names_and_passwords_are_refused_before_they_are_looked_at(mechanism: str) -> None:
-    """To normalise 500 kB takes half a second, in which nobody else is served: also who is known is not looked up."""
-    long, short = "a" * 513, "a" * 510
-    for name, password, is_taken in ((short, short, True), (long, short, False), (short, long, False)):
+    """To normalise 500 kB takes half a second, in which nobody else is served. What may be in a file comes in, also
+    where SCRAM writes a byte of a name as three."""
+    long, short, commas = "a" * 513, "a" * 512, "," * 512
+    for name, password, is_taken in (
+        (short, short, True),
+        (commas, short, True),
+        (long, short, False),
+        (short, long, False),
+    ):
         if mechanism != "PLAIN" and password == long:
             continue  # it is not sent
-        login = Login(Users({name: password}))
+        login = Login(Users(dict.fromkeys((short, commas), short)))
         login.handshake(mechanism, 1)
-        token = f"\0{name}\0{password}" if mechanism == "PLAIN" else f"n,,n={name},r=nonce"
+        escaped = name.replace(",", "=2C")
+        token = f"\0{name}\0{password}" if mechanism == "PLAIN" else f"n,,n={escaped},r=nonce"
         if is_taken:
             asyncio.run(login.step(token.encode()))
         else:
             with pytest.raises(LoginFailed, match="Authentication failed"):
                 asyncio.run(login.step(token.encode()))
+
+
+NO_NAMES = {
+    "": "a name of 1 to 512 bytes is asked for",
+    "a" * 513: "a name of 1 to 512 bytes is asked for",
+    "ü" * 257: "a name of 1 to 512 bytes is asked for",
+    "a\0b": "control characters forbidden",
+    "line\n": "control characters forbidden",
+    "of\ufb01ce": "who logs in has this name as 'office'",  # a ligature
+    "u\u0308": "who logs in has this name as 'ü'",  # two characters that are one
+    "\ud800": "surrogate codes forbidden",
+}
+
+
+@pytest.mark.parametrize("name", NO_NAMES, ids=ascii)
+def test_names_under_which_nobody_could_log_in_are_refused_where_they_are_read(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "users.json"
+    _write(file, {"version": 1, "users": {"alice": salted("wonder")}})
+    users = Users.from_file(file)
+    _write(file, {"version": 1, "users": {"alice": salted("wonder"), name: salted("wonder")}})
+    assert not users.has(name)
+    with pytest.raises(BrokenFile) as read:
+        Users.from_file(file)
+    with pytest.raises(ValueError, match="user ") as given:
+        Users({"alice": "wonder", name: "wonder"})
+    for said in (str(read.value), str(given.value)):
+        assert NO_NAMES[name] in said
+        assert len(said) < 400
+        assert "\n" not in said
+    assert str(file) in str(read.value)
+
+
+@pytest.mark.parametrize("password", ["", "a" * 513, "ü" * 257, "a\0b"], ids=ascii)
+def test_passwords_with_which_nobody_could_log_in_are_refused_and_not_told(password: str) -> None:
+    for make in (salted, lambda said: Users({"alice": said})):
+        with pytest.raises(ValueError, match=r"bytes is asked for|control characters") as refused:
+            make(password)
+        assert not password or password not in str(refused.value)
 
 
 def test_steps_of_a_login_come_in_their_order_and_once(served: Served) -> None:

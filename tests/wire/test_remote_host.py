@@ -14,10 +14,10 @@ import pytest
 from controller import BrokerRegistration, Controller, NewTopic
 from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from controller.model.values import Endpoint
-from controller.wire import Tls
+from controller.wire import Tls, Users
 from controller.wire import messages as m
 from controller.wire.protocol import SIZE
-from controller.wire.remote import RemoteHost
+from controller.wire.remote import Credentials, RemoteHost
 from controller.wire.remote.link import Link, NotDelivered, messages
 from stores import MemoryServer, MemoryStore
 from tests.wire.certificates import Authority
@@ -233,11 +233,62 @@ def test_a_broker_that_listens_with_tls_is_told_by_tls_and_its_certificate_is_ch
             Link(peer.address, 5.0, wary)
 
 
+USERS = {"kedge": "be,tween=brokers"}
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_a_broker_whose_listener_asks_for_a_login_is_told_once_we_are_let_in(
+    tmp_path: Path, protocol: str, mechanism: str
+) -> None:
+    authority = Authority(tmp_path)
+    signed = authority.sign("broker")
+    trusting = ssl.create_default_context(cafile=str(authority.file))
+    trusting.check_hostname = False
+    tls = Tls(signed.certificate, signed.key).context() if protocol == "SASL_SSL" else None
+    login = Credentials("kedge", USERS["kedge"], mechanism)
+    with Peer(LATEST, tls=tls, users=Users(USERS)) as peer, driving(RemoteHost(tls=trusting, login=login)) as it:
+        it.register_broker(listening(peer, protocol))
+        until(lambda: asked(peer, m.UpdateMetadataRequest))
+        assert peer.connections == 1
+
+
+@pytest.mark.parametrize(
+    "login, words",
+    [
+        (Credentials("kedge", "wrong", "PLAIN"), "as 'kedge': error 58: Authentication failed: Invalid username"),
+        (Credentials("kedge", "wrong"), "as 'kedge': error 58: Authentication failed during authentication"),
+        (Credentials("nobody", "x", "SCRAM-SHA-256"), "as 'nobody': error 58"),
+        (Credentials("\n", "x"), "no login by SCRAM-SHA-512"),
+    ],
+    ids=["PLAIN", "SCRAM", "nobody", "no name"],
+)
+def test_a_broker_that_does_not_let_us_in_is_named_with_its_reason(login: Credentials, words: str) -> None:
+    with Peer(LATEST, users=Users(USERS)) as peer, driving(RemoteHost(login=login)) as controller:
+        controller.register_broker(listening(peer, "SASL_PLAINTEXT"))
+        until_not_delivered(controller, words)
+        assert not any("wrong" in text for text in controller.describe().findings.values())
+        assert not peer.asked
+
+
+def test_credentials_are_of_a_mechanism_that_there_is_and_do_not_show_the_password() -> None:
+    with pytest.raises(ValueError, match="GSSAPI"):
+        Credentials("kedge", "secret", "GSSAPI")
+    assert "secret" not in repr(Credentials("kedge", "secret"))
+
+
+def listening(peer: Peer, protocol: str) -> BrokerRegistration:
+    host, port = peer.address.host, peer.address.port
+    return BrokerRegistration(1, host, port, endpoints=(Endpoint("INTERNAL", host, port, protocol),))
+
+
 @pytest.mark.parametrize(
     "protocol, words",
     [
         ("SSL", "listens with SSL, without a context for TLS"),
-        ("SASL_SSL", "listens with SASL_SSL, which this host does not speak"),
+        ("SASL_PLAINTEXT", "listens with SASL_PLAINTEXT, without credentials to log in with"),
+        ("SASL_SSL", "listens with SASL_SSL, without a context for TLS"),
+        ("OTHER", "listens with OTHER, which this host does not speak"),
     ],
 )
 def test_a_broker_that_cannot_be_spoken_to_is_named(
@@ -245,8 +296,6 @@ def test_a_broker_that_cannot_be_spoken_to_is_named(
 ) -> None:
     controller, _ = controlled
     with Peer(LATEST) as peer:
-        host, port = peer.address.host, peer.address.port
-        listener = Endpoint("INTERNAL", host, port, protocol)
-        controller.register_broker(BrokerRegistration(1, host, port, endpoints=(listener,)))
+        controller.register_broker(listening(peer, protocol))
         until_not_delivered(controller, words)
     assert peer.connections == 0

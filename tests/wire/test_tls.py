@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import ssl
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +11,12 @@ import kafka
 import pytest
 
 from controller import Controller
-from controller.wire import Gateway, Tls, Users, allow_all
+from controller.wire import Gateway, Limits, Tls, Users, allow_all
 from controller.wire.security.tls import principal
 from stores import MemoryStore
 from tests.runtime.world import Brokers
 from tests.wire.certificates import Authority, Signed
-from tests.wire.served import RACKS, Served
+from tests.wire.served import RACKS, RawClient, Served, until
 
 
 @pytest.fixture(scope="module")
@@ -67,10 +69,11 @@ def test_no_certificate_an_expired_one_and_one_of_another_authority_are_refused(
         "expired": authority.sign("late", days=-1),
         "of another authority": Authority(tmp_path, "another").sign("alice"),
     }[which]
-    connections = served.gateway.counts["connections"]
+    connections, failed = served.gateway.counts["connections"], served.gateway.counts["tls_failed"]
     with pytest.raises(kafka.errors.KafkaError):
         client_of(served, authority, own, bootstrap_timeout_ms=1000)
     assert served.gateway.counts["connections"] == connections  # none that could have asked for anything
+    assert served.gateway.counts["tls_failed"] > failed
     assert brokers(client_of(served, authority, authority.sign("bob"))) == set(RACKS)
 
 
@@ -80,6 +83,32 @@ def test_passwords_go_over_tls(authority: Authority, ours: Signed) -> None:
         assert brokers(
             client_of(served, authority, security_protocol="SASL_SSL", sasl_mechanism="PLAIN", **login)
         ) == set(RACKS)
+
+
+@pytest.mark.parametrize("says", [b"", b"\x16\x03\x01", b"\0\0\0\x0a\0\x12\0\0\0\0\0\x07\xff\xff"], ids=repr)
+def test_who_speaks_no_tls_and_who_does_not_end_the_handshake_is_hung_up_on_and_counted(
+    ours: Signed, says: bytes
+) -> None:
+    """None of it is taken for a request. Others are served meanwhile."""
+    tls = Tls(ours.certificate, ours.key)
+    with Served(tls=tls, authorizer=allow_all, limits=Limits(login_s=1)) as served:
+        with RawClient(served.address) as client:
+            client.send(says)
+            with contextlib.suppress(ConnectionResetError):
+                while client.receive() is not None:  # an alert is no frame of Kafka's
+                    pass
+            until(lambda: served.gateway.counts["tls_failed"] == 1)
+        assert served.gateway.counts["connections"] == served.gateway.counts["requests"] == 0
+
+
+def test_as_many_handshakes_run_as_there_may_be_connections(ours: Signed) -> None:
+    tls = Tls(ours.certificate, ours.key)
+    limits = Limits(connections=2)
+    with Served(tls=tls, authorizer=allow_all, limits=limits) as served, ExitStack() as stack:
+        clients = [stack.enter_context(RawClient(served.address)) for _ in range(5)]
+        until(lambda: served.gateway.counts["too_many"] == 3)
+        clients[0].hang_up()
+        until(lambda: served.gateway.counts["tls_failed"] == 1)
 
 
 def test_names_of_certificates_are_written_as_kafka_writes_them(authority: Authority) -> None:

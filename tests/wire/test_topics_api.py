@@ -187,13 +187,32 @@ def test_a_topic_collides_with_one_whose_name_is_the_same_to_metrics(client: Raw
     assert said(answer) == {"my_topic": (17, "Topic 'my_topic' collides with existing topic: my.topic")}
 
 
-def test_more_partitions_than_a_key_holds_are_refused_before_anything_is_made_of_them(
-    served: Served, client: RawClient
+EXCESSIVE = (ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+MANY: dict[str, list[dict[str, Any]]] = {
+    "of one topic": [new_topic("huge", 2**31 - 1, 3)],
+    "by one": [new_topic("huge", 10_001, 1)],
+    "of all topics": [new_topic("huge", 5_000, 1), new_topic("large", 5_000, 1), new_topic("by-default")],
+    "of one that is named twice": [new_topic("huge", 5_001, 1), new_topic("huge", 5_000, 1)],
+    "with less than none": [new_topic("huge", 10_001, 1), new_topic("negative", -(2**31), 1)],
+    "as assigned": [new_topic("huge", 10_000, 1), new_topic("large", assignments={0: [1]})],
+}
+
+
+@pytest.mark.parametrize("asked", MANY.values(), ids=MANY)
+def test_more_new_partitions_than_kafka_takes_of_one_request_are_refused(
+    served: Served, client: RawClient, asked: list[dict[str, Any]]
 ) -> None:
     before = contents(served)
-    answer = ask(client, "CreateTopics", 7, topics=[new_topic("huge", 2**31 - 1, 3)])
-    assert answer.topics[0].error_code == ErrorCode.INVALID_PARTITIONS
+    for validate_only in (True, False):
+        answer = ask(client, "CreateTopics", 7, topics=asked, validate_only=validate_only)
+        assert said(answer) == {topic["name"]: EXCESSIVE for topic in asked}
     assert contents(served) == before
+
+
+def test_as_many_new_partitions_as_kafka_takes_of_one_request_are_taken(client: RawClient) -> None:
+    asked = [new_topic("large", 9_999, 1), new_topic("small", 1, 1)]
+    answer = ask(client, "CreateTopics", 7, topics=asked, validate_only=True)
+    assert said(answer) == {"large": (0, None), "small": (0, None)}
 
 
 def test_a_partition_that_is_assigned_twice_is_refused(client: RawClient) -> None:
@@ -249,12 +268,29 @@ def test_whatever_is_asked_for_has_an_answer_per_name_and_validating_writes_noth
     told = said(answer)
     assert set(told) == {topic["name"] for topic in asked}
     for code, message in told.values():
-        assert code in {0, 17, 36, 37, 38, 39, 40, 42}
+        assert code in {0, 17, 36, 37, 38, 39, 40, 42, 44}
         assert (code == 0) is (message is None)
     assert contents(served) == before
 
 
 # --- CreatePartitions
+
+
+def test_more_partitions_at_once_than_kafka_takes_are_added_to_nothing(served: Served, client: RawClient) -> None:
+    """Those that are there are not counted, nor those of topics that are not."""
+    ask(client, "CreateTopics", 7, topics=[new_topic("grows-a", 1, 1), new_topic("grows-b", 1, 1)])
+    before = contents(served)
+
+    def grown(**counts: int) -> dict[str, tuple[int, str | None]]:
+        asked = [{"name": f"grows-{name}", "count": count, "assignments": None} for name, count in counts.items()]
+        return said(ask(client, "CreatePartitions", 3, topics=asked, validate_only=True))
+
+    assert grown(a=10_002) == {"grows-a": EXCESSIVE}
+    assert grown(a=5_001, b=5_002) == {"grows-a": EXCESSIVE, "grows-b": EXCESSIVE}
+    assert grown(a=2**31 - 1, b=-(2**31)) == {"grows-a": EXCESSIVE, "grows-b": EXCESSIVE}
+    assert grown(a=5_001, b=5_001) == {"grows-a": (0, None), "grows-b": (0, None)}
+    assert grown(a=2, none=2**31 - 1) == {"grows-a": (0, None), "grows-none": (3, NOT_HOSTED)}
+    assert contents(served) == before
 
 
 @pytest.mark.parametrize("version", range(4))

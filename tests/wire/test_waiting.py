@@ -13,10 +13,12 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, Met
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
 from controller.wire import Limits
+from controller.wire.apis import answering
 from controller.wire.data import produce
 from controller.wire.protocol import build
+from tests.wire.asking import ask, new_topic
 from tests.wire.living import Living, records
-from tests.wire.served import RACKS, RawClient, until
+from tests.wire.served import RACKS, RawClient, Served, until
 
 WAIT_MS = 20_000
 FOR_EVER_MS = 2**31 - 1
@@ -111,3 +113,13 @@ def test_a_producer_waits_no_longer_than_it_may(living: Living, monkeypatch: pyt
     assert answer is not None
     decoded = ProduceResponse.decode(answer, version=9, header=True)
     assert decoded.responses[0].partition_responses[0].error_code == 7
+
+
+def test_no_request_waits_for_the_controller_for_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store is away, so nothing is written."""
+    monkeypatch.setattr(answering, "TIMEOUT_MS_MAX", 100)
+    with Served() as served, RawClient(served.address) as client:
+        served.store.disconnect()
+        asked = [new_topic("late", 1, 1)]
+        assert ask(client, "CreateTopics", 7, topics=asked, timeout_ms=FOR_EVER_MS).topics[0].error_code == 7
+        served.store.reconnect()

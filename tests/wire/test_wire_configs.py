@@ -277,6 +277,40 @@ def test_null_in_the_place_of_a_name_closes_the_connection(served: Served, clien
     assert entries(client, TOPIC, "orders")
 
 
+LIST = (ListConfigResourcesRequest, ListConfigResourcesResponse)
+
+
+def listed(client: RawClient, *types: int) -> list[tuple[int, str]]:
+    answer = client.ask(*LIST, 1, resource_types=list(types))
+    assert answer.error_code == 0
+    return [(row.resource_type, row.resource_name) for row in answer.config_resources]
+
+
 def test_there_are_no_subscriptions_to_metrics_of_clients(client: RawClient) -> None:
-    answer = client.ask(ListConfigResourcesRequest, ListConfigResourcesResponse, 0)
+    answer = client.ask(*LIST, 0)
     assert (answer.error_code, answer.config_resources) == (0, [])
+
+
+def test_topics_and_live_brokers_are_listed_by_their_type(served: Served, client: RawClient) -> None:
+    topics, brokers = [(TOPIC, "orders")], [(BROKER, "1"), (BROKER, "2"), (BROKER, "3")]
+    assert listed(client) == topics + brokers
+    assert listed(client, TOPIC) == topics
+    assert listed(client, BROKER, 8, 16, 32, BROKER) == brokers
+    assert listed(client, 8, 16, 32) == []
+    served.leave(3)
+    assert listed(client, BROKER) == brokers[:2]
+    served.join(3, "c")
+
+
+@pytest.mark.parametrize("number", [0, 1, 3, 64, -1])
+def test_a_type_of_which_nothing_can_be_listed_is_refused_as_by_kafka(client: RawClient, number: int) -> None:
+    answer = client.ask(*LIST, 1, resource_types=[TOPIC, number])
+    assert (answer.error_code, answer.config_resources) == (35, [])
+
+
+def test_topics_are_listed_to_those_who_may_see_their_settings() -> None:
+    hidden = {("DESCRIBE_CONFIGS", "TOPIC:hidden")}
+    with Served(authorizer=lambda _, operation, resource: (operation, resource) not in hidden) as served:
+        served.controller.admin.create_topics({name: NewTopic(1, 1) for name in ("hidden", "seen")}).all().result(30)
+        with RawClient(served.address) as client:
+            assert listed(client, TOPIC) == [(TOPIC, "seen")]

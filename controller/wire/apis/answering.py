@@ -21,6 +21,8 @@ K = TypeVar("K")
 TOPIC_OPERATIONS: Final = frozenset({3, 4, 5, 6, 7, 8, 10, 11})
 CLUSTER_OPERATIONS: Final = frozenset({5, 7, 8, 9, 10, 11, 12})
 
+TIMEOUT_MS_MAX: Final = 120_000
+"""A request that waits holds a turn of its API. Kafka's clients ask for 60 s, unless they are told otherwise."""
 _FEW: Final = 500  # partitions, which take milliseconds
 _OF_ALL: Final = frozenset({ErrorCode.NOT_CONTROLLER, ErrorCode.CLUSTER_AUTHORIZATION_FAILED})
 
@@ -80,8 +82,8 @@ async def beside(work: Callable[[], T], size: int) -> T:
 
 
 def timeout_ms(request: Request) -> int:
-    """How long the caller waits; there is no time before now."""
-    return max(0, int(request.timeout_ms))
+    """How long the caller waits; there is no time before now, and nobody keeps others waiting for longer than that."""
+    return min(max(0, int(request.timeout_ms)), TIMEOUT_MS_MAX)
 
 
 def by_topic(rows: Iterable[tuple[str, T]]) -> dict[str, list[T]]:

@@ -33,14 +33,20 @@ from controller.model.config_requests import (
 )
 from controller.model.configs import ConfigKind
 from controller.model.errors import ErrorCode
-from controller.wire.apis.answering import Outcome, outcomes
+from controller.model.view import ClusterView
+from controller.wire.apis.answering import Outcome, outcome, outcomes
 from controller.wire.apis.config_words import as_kafka
 from controller.wire.calls import Api, Call
 from controller.wire.errors import Garbage
 from controller.wire.protocol import Answer, Messages, Request
+from controller.wire.security.acls import TOPIC
 
 # Kafka's numbers of what has settings, where a value comes from, what kind it is, and what is to be done with it.
 TYPES: Final = {2: ConfigResourceType.TOPIC, 4: ConfigResourceType.BROKER}
+UNSUPPORTED_VERSION: Final = 35
+_METRICS: Final = 16
+LISTED: Final = (*TYPES, 8, _METRICS, 32)
+"""The types that Kafka lists: loggers of brokers, subscriptions to metrics of clients, and groups besides."""
 SOURCES: Final = {
     ConfigSource.DYNAMIC_TOPIC_CONFIG: 1,
     ConfigSource.DYNAMIC_BROKER_CONFIG: 2,
@@ -104,9 +110,28 @@ def _entry(request: Request, entry: ConfigEntry) -> dict[str, Any]:
     }
 
 
-async def list_config_resources(_: Call, __: Request) -> Answer:
-    """Version 0 asks for subscriptions to clients' metrics alone, and there are none."""
-    return {"error_code": 0, "config_resources": []}
+async def list_config_resources(call: Call, request: Request) -> Answer:
+    """What there is that may have settings: topics that who asks may see those of, and live brokers. Version 0 asks for
+    subscriptions to clients' metrics alone; of these, of loggers and groups there are none."""
+    asked = set(request.resource_types or LISTED) if call.version else {_METRICS}
+    if not asked <= set(LISTED):
+        return {"error_code": UNSUPPORTED_VERSION, "config_resources": []}
+    found = await outcome(call.controller.query(_there))
+    if found.error_code:
+        return {"error_code": found.error_code, "config_resources": []}
+    there: dict[ConfigResourceType, list[str]] = found.value
+    topics = [name for name in there[ConfigResourceType.TOPIC] if call.may("DESCRIBE_CONFIGS", f"{TOPIC}{name}")]
+    there = there | {ConfigResourceType.TOPIC: topics}
+    rows = [(number, name) for number, kind in TYPES.items() if number in asked for name in there[kind]]
+    return {"error_code": 0, "config_resources": [_named(row) for row in rows]}
+
+
+def _there(view: ClusterView) -> dict[ConfigResourceType, list[str]]:
+    """The question for `Controller.query`."""
+    return {
+        ConfigResourceType.TOPIC: sorted(name for name in view.topic_names() if not view.is_deleting(name)),
+        ConfigResourceType.BROKER: [str(broker) for broker in sorted(view.brokers)],
+    }
 
 
 # --- altered
@@ -202,5 +227,5 @@ TABLE: Final = (
         Messages(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, range(2)),
         incremental_alter_configs,
     ),
-    Api(Messages(ListConfigResourcesRequest, ListConfigResourcesResponse, range(1)), list_config_resources),
+    Api(Messages(ListConfigResourcesRequest, ListConfigResourcesResponse, range(2)), list_config_resources),
 )

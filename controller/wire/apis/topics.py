@@ -2,13 +2,14 @@
 
 A topic that is named twice in one request is refused, and nothing is done to it, as in Kafka. What is wrong with a
 request by itself, such as partitions that are not numbered from 0 on, is found here, since it cannot be said in the
-admin API; everything else is found by the rules.
+admin API; everything else is found by the rules. So is how many partitions one request may ask for: some bytes of a
+number would have us make any number of keys.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from kafka.protocol.admin.topics import (
 from controller.model.config_requests import AlterConfigOp, ConfigEntry, ConfigResource, ConfigResourceType
 from controller.model.errors import ErrorCode
 from controller.model.requests import NewPartitions, NewTopic, TopicDescription
+from controller.model.view import ClusterView
 from controller.wire.apis.answering import Outcome, outcome, outcomes, timeout_ms
 from controller.wire.apis.config_words import as_kafka
 from controller.wire.apis.configs import SOURCES
@@ -38,11 +40,16 @@ Named = tuple[str | None, UUID | None]
 TWICE: Final = Outcome(None, ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
 UNKNOWN_TOPIC_ID: Final = Outcome(None, 100, "This server does not host this topic ID.")
 TOPIC_AUTHORIZATION_FAILED: Final = 29
+NEW_PARTITIONS_MAX: Final = 10_000
+"""Of all topics of one request, as in Kafka."""
+TOO_MANY: Final = Outcome(None, ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
 WITH_CONFIGS: Final = 5  # the first version of CreateTopics that tells of settings
 
 
 async def create_topics(call: Call, request: Request) -> Answer:
     """Each topic by itself. The answer tells how it was made, or, with `validate_only`, how it would be."""
+    if sum(_size(topic, call.controller.settings.num_partitions) for topic in request.topics) > NEW_PARTITIONS_MAX:
+        return {"topics": [{"name": name, **TOO_MANY.fields} for name in dict.fromkeys(t.name for t in request.topics)]}
     asked = {topic.name: topic for topic in request.topics}
     done = dict.fromkeys(_twice(topic.name for topic in request.topics), TWICE)
     done |= {name: bad for name, topic in asked.items() if name not in done and (bad := _flaw(topic)) is not None}
@@ -52,6 +59,13 @@ async def create_topics(call: Call, request: Request) -> Answer:
     made = {name: new[name].configs for name in new if done[name].error_code == 0}
     settings = await _settings(call, made) if made and call.version >= WITH_CONFIGS else {}
     return {"topics": [_created(name, done[name], settings, is_made=not request.validate_only) for name in asked]}
+
+
+def _size(topic: Any, by_default: int) -> int:
+    """How many partitions a topic is to get."""
+    if topic.assignments:
+        return len(topic.assignments)
+    return by_default if topic.num_partitions == -1 else max(0, int(topic.num_partitions))
 
 
 def _twice(names: Iterable[str]) -> set[str]:
@@ -125,11 +139,25 @@ def _created(name: str, done: Outcome, settings: Mapping[str, dict[str, Any]], *
 async def create_partitions(call: Call, request: Request) -> Answer:
     """Each topic by itself; new partitions as assigned, or as the rotation goes on."""
     asked = {topic.name: topic for topic in request.topics}
+    grown = await outcome(call.controller.query(_grown({name: topic.count for name, topic in asked.items()})))
+    refused = grown if grown.error_code else TOO_MANY if grown.value > NEW_PARTITIONS_MAX else None
+    if refused is not None:
+        return {"results": [{"name": name, **refused.fields} for name in asked]}
     done = dict.fromkeys(_twice(topic.name for topic in request.topics), TWICE)
     new = {name: _new_partitions(topic) for name, topic in asked.items() if name not in done}
     results = call.admin.create_partitions(new, validate_only=request.validate_only, timeout_ms=timeout_ms(request))
     done |= await outcomes(results.values)
     return {"results": [{"name": name, **done[name].fields} for name in asked]}
+
+
+def _grown(counts: Mapping[str, int]) -> Callable[[ClusterView], int]:
+    """The question for `Controller.query`: how many partitions topics would get that are to have so many."""
+
+    def ask(view: ClusterView) -> int:
+        present = {name: len(tuple(view.partitions_of(name))) for name in counts if view.topic(name) is not None}
+        return sum(max(0, counts[name] - there) for name, there in present.items())
+
+    return ask
 
 
 def _new_partitions(topic: Any) -> NewPartitions:

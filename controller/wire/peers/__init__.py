@@ -12,6 +12,8 @@ Rules
   hung up on, as it would be by a broker that dies, and asks again.
 * An answer is waited for while the other leads, and `Peers.answer_s` at most: one that stands still says nothing, and
   who waits for it would keep others out. What only reads is then asked of whoever leads next.
+* Where a connection breaks while the other goes on leading, what only reads is asked once more on a new one: a second
+  time it may be the frame that breaks it.
 * Who asked is believed from a gateway only: one that knows the secret.
 """
 

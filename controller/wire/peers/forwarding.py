@@ -17,7 +17,7 @@ from controller.wire.errors import Refused
 from controller.wire.peers import Peers
 from controller.wire.peers.directory import Directory
 from controller.wire.peers.leading import Leading
-from controller.wire.peers.relay import Link, Lost, NotActive, NotReached
+from controller.wire.peers.relay import Broken, Link, Lost, NotActive, NotReached
 from controller.wire.protocol import read_header
 from stores.base import StoreError
 
@@ -94,6 +94,7 @@ class Forwarding:
         now = asyncio.get_running_loop().time
         over = now() + self._peers.answer_s
         end = now() + LOOKING_S
+        reads, was_broken = read_header(frame).api_key in READS, False
         while not self._controller.is_active:
             try:
                 link = await self._link(way, min(end, over))
@@ -102,8 +103,10 @@ class Forwarding:
                 asked = way.controller_id
                 way.close()
                 is_still = asked is None or self._leading.is_still(asked)
-                if isinstance(error, Lost) and (is_still or read_header(frame).api_key not in READS):
+                is_again = reads and (not is_still or (isinstance(error, Broken) and not was_broken))
+                if isinstance(error, Lost) and not is_again:
                     raise
+                was_broken = was_broken or isinstance(error, Broken)
                 if not is_still:  # another failover, which has its own time
                     end = now() + LOOKING_S
             except Refused:

@@ -1,5 +1,5 @@
-"""From gateway to gateway: Relay, a message of our own, over a connection as
-any client's. Where people log in, gateways do so too, by SCRAM-SHA-256 under a name that nobody else can have."""
+"""From gateway to gateway: Relay, a message of our own, over a connection as any client's. Where people log in, so do
+gateways, by SCRAM-SHA-256 under a name that nobody else can have."""
 
 from __future__ import annotations
 
@@ -7,19 +7,12 @@ import asyncio
 import ssl
 from typing import Any, Final, Self
 
-from kafka.protocol.sasl import (
-    SaslAuthenticateRequest,
-    SaslAuthenticateResponse,
-    SaslHandshakeRequest,
-    SaslHandshakeResponse,
-)
-from scramp import ScramClient
-
 from controller.model.errors import ErrorCode
 from controller.wire.calls import Address
-from controller.wire.errors import Refused
+from controller.wire.errors import Garbage, Refused
 from controller.wire.messages.relay import RelayRequest, RelayResponse
 from controller.wire.protocol import SIZE, Header, Messages, read_answer, write_request
+from controller.wire.security.client import Credentials, NotLetIn, logging_in
 from controller.wire.security.users import GATEWAY
 
 NOBODYS: Final = -1
@@ -27,9 +20,8 @@ NOBODYS: Final = -1
 
 
 RELAY: Final = Messages(RelayRequest, RelayResponse, range(1))
-_HANDSHAKE: Final = Messages(SaslHandshakeRequest, SaslHandshakeResponse, range(2))
-_AUTHENTICATE: Final = Messages(SaslAuthenticateRequest, SaslAuthenticateResponse, range(3))
 _LOGIN: Final = "SCRAM-SHA-256"
+_LARGEST: Final = {17: 4096, 36: 4096}  # bytes of an answer about a login: what speaks another protocol says more
 _CONNECT_S: Final = 5.0
 
 
@@ -45,6 +37,10 @@ class Lost(Refused):
     """The answer was lost: nobody knows what was done."""
 
     kind = "forward_lost"
+
+
+class Broken(Lost):
+    """As the connection ended, or came to carry what is no answer: it may serve to ask again."""
 
 
 class RefusedThere(Refused):
@@ -69,8 +65,12 @@ class Link:
         try:
             async with asyncio.timeout(_CONNECT_S):
                 link = cls(*await asyncio.open_connection(address.host, address.port, ssl=tls))
-                if secret is not None:
-                    await link._log_in(secret)
+                try:
+                    if secret is not None:
+                        await link._log_in(secret)
+                except BaseException:
+                    link.close()
+                    raise
         except (OSError, EOFError, Lost) as error:  # TimeoutError is an OSError
             raise NotReached(f"{address}: {error!r}") from error
         return link
@@ -99,15 +99,14 @@ class Link:
         return None if answer.answer is None else bytes(answer.answer)
 
     async def _log_in(self, secret: str) -> None:
-        scram = ScramClient([_LOGIN], GATEWAY, secret)
-        await self._call(_HANDSHAKE, 1, mechanism=_LOGIN)
-        first = await self._call(_AUTHENTICATE, 2, auth_bytes=scram.get_client_first().encode())
+        steps, answer = logging_in(Credentials(GATEWAY, secret, _LOGIN)), None
         try:
-            scram.set_server_first(bytes(first.auth_bytes).decode())
-            last = await self._call(_AUTHENTICATE, 2, auth_bytes=scram.get_client_final().encode())
-            scram.set_server_final(bytes(last.auth_bytes).decode())
-        except Exception as error:
-            self.close()
+            while True:
+                messages, fields = steps.send(answer)
+                answer = await self._call(messages, messages.versions[-1], **fields)
+        except StopIteration:
+            return
+        except NotLetIn as error:
             raise NotReached("it does not know our secret, or we not its own") from error
 
     async def _call(self, messages: Messages, version: int, **fields: Any) -> Any:
@@ -116,13 +115,18 @@ class Link:
         try:
             self._writer.write(write_request(messages, header, fields))
             await self._writer.drain()
-            size = SIZE.unpack(await self._reader.readexactly(SIZE.size))[0]
-            answer = await self._reader.readexactly(size)
-        except (OSError, EOFError) as error:
+            return read_answer(messages, header, await self._frame(_LARGEST.get(messages.api_key, 2**31)))
+        except (OSError, EOFError, Garbage) as error:
             self.close()
-            raise Lost(f"the other gateway hung up: {error!r}") from error
+            raise Broken(f"the other gateway hung up, or is none: {error!r}") from error
         except asyncio.CancelledError:
             self.is_unsent = self._writer.transport.get_write_buffer_size() > 0
             self.close()  # what comes on it now is the answer to nobody
             raise
-        return read_answer(messages, header, answer)
+
+    async def _frame(self, most: int) -> bytes:
+        """Garbage where its size cannot be that of an answer."""
+        size = SIZE.unpack(await self._reader.readexactly(SIZE.size))[0]
+        if not 0 <= size <= most:
+            raise Garbage(f"an answer of {size} bytes")
+        return await self._reader.readexactly(size)

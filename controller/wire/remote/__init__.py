@@ -18,42 +18,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
-
-from controller.model.errors import ClusterAuthorizationFailed
 from controller.wire.apis import APIS
 from controller.wire.apis.versions import table
-from controller.wire.calls import Api, Call
-from controller.wire.protocol import Answer, Request
+from controller.wire.calls import Api
 from controller.wire.remote.host import RemoteHost
 from controller.wire.remote.in_sync import IsrChanges
 from controller.wire.remote.leaving import LEAVING
 from controller.wire.remote.sessions import Sessions
+from controller.wire.security.client import Credentials
 
 SESSION_S = 9.0
 
 
 def with_remote_brokers(base: Mapping[int, Api] = APIS, *, session_s: float = SESSION_S) -> dict[int, Api]:
-    """What a gateway answers (`Gateway(apis=...)`), with what remote brokers ask for, who need CLUSTER_ACTION. A broker
-    that does not beat for `session_s` is dead. One table per gateway. ValueError for a time that is not positive."""
+    """What a gateway answers (`Gateway(apis=...)`), with what remote brokers ask for. A broker that does not beat for
+    `session_s` is dead. One table per gateway. ValueError for a time that is not positive."""
     apis = {**base}
     for api in (*Sessions(session_s).table, IsrChanges().api, LEAVING):
-        apis[api.messages.api_key] = _of_brokers(api)
+        apis[api.messages.api_key] = api
     apis.update((api.messages.api_key, api) for api in table(apis))
     return apis
 
 
-def _of_brokers(api: Api) -> Api:
-    """Whoever is to be believed that it is a broker needs CLUSTER_ACTION, as with Kafka (31)."""
-
-    async def handler(call: Call, request: Request) -> Answer | None:
-        try:
-            call.admin.authorize("CLUSTER_ACTION")
-        except ClusterAuthorizationFailed as error:
-            return {"error_code": error.code}
-        return await api.handler(call, request)
-
-    return attrs.evolve(api, handler=handler)
-
-
-__all__ = ["RemoteHost", "with_remote_brokers"]
+__all__ = ["Credentials", "RemoteHost", "with_remote_brokers"]

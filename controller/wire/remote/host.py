@@ -31,6 +31,7 @@ from controller.wire.messages import UpdateMetadataRequest as UpdateMetadata
 from controller.wire.protocol import Messages
 from controller.wire.remote import orders
 from controller.wire.remote.link import Link, NotDelivered, messages
+from controller.wire.security.client import Credentials
 
 TIMEOUT_S: Final = 10.0
 _LEADER_AND_ISR: Final = messages(LeaderAndIsr.API_KEY)
@@ -51,15 +52,19 @@ class _Kept:
 class RemoteHost:
     """Implements `controller.model.host.Host` for brokers that are processes elsewhere. `timeout_s`: what a broker may
     take to be connected to, and to answer each request. The controller must run in threads (`start()`): callbacks ask
-    it where a broker is. `tls`: for brokers whose first listener is SSL; a context of a client's, which checks their
-    certificates. ValueError for a time that is not positive.
+    it where a broker is. `tls`: for brokers whose first listener is SSL or SASL_SSL; a context of a client's, which
+    checks their certificates. `login`: as whom, where it is SASL_PLAINTEXT or SASL_SSL. ValueError for a time that is
+    not positive.
     """
 
-    def __init__(self, *, timeout_s: float = TIMEOUT_S, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, *, timeout_s: float = TIMEOUT_S, tls: ssl.SSLContext | None = None, login: Credentials | None = None
+    ) -> None:
         if not timeout_s > 0:
             raise ValueError(f"timeout_s must be positive, not {timeout_s!r:.80}")
         self._timeout_s = timeout_s
         self._tls = tls
+        self._login = login
         self._controller: Controller | None = None
         self._kept: dict[int, _Kept] = {}
         self._lock = threading.Lock()
@@ -134,13 +139,18 @@ class RemoteHost:
         """To where the broker said that it listens, when it registered, here or at another controller's gateway."""
         found = self._registered(request)
         first = found.endpoints[0] if found.endpoints else Endpoint("", found.host, found.port)
+        has_tls, has_login = first.protocol.endswith("SSL"), first.protocol.startswith("SASL")
+        problem = None
+        if first.protocol not in orders.PROTOCOLS:
+            problem = "which this host does not speak"
+        elif has_tls and self._tls is None:
+            problem = "without a context for TLS"
+        elif has_login and self._login is None:
+            problem = "without credentials to log in with"
+        if problem is not None:
+            raise NotDelivered(f"broker {request.broker_id} listens with {first.protocol}, {problem}")
         address = Address(first.host, first.port)
-        if first.protocol == "PLAINTEXT":
-            return Link(address, self._timeout_s)
-        if first.protocol == "SSL" and self._tls is not None:
-            return Link(address, self._timeout_s, self._tls)
-        wanted = "without a context for TLS" if first.protocol == "SSL" else "which this host does not speak"
-        raise NotDelivered(f"broker {request.broker_id} listens with {first.protocol}, {wanted}")
+        return Link(address, self._timeout_s, self._tls if has_tls else None, self._login if has_login else None)
 
     def _registered(self, request: Ordered) -> BrokerRegistration:
         if self._controller is None:

@@ -20,6 +20,7 @@ from controller.wire.calls import Address
 from controller.wire.errors import Refused
 from controller.wire.messages import RESPONSES, VERSIONS, requests
 from controller.wire.protocol import SIZE, Header, Messages, read_answer, write_request
+from controller.wire.security.client import Credentials, NotLetIn, logging_in
 
 CLIENT_ID: Final = "kedge"
 ANSWER_BYTES_MAX: Final = 100 * 1024 * 1024
@@ -38,10 +39,17 @@ def messages(key: int) -> Messages:
 
 
 class Link:
-    """Connected to a broker at `address`, by TLS where there is a context. Raises NotDelivered where that fails or
-    takes longer than `timeout_s`, which is also the time that each request has. For one thread at a time."""
+    """Connected to a broker at `address`, by TLS where there is a context, and logged in where there are credentials.
+    Raises NotDelivered where that fails or takes longer than `timeout_s`, which is also the time that each request has.
+    For one thread at a time."""
 
-    def __init__(self, address: Address, timeout_s: float, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        address: Address,
+        timeout_s: float,
+        tls: ssl.SSLContext | None = None,
+        login: Credentials | None = None,
+    ) -> None:
         self._name = f"{address.host}:{address.port}"
         self._timeout_s = timeout_s
         self._correlation_ids = itertools.count(1)
@@ -51,10 +59,12 @@ class Link:
             raise NotDelivered(f"{self._name} is not reached: {error}") from error
         try:
             answer = self.ask(_ASKED_FIRST, 0, {})
+            self._speaks = {row.api_key: range(row.min_version, row.max_version + 1) for row in answer.api_keys}
+            if login is not None:
+                self._log_in(login)
         except NotDelivered:
             self.close()
             raise
-        self._speaks = {row.api_key: range(row.min_version, row.max_version + 1) for row in answer.api_keys}
 
     def close(self) -> None:
         self._socket.close()
@@ -82,6 +92,17 @@ class Link:
             raise
         except (OSError, Refused) as error:
             raise NotDelivered(f"{self._name} did not answer {api.name}: {error}") from error
+
+    def _log_in(self, login: Credentials) -> None:
+        steps, answer = logging_in(login), None
+        try:
+            while True:
+                api, fields = steps.send(answer)
+                answer = self.ask(api, self.version_of(api), fields)
+        except StopIteration:
+            return
+        except NotLetIn as error:
+            raise NotDelivered(f"{self._name} does not let us in as {login.name!r:.80}: {error}") from error
 
     def _frame(self) -> bytes:
         size = SIZE.unpack(self._read(SIZE.size))[0]

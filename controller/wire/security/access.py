@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import attrs
 
+from controller.model.errors import ClusterAuthorizationFailed
 from controller.wire.calls import Api, Call
 from controller.wire.protocol import Answer, Request
 from controller.wire.reading import cluster
@@ -24,6 +25,7 @@ from controller.wire.security.acls import CLUSTER, TOPIC
 
 TOPIC_REFUSED: Final = 29
 CLUSTER_REFUSED: Final = 31
+CLUSTER_ACTION: Final = "CLUSTER_ACTION"
 _MESSAGES: Final = {TOPIC_REFUSED: "Topic authorization failed.", CLUSTER_REFUSED: "Cluster authorization failed."}
 _TOPIC_TYPE: Final = 2  # of a resource with settings; every other kind is the cluster's
 
@@ -56,7 +58,7 @@ ACCESS: Final[Mapping[int, Access]] = MappingProxyType(
         1: _rows("READ", "topics", "responses"),  # Fetch
         2: _rows("DESCRIBE", "topics", "topics"),  # ListOffsets
         3: OPEN,  # Metadata: DESCRIBE on each topic
-        7: _whole("CLUSTER_ACTION"),  # ControlledShutdown
+        7: _whole(CLUSTER_ACTION),  # ControlledShutdown
         10: OPEN,  # FindCoordinator: there is none
         17: OPEN,  # SaslHandshake
         18: OPEN,  # ApiVersions
@@ -73,10 +75,10 @@ ACCESS: Final[Mapping[int, Access]] = MappingProxyType(
         44: _rows("ALTER_CONFIGS", "resources", "responses"),  # IncrementalAlterConfigs
         45: _whole("ALTER", "topics", "responses"),  # AlterPartitionReassignments
         46: _whole("DESCRIBE"),  # ListPartitionReassignments
-        56: _whole("CLUSTER_ACTION"),  # AlterPartition
+        56: _whole(CLUSTER_ACTION),  # AlterPartition
         60: OPEN,  # DescribeCluster
-        62: _whole("CLUSTER_ACTION"),  # BrokerRegistration
-        63: _whole("CLUSTER_ACTION"),  # BrokerHeartbeat
+        62: _whole(CLUSTER_ACTION),  # BrokerRegistration
+        63: _whole(CLUSTER_ACTION),  # BrokerHeartbeat
         74: _whole("DESCRIBE_CONFIGS"),  # ListConfigResources
         75: OPEN,  # DescribeTopicPartitions: DESCRIBE on each topic
         20000: _whole("ALTER", "topics", "topics"),  # ReassignPartitions
@@ -87,13 +89,13 @@ ACCESS: Final[Mapping[int, Access]] = MappingProxyType(
 )
 """By API key."""
 
-CLOSED: Final = _whole("CLUSTER_ACTION")
+CLOSED: Final = _whole(CLUSTER_ACTION)
 
 
 async def answered(api: Api, call: Call, request: Request) -> Answer | None:
     """The handler's answer to what is allowed, refusals of everything else."""
     access = ACCESS.get(api.messages.api_key, CLOSED)
-    if access is OPEN or (not access.by_row and call.may(access.operation, CLUSTER)):
+    if access is OPEN or (not access.by_row and _may(call, access.operation)):
         return await api.handler(call, request)
     fields = request._struct.fields  # noqa: SLF001 - as in protocol.build
     asked = next((name for name in access.asked if fields[name].for_version_q(call.version)), None)
@@ -113,6 +115,18 @@ async def answered(api: Api, call: Call, request: Request) -> Answer | None:
     setattr(request, asked, kept)
     answer = await api.handler(call, request)
     return None if answer is None else {**answer, access.answered: [*answer.get(access.answered, ()), *made]}
+
+
+def _may(call: Call, operation: str) -> bool:
+    """On the cluster. The controller's own authorizer is asked by the admin API; what brokers ask goes by that."""
+    if not call.may(operation, CLUSTER):
+        return False
+    try:
+        if operation == CLUSTER_ACTION:
+            call.admin.authorize(operation)
+    except ClusterAuthorizationFailed:
+        return False
+    return True
 
 
 async def _names(call: Call, rows: list[Any]) -> Mapping[Any, str]:

@@ -14,15 +14,13 @@ from typing import Any, Final
 
 from scramp import ScramMechanism
 
-from controller.wire.security.users import SCRAM, Users
+from controller.wire.security.users import PART_BYTES_MAX, SCRAM, Users
 
 PLAIN: Final = "PLAIN"
 MECHANISMS: Final = (PLAIN, *SCRAM)
 UNSUPPORTED_MECHANISM: Final = 33
 ILLEGAL_STATE: Final = 34
 FAILED: Final = 58
-PART_BYTES_MAX: Final = 512
-"""Of each name, password, nonce or proof: long ones are normalised for long, on the loop that serves everybody."""
 
 
 class LoginFailed(Exception):
@@ -65,7 +63,7 @@ class Login:
     async def _plain(self, token: bytes) -> bytes:
         """RFC 4616: who to act as, who it is, password. Nobody acts as another here."""
         try:
-            _require_short(token, b"\0")
+            _require_short(token.split(b"\0"))
             acts_as, name, password = token.decode().split("\0")
         except ValueError:
             raise LoginFailed(FAILED, "Authentication failed: no token of SASL/PLAIN") from None
@@ -78,7 +76,7 @@ class Login:
     def _scram(self, token: bytes) -> bytes:
         """RFC 5802, two steps. Which of the things that can be wrong is wrong is not told."""
         try:
-            _require_short(token, b",")
+            _require_short(_parts(token))
             if self._server is None:
                 self._server = ScramMechanism(self._mechanism).make_server(self._salted)
                 self._server.set_client_first(token.decode())
@@ -105,7 +103,12 @@ class Login:
         return b""
 
 
-def _require_short(token: bytes, between: bytes) -> None:
+def _parts(token: bytes) -> list[bytes]:
+    """Of a token of SCRAM: what stands behind `n=` and the like, a comma and an equals sign in it as one byte."""
+    return [part[2:].replace(b"=2C", b",").replace(b"=3D", b"=") for part in token.split(b",")]
+
+
+def _require_short(parts: list[bytes]) -> None:
     """ValueError for a part that nobody needs to be so long."""
-    if max(map(len, token.split(between))) > PART_BYTES_MAX:
+    if max(map(len, parts)) > PART_BYTES_MAX:
         raise ValueError(f"a token with more than {PART_BYTES_MAX} bytes in a part of it")

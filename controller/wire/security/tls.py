@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from os import PathLike
 from typing import Any, Final
 
 import attrs
+
+from controller.wire.errors import HandshakeFailed
+
+HANDSHAKE_S: Final = 10.0
+"""How long one may take to agree on a cipher."""
 
 # Names of attributes as RFC 2253 abbreviates them, and Java with it; others are written as they are.
 _SHORT: Final = {
@@ -44,6 +50,14 @@ class Tls:
 
 def as_context(tls: ssl.SSLContext | Tls | None) -> ssl.SSLContext | None:
     return tls.context() if isinstance(tls, Tls) else tls
+
+
+async def agree(writer: asyncio.StreamWriter, context: ssl.SSLContext, within_s: float) -> None:
+    """The client speaks TLS from here on. Nothing of it may have been read before. HandshakeFailed."""
+    try:
+        await writer.start_tls(context, ssl_handshake_timeout=within_s)
+    except OSError as error:  # ssl.SSLError and TimeoutError are, too
+        raise HandshakeFailed(f"no TLS with a client: {error!r:.200}") from error
 
 
 def principal(certificate: Any) -> str:

@@ -14,13 +14,15 @@ from typing import Any, Final, Self
 
 import attrs
 from scramp import ScramMechanism
-from scramp.utils import ScramException
+from scramp.utils import ScramException, saslprep
 
 from controller.wire.security.files import Reread
 
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 GATEWAY: Final = "kedge-gateway"
 """What other gateways log in as."""
+PART_BYTES_MAX: Final = 512
+"""Of each name, password, nonce or proof: long ones are normalised for long, on the loop that serves everybody."""
 _HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _ITERATIONS_MIN: Final = 4096  # as RFC 7677 and Kafka have it
 _SALT_MIN: Final = 12  # bytes
@@ -73,10 +75,13 @@ Kept = Mapping[str, Mapping[str, Credential]]
 
 class Users:
     """Names and passwords in clear, which are not kept: only what they are salted to. From a file: `from_file`.
-    ValueError for what can be no password."""
+    ValueError for a name or a password with which nobody can log in."""
 
     def __init__(self, passwords: Mapping[str, str]) -> None:
-        kept = {name: _salted(password) for name, password in passwords.items()}
+        for name in passwords:
+            if problem := flaw(name):
+                raise ValueError(f"user {name!r:.80}: {problem}")
+        kept = {name: _salted(_usable(password)) for name, password in passwords.items()}
         self._kept: Callable[[], Kept] = lambda: kept
         self._secret = os.urandom(32)
 
@@ -125,8 +130,32 @@ def with_gateways(users: Users | None, secret: str) -> Users:
 
 
 def salted(password: str) -> dict[str, str]:
-    """What a file of users says of one with this password: for every mechanism."""
-    return {mechanism: credential.text for mechanism, credential in _salted(password).items()}
+    """What a file of users says of one with this password: for every mechanism. ValueError for a password with which
+    nobody can log in."""
+    return {mechanism: credential.text for mechanism, credential in _salted(_usable(password)).items()}
+
+
+def flaw(name: str) -> str | None:
+    """Why nobody can log in under this name; None where one can. With SCRAM names are compared as SASLprep (RFC 4013)
+    writes them."""
+    if not name or _is_long(name):
+        return f"a name of 1 to {PART_BYTES_MAX} bytes is asked for"
+    try:
+        written = saslprep(name)
+    except ScramException as error:
+        return f"this cannot be the name of a user: {error.args[0]}"
+    return None if written == name else f"who logs in has this name as {written!r:.80}"
+
+
+def _usable(password: str) -> str:
+    """ValueError for a password that is none, or that PLAIN does not take; others are found where it is salted."""
+    if not password or _is_long(password):
+        raise ValueError(f"a password of 1 to {PART_BYTES_MAX} bytes is asked for")
+    return password
+
+
+def _is_long(text: str) -> bool:
+    return len(text.encode(errors="surrogatepass")) > PART_BYTES_MAX
 
 
 def _salted(password: str) -> Mapping[str, Credential]:
@@ -139,7 +168,9 @@ def _parse(said: Mapping[str, Any]) -> Kept:
     if not isinstance(users, dict):
         raise TypeError("an object `users` is asked for")
     for name, texts in users.items():
-        if not name or not isinstance(texts, dict) or not texts or not set(texts) <= set(SCRAM):
+        if problem := flaw(name):
+            raise ValueError(f"user {name!r:.80}: {problem}")
+        if not isinstance(texts, dict) or not texts or not set(texts) <= set(SCRAM):
             raise ValueError(f"user {name!r}: an object with some of {', '.join(SCRAM)} is asked for")
         kept[name] = {mechanism: Credential.parse(text) for mechanism, text in texts.items()}
         for mechanism, credential in kept[name].items():

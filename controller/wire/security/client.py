@@ -1,0 +1,61 @@
+"""How we log in elsewhere: SASL, from the client's side."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any, Final
+
+import attrs
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+from scramp import ScramClient
+from scramp.utils import ScramException
+
+from controller.wire.protocol import Messages
+from controller.wire.security.sasl import MECHANISMS, PLAIN
+
+HANDSHAKE: Final = Messages(SaslHandshakeRequest, SaslHandshakeResponse, range(1, 2))  # 0: tokens without a header
+AUTHENTICATE: Final = Messages(SaslAuthenticateRequest, SaslAuthenticateResponse, range(3))
+
+
+class NotLetIn(Exception):
+    """The other side does not take who we say that we are, or is not whom we take it for."""
+
+
+@attrs.frozen
+class Credentials:
+    """Whom we log in as. ValueError for a mechanism that is none of PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512."""
+
+    name: str
+    password: str = attrs.field(repr=False)
+    mechanism: str = attrs.field(default="SCRAM-SHA-512", validator=attrs.validators.in_(MECHANISMS))
+
+
+def logging_in(credentials: Credentials) -> Generator[tuple[Messages, Mapping[str, Any]], Any, None]:
+    """The requests to be asked, one after the other; each answer is to be sent in. NotLetIn."""
+    mechanism = credentials.mechanism
+    answer = yield HANDSHAKE, {"mechanism": mechanism}
+    if answer.error_code:
+        raise NotLetIn(f"{mechanism} is none of {', '.join(answer.mechanisms) or 'no mechanisms'}")
+    if mechanism == PLAIN:
+        token = f"\0{credentials.name}\0{credentials.password}"
+        _taken((yield AUTHENTICATE, {"auth_bytes": token.encode()}))
+        return
+    try:
+        scram = ScramClient([mechanism], credentials.name, credentials.password)
+        first = _taken((yield AUTHENTICATE, {"auth_bytes": scram.get_client_first().encode()}))
+        scram.set_server_first(first)
+        last = _taken((yield AUTHENTICATE, {"auth_bytes": scram.get_client_final().encode()}))
+        scram.set_server_final(last)
+    except (ScramException, UnicodeError) as error:
+        raise NotLetIn(f"no login by {mechanism}: {error!r:.200}") from error
+
+
+def _taken(answer: Any) -> str:
+    if answer.error_code:
+        raise NotLetIn(f"error {answer.error_code}: {answer.error_message or 'without a reason':.200}")
+    return bytes(answer.auth_bytes).decode()

@@ -1,0 +1,59 @@
+"""One connection, as whoever serves its frames knows it: who it is, and what its answer holds."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import attrs
+
+from controller.wire.peers.forwarding import Way
+from controller.wire.protocol import Frame
+from controller.wire.room import Room
+from controller.wire.security.sasl import Login
+
+LOGIN_BYTES: Final = 4096
+"""Of a frame of somebody who did not log in yet: tokens of PLAIN and SCRAM are a few hundred bytes. Kafka's 512 KiB
+(sasl.server.max.receive.size) are for Kerberos."""
+
+
+@attrs.define
+class Session:
+    """One connection (`connection.Client`). `server` makes answers of its frames, which have `frame_bytes` at most.
+    `broker_id`: whose address it called. `known`: who it is by its certificate, or where nobody has to say so; `login`:
+    how it says so otherwise, and `must_log_in` whether it has to. `way`: to where its frames are passed on."""
+
+    server: Callable[[Session, bytes], Awaitable[Frame | None]]
+    frame_bytes: int
+    broker_id: int | None
+    known: str
+    login: Login | None = None
+    must_log_in: bool = False
+    way: Way = attrs.field(factory=Way)
+    room: Room | None = None
+    """What the answer on its way to it holds."""
+
+    @property
+    def principal(self) -> str | None:
+        """None until it said so."""
+        if self.login is not None and self.login.principal is not None:
+            return self.login.principal
+        return None if self.must_log_in else self.known
+
+    @property
+    def is_known(self) -> bool:
+        return self.principal is not None
+
+    @property
+    def request_bytes(self) -> int:
+        return self.frame_bytes if self.is_known else min(self.frame_bytes, LOGIN_BYTES)
+
+    async def serve(self, frame: bytes) -> Frame | None:
+        return await self.server(self, frame)
+
+    @property
+    def is_hurried(self) -> bool:
+        return self.room is not None and self.room.is_wanted
+
+    def taken(self) -> None:
+        self.room = None

@@ -1,0 +1,161 @@
+"""A request to its answer: how much it is, what it says, when it has its turn.
+
+What takes long is done beside the loop, one at a time: reading a large request, writing a large answer. The loop has
+its turn in between, so nobody else waits for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from typing import Any, Final, TypeVar
+
+from controller.host import Controller
+from controller.model.errors import ErrorCode, NotController
+from controller.wire.budget import Budget
+from controller.wire.calls import Addresses, Api, Call
+from controller.wire.errors import LoginRefused
+from controller.wire.limits import Limits
+from controller.wire.protocol import (
+    BRIEF,
+    Frame,
+    Header,
+    Request,
+    elements,
+    is_long,
+    questioned,
+    read_request,
+    readdressed,
+    write_answer,
+)
+from controller.wire.room import Room
+from controller.wire.security import ANONYMOUS
+from controller.wire.security.access import answered
+from controller.wire.security.acls import Authorizer
+from controller.wire.session import Session
+from controller.wire.sharing import Shared
+from controller.wire.turns import turns
+
+T = TypeVar("T")
+_FEW: Final = 1000  # elements that need no share of the budget
+
+
+class Work:
+    """On requests of all connections, on one loop. `has_peers`: gateways pass requests on to this one, or it to them:
+    then no answer says that its controller ceased to lead."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        *,
+        apis: Mapping[int, Api],
+        addresses: Addresses,
+        cluster_id: str | None,
+        limits: Limits,
+        authorizer: Authorizer,
+        counts: Counter[str],
+        has_peers: bool,
+    ) -> None:
+        self._controller = controller
+        self._addresses = addresses
+        self._cluster_id = cluster_id
+        self._limits = limits
+        self._authorizer = authorizer
+        self._counts = counts
+        self._has_peers = has_peers
+        self._in_flight = {key: turns(api, limits) for key, api in apis.items()}
+        self._elements = Budget(limits.elements)
+        self._answers = Budget(limits.answer_bytes)
+        self._beside = asyncio.Semaphore(1)
+        self._shared: Shared[tuple[bytes | None, Room]] = Shared()
+
+    async def answer(self, api: Api, header: Header, session: Session, frame: bytes) -> Frame | None:
+        """With its size. What it holds of the room for answers is the session's. Refused for what ends the connection,
+        ApiError for what cannot be answered here and now."""
+        if not api.is_shared:
+            made, session.room = await self._made(api, header, session, frame)
+            return made
+        question = (session.principal, *questioned(header, frame))
+        answer, session.room = await self._shared.get(question, lambda: self._made(api, header, session, frame))
+        return None if answer is None else readdressed(answer, header.correlation_id)
+
+    async def _made(self, api: Api, header: Header, session: Session, frame: bytes) -> tuple[bytes | None, Room]:
+        room = self.room()
+        async with self._in_flight[api.messages.api_key]:
+            answer = await self._worked_on(api, header, session, frame, room)
+            await room.take(0 if answer is None else len(answer))
+        return answer, room
+
+    def room(self) -> Room:
+        """For one answer."""
+        return Room(self._answers, self._limits.idle_s)
+
+    async def _worked_on(self, api: Api, header: Header, session: Session, frame: bytes, room: Room) -> bytes | None:
+        is_large, most = len(frame) > BRIEF, self._limits.elements
+        count = await self.done(lambda: elements(api.messages, header, frame, most), is_large=is_large)
+        async with AsyncExitStack() as held:
+            if count > _FEW:
+                await held.enter_async_context(self._elements.share(count))
+            request: Request = await self.done(lambda: read_request(api.messages, header, frame), is_large=is_large)
+            self._counts["requests"] += 1
+            self._counts[api.messages.name] += 1
+            epoch = self._controller.controller_epoch
+            try:
+                answer = await answered(api, self._call(api, header, session, room), request)
+                if self._has_peers and epoch != self._controller.controller_epoch:
+                    _require_leader(answer)
+            except LoginRefused as refused:
+                if refused.answer is not None:
+                    refused.last = write_answer(api.messages, header.version, header.correlation_id, refused.answer)
+                raise
+        if answer is None:
+            return None
+        version, correlation_id = header.version, header.correlation_id
+        return await self.done(
+            lambda: write_answer(api.messages, version, correlation_id, answer), is_large=is_long(answer)
+        )
+
+    async def done(self, work: Callable[[], T], *, is_large: bool) -> T:
+        """What `work` makes; beside the loop where it is large, one at a time."""
+        if not is_large:
+            return work()
+        async with self._beside:
+            working = asyncio.ensure_future(asyncio.to_thread(work))
+            try:
+                return await asyncio.shield(working)
+            except asyncio.CancelledError:
+                await asyncio.wait([working])  # a thread cannot be stopped, and the next one is to wait for it
+                raise
+
+    def _call(self, api: Api, header: Header, session: Session, room: Room) -> Call:
+        principal = session.principal or ANONYMOUS  # before it logged in
+        return Call(
+            controller=self._controller,
+            admin=self._controller.admin_for(principal),
+            addresses=self._addresses,
+            cluster_id=self._cluster_id,
+            messages=api.messages,
+            version=header.version,
+            client_id=header.client_id,
+            principal=principal,
+            broker_id=session.broker_id,
+            login=session.login,
+            authorizer=self._authorizer,
+            make_room=room.take,
+        )
+
+
+def _require_leader(answer: Any) -> None:
+    """NotController where a part of it says that we did not lead any more: who is hung up on asks again, and some who
+    are told so do not."""
+    waiting = [answer]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            if value.get("error_code") == ErrorCode.NOT_CONTROLLER:
+                raise NotController("it ceased to lead before it had answered")
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += value
