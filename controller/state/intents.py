@@ -47,7 +47,8 @@ class Intents:
         return tuple(intent for intent, _ in self._open.get(broker, {}).values())
 
     def get(self, broker: int, topic_id: str, partition: int) -> DeleteIntent | None:
-        found = self._open.get(broker, {}).get((topic_id, partition))
+        slots = self._open.get(broker)
+        found = None if slots is None else slots.get((topic_id, partition))
         return None if found is None else found[0]
 
     def count_of(self, topic_id: str) -> int:
