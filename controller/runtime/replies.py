@@ -147,9 +147,10 @@ class Outstanding:
 
     def add(self, futures: Iterable[ReplyFuture[Any]]) -> None:
         with self._lock:
-            found = dict.fromkeys(futures)
-            self._futures.update(found)
-            self._earliest_ms = min(self._earliest_ms, _earliest(found))
+            for future in futures:
+                self._futures[future] = None
+                if future.deadline_ms is not None and future.deadline_ms < self._earliest_ms:
+                    self._earliest_ms = future.deadline_ms
 
     def complete(self, future: ReplyFuture[Any] | None, outcome: object) -> None:
         """The future gets `outcome` (`ReplyFuture.settle`)."""
