@@ -318,7 +318,7 @@ class Controller:
         if not isinstance(tp, TopicPartition):
             raise TypeError(f"a TopicPartition is asked for, not {tp!r:.80}")
         numbers = (leader, leader_epoch, partition_epoch, broker_epoch, leader_recovery_state)
-        if any(type(number) is not int for number in numbers):
+        if set(map(type, numbers)) != {int}:
             raise TypeError(f"leader, epochs and recovery state are ints, not {numbers!r:.200}")
         event = AlterIsr(
             self._services.clock.now_ms(),

@@ -122,9 +122,8 @@ class Admin(ConfigRequests, ThrottlingAdmin):
         if error := self._refusal("ALTER"):
             return self._results({tp: self._submitter.failed(error()) for tp in targets})
         now_ms, request = self._submitter.now_ms(), self._chance.nonce()
-        jobs = {}
-        for tp, target in targets.items():
-            event = AlterReassignment(
+        requested = [
+            AlterReassignment(
                 now_ms,
                 tp.topic,
                 tp.partition,
@@ -135,9 +134,12 @@ class Admin(ConfigRequests, ThrottlingAdmin):
                 to_origin,
                 None if target is None or self._alter_policy is None else self._alter_policy(tp, target),
             )
-            jobs[tp] = self._submitter.job(event, options.timeout_ms, "alter_partition_reassignments", request)
-        self._submitter.submit(list(jobs.values()))
-        return self._results({tp: cast("Future[ReassignmentAnswer]", job.future) for tp, job in jobs.items()})
+            for tp, target in targets.items()
+        ]
+        jobs = self._submitter.jobs(requested, options.timeout_ms, "alter_partition_reassignments", request)
+        self._submitter.submit(jobs)
+        answers = (cast("Future[ReassignmentAnswer]", job.future) for job in jobs)
+        return self._results(dict(zip(targets, answers, strict=True)))
 
     def cancel_partition_reassignments(
         self, topic: str | All = ALL, options: AlterReassignmentsOptions | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from controller.codec.text import BadValue, bad, dump, dump_name, fields, number, parse, text
@@ -58,7 +59,12 @@ def encode_intents(intents: Sequence[DeleteIntent]) -> bytes:
 
 def intent_bytes_max(intent: DeleteIntent) -> int:
     """An upper bound of what one intent adds to its key."""
-    return 80 + len(dump_name(intent.topic)) + len(dump_name(intent.topic_id))
+    return 80 + _names_bytes(intent.topic, intent.topic_id)
+
+
+@lru_cache(maxsize=4096)
+def _names_bytes(topic: str, topic_id: str) -> int:
+    return len(dump_name(topic)) + len(dump_name(topic_id))
 
 
 def decode_admitted(value: bytes) -> int:

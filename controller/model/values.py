@@ -101,7 +101,7 @@ class Partition:
         """R, then what only T adds: everyone who may hold a log of it by right."""
         if self.move is None:
             return self.replicas
-        return self.replicas + tuple(b for b in self.move.target if b not in self.replicas)
+        return (*self.replicas, *[b for b in self.move.target if b not in self.replicas])
 
     @property
     def holders_left(self) -> Replicas:

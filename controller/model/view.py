@@ -213,6 +213,10 @@ class ClusterView(Protocol):
     def disk_gone(self, partition: Partition, broker: int) -> bool:
         """Whether `broker` reported its disk for this partition as gone."""
 
+    @property
+    def has_gone_disks(self) -> bool:
+        """Whether any disk is reported as gone."""
+
     def open_intents(self, broker: int) -> Iterable[DeleteIntent]:
         """What `broker` has yet to delete."""
 
@@ -228,6 +232,12 @@ class ClusterView(Protocol):
 def is_up(view: ClusterView, partition: Partition, broker: int) -> bool:
     """Whether the replica of `partition` on `broker` serves just now: its broker is live, its disk is not gone."""
     return broker in view.brokers and not view.disk_gone(partition, broker)
+
+
+def all_alive(view: ClusterView, brokers: Iterable[int]) -> bool:
+    """Whether `brokers` are all alive, by what holds of every partition; False may mean that it depends on the
+    partition."""
+    return not view.shutting_down and not view.has_gone_disks and view.brokers.keys() >= set(brokers)
 
 
 def is_kept(view: ClusterView, partition: Partition, broker: int) -> bool:

@@ -17,11 +17,11 @@ from controller.model.errors import (
     StorageError,
     UnknownTopicOrPartition,
 )
-from controller.model.events import AlterIsr, Decision, ReplicaLeaves, refuse
+from controller.model.events import AlterIsr, Decision, Event, ReplicaLeaves, refuse
 from controller.model.records import IsrChanged
 from controller.model.requests import AcceptedIsr
 from controller.model.values import NO_LEADER, Partition
-from controller.model.view import ClusterView, is_alive, is_up
+from controller.model.view import ClusterView, all_alive, is_alive, is_up
 from controller.rules.progress import settle
 
 
@@ -46,8 +46,10 @@ def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
         return refuse(error)
     after = partition.but(isr=event.new_isr, leader_recovery_state=event.leader_recovery_state)
     settled, end = settle(view, after)
-    follow = (ReplicaLeaves(event.now_ms, event.topic, event.partition, end.leader),)
-    return Decision((IsrChanged(partition, after), *settled), expand=follow if end.leader in view.shutting_down else ())
+    follow: tuple[Event, ...] = ()
+    if end.leader in view.shutting_down:
+        follow = (ReplicaLeaves(event.now_ms, event.topic, event.partition, end.leader),)
+    return Decision((IsrChanged(partition, after), *settled), expand=follow)
 
 
 def told_by_key(view: ClusterView, partition: Partition, found: Partition) -> Partition:
@@ -94,11 +96,15 @@ def _check_epochs(view: ClusterView, partition: Partition, event: AlterIsr) -> A
     return None
 
 
+def _may_be_in_sync(view: ClusterView, partition: Partition, broker: int) -> bool:
+    return (is_up if broker in partition.isr else is_alive)(view, partition, broker)
+
+
 def _check_content(view: ClusterView, partition: Partition, event: AlterIsr) -> ApiError | None:
     name = f"{event.topic}-{event.partition}"
     new_isr, members = event.new_isr, partition.members
     # Whoever shuts down may stay until it was decided on, and does not join.
-    dead = [b for b in new_isr if not (is_up if b in partition.isr else is_alive)(view, partition, b)]
+    dead = [] if all_alive(view, new_isr) else [b for b in new_isr if not _may_be_in_sync(view, partition, b)]
     if dead:
         return IneligibleReplica(f"{name}: {dead} of the new isr {list(new_isr)} are not alive")
     strangers = [b for b in new_isr if b not in members]

@@ -30,22 +30,26 @@ def settle(view: ClusterView, partition: Partition) -> tuple[list[Record], Parti
     if partition.move is None or not partition.has_state:
         return records, partition
     target = partition.move.target
-    joined = tuple(b for b in target if b in partition.isr and b not in partition.replicas)
+    joined = [b for b in target if b in partition.isr and b not in partition.replicas]
     if joined:
-        grown = partition.but(replicas=partition.replicas + joined)
+        grown = partition.but(replicas=(*partition.replicas, *joined))
         records.append(ReplicasGrown(partition, grown))
         partition = grown
+    if not set(target).issubset(partition.isr):
+        return records, partition
     leader = _leader_within(view, partition, target)
-    if leader is None or not set(target) <= set(partition.isr):
+    if leader is None:
         return records, partition
     completed, partition = _complete(view, partition, target, leader)
     return records + completed, partition
 
 
 def _leader_within(view: ClusterView, partition: Partition, target: Replicas) -> int | None:
-    """Who of T leads when the move completes: the present leader if it can, else the first in T's order."""
-    able = [b for b in target if b in partition.isr and is_alive(view, partition, b)]
-    return partition.leader if partition.leader in able else next(iter(able), None)
+    """Who of T, which is in sync, leads when the move completes: the present leader if it can, else the first in T's
+    order."""
+    if partition.leader in target and is_alive(view, partition, partition.leader):
+        return partition.leader
+    return next((b for b in target if is_alive(view, partition, b)), None)
 
 
 def _complete(view: ClusterView, partition: Partition, target: Replicas, leader: int) -> tuple[list[Record], Partition]:
@@ -71,8 +75,9 @@ def intend_deletion(view: ClusterView, partition: Partition, brokers: Iterable[i
     topic = view.topic(partition.topic)
     topic_id = "" if topic is None else topic.topic_id
     records: list[Record] = []
+    may_be_open = view.open_intents_of_partition(topic_id, partition.partition) > 0
     for broker in brokers:
-        older = view.open_intent(broker, topic_id, partition.partition)
+        older = view.open_intent(broker, topic_id, partition.partition) if may_be_open else None
         if older is not None:
             records.append(IntentDropped(older, "superseded"))
         intent = DeleteIntent(broker, partition.topic, topic_id, partition.partition, partition.leader_epoch)
@@ -95,7 +100,7 @@ def drop_intents(view: ClusterView, partition: Partition, brokers: Iterable[int]
     """Intents of `brokers` for this partition that are void now: they are members of it again, or a newer one
     stands."""
     topic = view.topic(partition.topic)
-    if topic is None:
+    if topic is None or not view.open_intents_of_partition(topic.topic_id, partition.partition):
         return []
     open_ones = (view.open_intent(broker, topic.topic_id, partition.partition) for broker in brokers)
     return [IntentDropped(intent, cause) for intent in open_ones if intent is not None]

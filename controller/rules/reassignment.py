@@ -96,6 +96,9 @@ def check_replicas(view: ClusterView, replicas: Replicas, present: Replicas = ()
     brokers that need not be alive, since they hold a replica already."""
     if not replicas:
         return f"{_INCLUDES} an empty replica list."
+    once = set(replicas)
+    if len(once) == len(replicas) and once <= view.brokers.keys() and not view.shutting_down:
+        return None
     reasons: list[str] = []
     for broker in dict.fromkeys(replicas):
         if len(reasons) == _REASONS_MAX:

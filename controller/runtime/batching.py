@@ -24,7 +24,7 @@ from controller.model.events import (
     ThrottleRequestAborted,
     ThrottleStepDue,
 )
-from controller.rules.throttling.turns import must_wait
+from controller.rules.throttling.turns import TAKES_TURNS, must_wait
 from controller.runtime.committer import Committer, End, Result
 from controller.runtime.inbox import Job, WorkQueue
 from controller.runtime.lookout import Lookout
@@ -38,6 +38,7 @@ from stores.base import Op, OutcomeUnknown, Put, StoreError, Unavailable, Versio
 
 _log = logging.getLogger(__name__)
 
+_MAY_WAIT: Final = (*TAKES_TURNS, LastOf)
 CONFLICTS_MAX: Final = 3  # on one key, before the rest goes on without it
 
 
@@ -96,7 +97,9 @@ class Batching:
         self.pace.begin()
         self.services.measures.deciding()
         while not self.pace.is_full(len(self._decided), len(state.batch)) and (job := self.work.next()) is not None:
-            if (_may_be_over(job) and self._is_over(job, now_ms)) or self._must_wait(job):
+            if (job.future is not None and self._is_over(job, now_ms)) or (
+                isinstance(job.event, _MAY_WAIT) and self._must_wait(job)
+            ):
                 continue
             before = len(state.batch)
             decision = self._decide(job, before)
@@ -151,7 +154,9 @@ class Batching:
 
     def _is_over(self, job: Job, now_ms: int) -> bool:
         """A request whose deadline passed is answered, not decided; one that was answered (by a demotion, or cancelled
-        by the caller) is neither."""
+        by the caller) is neither. A step of what was begun is done, however long it took."""
+        if isinstance(job.event, ThrottleStepDue):
+            return False
         if job.future is not None and job.future.done():
             self.services.outstanding.complete(job.future, None)
             return True
@@ -318,8 +323,3 @@ class Batching:
             return
         self.pace.too_many(len(jobs))
         self.work.put_back(jobs)
-
-
-def _may_be_over(job: Job) -> bool:
-    """What somebody waits for, and need not be done once he has waited for too long; a step of what was begun is."""
-    return job.future is not None and not isinstance(job.event, ThrottleStepDue)

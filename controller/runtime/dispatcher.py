@@ -189,15 +189,15 @@ class Dispatcher:
             for broker_id in sorted(self._lanes)
             if broker_id not in self._busy and self._due_ms(self._lanes[broker_id]) <= now_ms
         ]
-        builder = requests.Builder(self._state, self._unheard, self._stopped) if due else None
+        if not due:
+            return 0
+        builder = requests.Builder(self._state, self._unheard, self._stopped)
         for broker_id in due:
-            assert builder is not None
             with collector_off():
                 sending = self._build(builder, self._lanes[broker_id], now_ms)
             self._busy[broker_id] = sending
             self._executor.submit(broker_id, partial(deliver, self._host, sending, self._inbox))
-        if due:
-            self._trim()
+        self._trim()
         return len(due)
 
     def _due_ms(self, lane: _Lane) -> int:
@@ -217,8 +217,10 @@ class Dispatcher:
     def _build(self, builder: requests.Builder, lane: _Lane, now_ms: int) -> Round:
         state, broker = self._state, lane.broker
         numbers = tuple(state.numbers_on(broker.broker_id)) if lane.full else tuple(lane.dirty)
-        lane.intents = {i: None for i in lane.intents if self._stands(i)}
-        intents = tuple(lane.intents) if lane.intents_at_ms <= now_ms else ()
+        intents = tuple([i for i in lane.intents if self._stands(i)]) if lane.intents else ()
+        lane.intents = {}
+        if lane.intents_at_ms > now_ms:
+            lane.intents, intents = dict.fromkeys(intents), ()
         sending = Round(broker, now_ms, lane.full, numbers, lane.metadata_full, lane.metadata_at, lane.peers, intents)
         if lane.full or numbers:
             sending.leader_and_isr = builder.leader_and_isr(broker, numbers, full=lane.full)
@@ -227,17 +229,13 @@ class Dispatcher:
             sending.stop_replica = builder.stop_replica(broker, intents)
         lane.full = lane.metadata_full = lane.peers = False
         lane.dirty = {}
-        if intents:
-            lane.intents = {}
         lane.metadata_at = self._log_from + len(self._log)
         return sending
 
     def _stands(self, intent: DeleteIntent) -> bool:
         """Whether the broker is to be told: the intent is open, and not void (a takeover may find such)."""
-        state = self._state
-        return state.open_intent(intent.broker, intent.topic_id, intent.partition) == intent and not is_void(
-            state, intent
-        )
+        found = self._state.open_intent(intent.broker, intent.topic_id, intent.partition)
+        return (found is intent or found == intent) and not is_void(self._state, intent)
 
     def _metadata(self, builder: requests.Builder, lane: _Lane) -> UpdateMetadataRequest | None:
         if lane.metadata_full:

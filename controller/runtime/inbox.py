@@ -80,7 +80,9 @@ class Inbox:
     def __init__(self, items_max: int) -> None:
         self._items: deque[Item] = deque()
         self._items_max = items_max
-        self._ready = threading.Condition()
+        self._lock = threading.RLock()
+        self._ready = threading.Condition(self._lock)
+        self._is_waiting = False  # somebody is in `take`, of whom there is one: else nobody need be notified
         self._woken = False
 
     def __len__(self) -> int:
@@ -88,30 +90,38 @@ class Inbox:
 
     def put(self, *items: Item) -> None:
         """Items that may not be lost: hints, outcomes."""
-        with self._ready:
+        with self._lock:
             self._items.extend(items)
-            self._ready.notify()
+            self._notify()
 
     def offer(self, *items: Item) -> bool:
         """Requests: False, and nothing is taken in, when the inbox is full."""
-        with self._ready:
+        with self._lock:
             if len(self._items) + len(items) > self._items_max:
                 return False
             self._items.extend(items)
-            self._ready.notify()
+            self._notify()
             return True
 
     def wake(self) -> None:
         """Whoever waits in `take` returns."""
-        with self._ready:
+        with self._lock:
             self._woken = True
+            self._notify()
+
+    def _notify(self) -> None:
+        if self._is_waiting:
             self._ready.notify()
 
     def take(self, items_max: int, timeout_s: float) -> list[Item]:
         """Up to `items_max` items; waits up to `timeout_s` for the first."""
-        with self._ready:
+        with self._lock:
             if not self._items and not self._woken and timeout_s > 0:
-                self._ready.wait(timeout_s)
+                self._is_waiting = True
+                try:
+                    self._ready.wait(timeout_s)
+                finally:
+                    self._is_waiting = False
             self._woken = False
             return [self._items.popleft() for _ in range(min(items_max, len(self._items)))]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import heapq
 import logging
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from controller.codec import keys
 from controller.model import records as r
@@ -18,14 +18,15 @@ from controller.runtime.inbox import Job
 from controller.runtime.journal import Decided
 from controller.runtime.legacy import SAID, say
 from controller.runtime.lookout import Lookout
+from controller.runtime.replies import ReplyFuture
 from controller.runtime.services import Services
 from controller.state import Batch, ClusterState, Mark
 from controller.state.cluster import Purged
 
 _log = logging.getLogger(__name__)
 
-_TELLS_MEMBERS: Final = (r.StateFound,)
 _TELLS_NOBODY: Final = (r.PartitionStopped, r.HoldersTold)  # its members hear of it by StopReplica
+_MAY_BE_UNHEARD: Final = (r.LeaderElected, r.LeaderEpochRaised)
 _OF_LOGS: Final = (r.ReplicaDeleted, r.IntentDropped, r.StateKeyRemoved)
 _MOVES: Final = (r.TargetSet, r.TargetReplaced, r.StateFound)  # what may bring a deadline
 
@@ -119,18 +120,26 @@ class Publisher:
 
     def answer(self, decided: Sequence[tuple[Job, Decision]]) -> None:
         """The callers' futures are completed."""
+        answers: list[tuple[ReplyFuture[Any], object]] = []
         for job, decision in decided:
             if job.future is not None and decision.reply is not LATER:
                 reply = decision.reply
                 if job.answer is not None and not isinstance(reply, BaseException):
                     reply = job.answer(self._state, job.event)
-                self._services.outstanding.complete(job.future, reply)
+                answers.append((job.future, reply))
+        self._services.outstanding.complete_all(answers)
 
     def _tell_brokers(self, records: Sequence[r.Record]) -> None:
         touched: dict[int, bool] = {}
+        last, number = None, None
         for record in records:
             if isinstance(record, r.PartitionRecord):
-                self._tell_of_partition(record, touched)
+                if record.before is not last:  # of the records of one move the number is asked for once
+                    number = self._state.number(record.after.topic, record.after.partition)
+                last = record.after
+                self._tell_of_partition(record, number, touched)
+            elif type(record) is r.DeleteIntended:
+                self._dispatcher.intended(record.intent)
             elif isinstance(record, _OF_LOGS):
                 self._forget_reports(record)
             elif isinstance(record, SAID):
@@ -142,15 +151,15 @@ class Publisher:
         for number, to_members in touched.items():
             self._dispatcher.partition_changed(number, to_members=to_members)
 
-    def _tell_of_partition(self, record: r.PartitionRecord, touched: dict[int, bool]) -> None:
-        number = self._state.number(record.after.topic, record.after.partition)
+    def _tell_of_partition(self, record: r.PartitionRecord, number: int | None, touched: dict[int, bool]) -> None:
+        kind = type(record)
         if number is not None:
             touched[number] = touched.get(number, False) or _concerns_members(record)
-            if self._may_be_unheard(record):
+            if kind in _MAY_BE_UNHEARD and self._may_be_unheard(record):
                 self._dispatcher.created(number, record.after.isr)
-        if isinstance(record, r.StateFound):
+        if kind is r.StateFound:
             self._dispatcher.readable_again(record.after)
-        if isinstance(record, _MOVES):
+        if kind in _MOVES:
             self._timers.move(record.after)
 
     def _purged(self, partition: Partition, token: object) -> None:
@@ -187,8 +196,6 @@ class Publisher:
             self._lookout.brokers_due = True
         elif isinstance(record, r.DeathWorkedOff):
             self._lookout.brokers_due = True
-        elif isinstance(record, r.DeleteIntended):
-            self._dispatcher.intended(record.intent)
         elif isinstance(record, r.TopicDeletionStarted):
             self._dispatcher.deletion_started(record.topic.name, record.topic.topic_id)
         elif isinstance(record, r.DiskGone):
@@ -259,6 +266,7 @@ class Publisher:
 def _concerns_members(record: r.PartitionRecord) -> bool:
     """Whether the replicas have to act: whatever they must obey raises the leader epoch. Growth of R and I that the
     leader itself told are metadata only."""
-    if isinstance(record, _TELLS_NOBODY):
+    kind = type(record)
+    if record.before.leader_epoch == record.after.leader_epoch and kind is not r.StateFound:
         return False
-    return record.before.leader_epoch != record.after.leader_epoch or isinstance(record, _TELLS_MEMBERS)
+    return kind not in _TELLS_NOBODY

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import math
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures._base import CANCELLED, CANCELLED_AND_NOTIFIED, FINISHED, PENDING
 from typing import Any, Final, Protocol, TypeVar, cast
@@ -86,7 +86,8 @@ class ReplyFuture(Future[T]):
                     self._result = outcome
                 self._state = FINISHED
         if not watched:
-            cast(Any, self)._invoke_callbacks()  # noqa: SLF001 - its own, which the stubs do not know
+            if self._done_callbacks:  # none comes to stand there any more: who adds one now calls it himself
+                cast(Any, self)._invoke_callbacks()  # noqa: SLF001 - its own, which the stubs do not know
             return
         with contextlib.suppress(InvalidStateError):
             if failed:
@@ -146,17 +147,24 @@ class Outstanding:
 
     def add(self, futures: Iterable[ReplyFuture[Any]]) -> None:
         with self._lock:
-            found = dict.fromkeys(futures)
-            self._futures.update(found)
-            self._earliest_ms = min(self._earliest_ms, _earliest(found))
+            for future in futures:
+                self._futures[future] = None
+                if future.deadline_ms is not None and future.deadline_ms < self._earliest_ms:
+                    self._earliest_ms = future.deadline_ms
 
     def complete(self, future: ReplyFuture[Any] | None, outcome: object) -> None:
         """The future gets `outcome` (`ReplyFuture.settle`)."""
         if future is None:
             return
+        self.complete_all([(future, outcome)])
+
+    def complete_all(self, answers: Sequence[tuple[ReplyFuture[Any], object]]) -> None:
+        """Each future gets its outcome, in this order."""
         with self._lock:
-            self._futures.pop(future, None)
-        future.settle(outcome)
+            for future, _ in answers:
+                self._futures.pop(future, None)
+        for future, outcome in answers:
+            future.settle(outcome)
 
     def expire(self, now_ms: int) -> int:
         """Whoever waits past his deadline hears so, also while the loop is inside the store; what he asked for is not

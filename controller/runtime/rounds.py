@@ -91,8 +91,9 @@ def _checked(request: _Request, response: HostResponse) -> dict[TopicPartition, 
     if response.error != ErrorCode.NONE:  # by value: a host may hand on the number that came over a wire
         raise RuntimeError(f"the broker answers {response.error!r}")
     errors = dict(response.errors.items())  # once: it is the host's, who may go on writing to it
-    if errors:
-        _require_answers(request, errors)
+    if not errors:
+        return errors
+    _require_answers(request, errors)
     return {tp: code for tp, code in errors.items() if code != ErrorCode.NONE}
 
 

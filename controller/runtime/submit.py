@@ -69,6 +69,14 @@ class Submitter:
         measures = self._services.measures
         return measures.now_s() if measures.is_kept else None
 
+    def jobs(self, events: Iterable[Event], timeout_ms: int | None, cause: str, request: str | None) -> list[Job]:
+        """The events of one request, each with a future of its own."""
+        is_driver, deadline_ms, since_s = self._loop.is_driver, self._deadline_ms(timeout_ms), self._since_s()
+        return [
+            Job(event, ReplyFuture(is_driver, deadline_ms), deadline_ms, cause, request, since_s=since_s)
+            for event in events
+        ]
+
     def submit(self, jobs: list[Job]) -> None:
         """The jobs are in the inbox, a large number of them as one request; or their futures have failed."""
         futures = [job.future for job in jobs if job.future is not None]

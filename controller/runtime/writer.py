@@ -33,7 +33,7 @@ class Budget:
     """How much of what the store declares a batch has used."""
 
     def __init__(self, writer: Writer, ops_max: int, bytes_max: int) -> None:
-        self._writer = writer
+        self._cost_max = writer.cost_max
         self._ops_left = ops_max - FIXED_OPS
         self._bytes_left = bytes_max - FIXED_BYTES
         self._intent_bytes: dict[int, int] = {}
@@ -41,10 +41,12 @@ class Budget:
     def take(self, log: Sequence[tuple[Record, object, list[Mark]]]) -> bool:
         """Count what the records of one Decision add; False if the batch would outgrow the store by it."""
         for record, _, fresh in log:
-            self._ops_left -= len(fresh)
-            self._bytes_left -= sum(map(self._writer.cost_max, fresh)) if fresh else _growth_max(record)
-            if isinstance(record, ConfigsAltered):  # its key may have been dirty before
-                self._bytes_left -= len(small.encode_config(record.after))
+            if fresh:
+                self._ops_left -= len(fresh)
+                for mark in fresh:
+                    self._bytes_left -= self._cost_max(mark)
+            elif isinstance(record, PartitionRecord):
+                self._bytes_left -= _partition_growth_max(record)
             if type(record) is DeleteIntended:
                 size = small.intent_bytes_max(record.intent)
                 self._bytes_left -= size
@@ -52,20 +54,34 @@ class Budget:
                 self._intent_bytes[record.intent.broker] = used
                 if used > small.INTENTS_BYTES_MAX:
                     return False
+            elif not isinstance(record, PartitionRecord):
+                self._bytes_left -= _own_bytes_max(record, is_fresh=bool(fresh))
         return self._ops_left >= 0 and self._bytes_left >= 0
 
 
-def _growth_max(record: Record) -> int:
+def _partition_growth_max(record: PartitionRecord) -> int:
     """What a record may add to keys that the batch writes anyhow; their bounds were reckoned before it."""
+    before, after = record.before, record.after
     if type(record) is StateFound:
-        exact = partition_state.state_bytes_max(record.after) - partition_state.state_bytes_max(record.before)
-        return max(0, exact) + 11 * max(0, len(record.after.replicas) - len(record.before.replicas))
-    if isinstance(record, PartitionRecord):
-        before, after = record.before, record.after
-        ids = max(0, len(after.isr) - len(before.isr)) + max(0, len(after.replicas) - len(before.replicas))
-        if after.move is before.move or after.move is None:
-            return 11 * ids
-        return 11 * (ids + len(after.move.target) + len(after.move.origin))
+        exact = partition_state.state_bytes_max(after) - partition_state.state_bytes_max(before)
+        return max(0, exact) + 11 * max(0, len(after.replicas) - len(before.replicas))
+    ids = 0
+    if after.isr is not before.isr:
+        ids += max(0, len(after.isr) - len(before.isr))
+    if after.replicas is not before.replicas:
+        ids += max(0, len(after.replicas) - len(before.replicas))
+    if after.move is not before.move and after.move is not None:
+        ids += len(after.move.target) + len(after.move.origin)
+    return 11 * ids
+
+
+def _own_bytes_max(record: Record, *, is_fresh: bool) -> int:
+    """The same, of a record of another kind (`is_fresh`: some of its keys were reckoned with it); and what a key holds
+    of it that says nothing of that in its bound."""
+    if isinstance(record, ConfigsAltered):  # its key may have been dirty before
+        return len(small.encode_config(record.after))
+    if is_fresh:
+        return 0
     if type(record) is PartitionsAdded:
         return sum(12 + 11 * len(replicas) for replicas in record.assignments)
     if type(record) is TopicChanged:

@@ -14,7 +14,7 @@ import attrs
 
 from controller.codec import keys, legacy, orders, partition_state, small
 from controller.codec import topic as topic_codec
-from controller.model.records import UNREAD, KeyVersion
+from controller.model.records import UNREAD
 from controller.model.values import LEADER_DURING_DELETE, Partition
 from controller.runtime.written_settings import BrokerConfigKeys, ChangeKeys, OldChangeKeys
 from controller.runtime.written_throttles import ThrottleMarks
@@ -122,8 +122,9 @@ class StateKeys(_Kind):
     def stands(self, of: int, version: int, seq: int) -> None:  # noqa: ARG002
         state = self.state
         generation = -1 if not version else state.generations[of] + 1 if state.versions[of] else 0
-        state.state_key_stands(self.ground.row(of).topic, of, KeyVersion(version, generation))
-        state.reducing.purged.pop(of, None)
+        state.state_key_stands(self.ground.row(of).topic, of, version, generation)
+        if state.reducing.purged:
+            state.reducing.purged.pop(of, None)
 
 
 class TopicKeys(_Kind):

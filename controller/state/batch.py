@@ -39,9 +39,11 @@ class Batch:
     def note(self, record: Record, token: object, marks: Iterable[Mark]) -> None:
         """`record` was applied and dirties `marks`; `token` is what its undoing needs."""
         known = self.marks
-        fresh = [mark for mark in marks if mark not in known]
-        for mark in fresh:
-            known[mark] = None
+        fresh: list[Mark] = []
+        for mark in marks:
+            if mark not in known:
+                known[mark] = None
+                fresh.append(mark)
         self.log.append((record, token, fresh))
 
     def take_back(self) -> tuple[Record, object]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from controller.model.records import KeyVersion, KeyVersions
+from controller.model.records import KeyVersions
 from controller.model.values import LEADER_DURING_DELETE, Partition, Topic
 from controller.state.known import Known
 from controller.state.rows import ABSENT, Deletion, TopicRow, brokers_of
@@ -154,10 +154,11 @@ class ClusterState(Known):
             self.deletions[after.topic].left_to_stop -= after.is_stopped - before.is_stopped
         if before.replicas is not after.replicas or before.move is not after.move or before.isr is not after.isr:
             old, new = brokers_of(before), brokers_of(after)
-            for broker in sorted(new - old):
-                self._index[broker].add(number)
-            for broker in old - new:
-                self._index[broker].leave(broker, self.rows)
+            if old != new:
+                for broker in sorted(new - old):
+                    self._index[broker].add(number)
+                for broker in old - new:
+                    self._index[broker].leave(broker, self.rows)
         if after.move is not None:
             self._list(number, after)
         elif before.move is not None:
@@ -195,11 +196,11 @@ class ClusterState(Known):
         left = sum(row is not None and not row.is_stopped for row in rows)
         self.deletions[name] = Deletion(version, left, sum(self.versions[number] != 0 for number in numbers))
 
-    def state_key_stands(self, topic: str, number: int, at: KeyVersion) -> None:
-        """The state key with this number stands at `at`."""
-        before, self.versions[number], self.generations[number] = self.versions[number], at.version, at.generation
-        if topic in self.deletions and number not in self.reducing.purged:  # such a one was not counted
-            self.deletions[topic].keys_left += (at.version != 0) - (before != 0)
+    def state_key_stands(self, topic: str, number: int, version: int, generation: int) -> None:
+        """The state key with this number stands so."""
+        before, self.versions[number], self.generations[number] = self.versions[number], version, generation
+        if self.deletions and topic in self.deletions and number not in self.reducing.purged:  # it was not counted
+            self.deletions[topic].keys_left += (version != 0) - (before != 0)
 
     def delete_topic(self, name: str) -> Deleted:
         """The topic and its partitions are gone, all but where its keys stand; what `undelete_topic` needs."""

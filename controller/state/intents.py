@@ -8,7 +8,7 @@ failover does no harm.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import attrs
 
@@ -16,7 +16,6 @@ from controller.model.values import DeleteIntent
 
 KeyId: TypeAlias = tuple[int, int]  # broker, seq
 _Slot: TypeAlias = tuple[str, int]  # topic_id, partition
-_K = TypeVar("_K", str, tuple[str, int])
 
 
 @attrs.define
@@ -47,7 +46,8 @@ class Intents:
         return tuple(intent for intent, _ in self._open.get(broker, {}).values())
 
     def get(self, broker: int, topic_id: str, partition: int) -> DeleteIntent | None:
-        found = self._open.get(broker, {}).get((topic_id, partition))
+        slots = self._open.get(broker)
+        found = None if slots is None else slots.get((topic_id, partition))
         return None if found is None else found[0]
 
     def count_of(self, topic_id: str) -> int:
@@ -71,7 +71,7 @@ class Intents:
             if held is not None and held[1] is not None:
                 self.keys[broker, held[1]].open_count -= 1
             if held is None:
-                self._count(intent, 1)
+                self._count(slot, 1)
             slots[slot] = (intent, seq)
             key.open_count += 1
 
@@ -81,6 +81,7 @@ class Intents:
 
     def open(self, intent: DeleteIntent) -> None:
         self._put(intent, None)
+        self._undurable.setdefault(intent.broker, {})[intent.topic_id, intent.partition] = intent
 
     def unopen(self, intent: DeleteIntent) -> None:
         """Undo `open`."""
@@ -98,8 +99,10 @@ class Intents:
 
     def reopen(self, intent: DeleteIntent, seq: int | None) -> None:
         """Undo `close`."""
-        self._put(intent, seq)
-        if seq is not None:
+        if seq is None:
+            self.open(intent)
+        else:
+            self._put(intent, seq)
             self.keys[intent.broker, seq].open_count += 1
 
     def undurable(self, broker: int) -> list[DeleteIntent]:
@@ -117,26 +120,20 @@ class Intents:
     def _put(self, intent: DeleteIntent, seq: int | None) -> None:
         slot = (intent.topic_id, intent.partition)
         self._open.setdefault(intent.broker, {})[slot] = (intent, seq)
-        self._count(intent, 1)
-        if seq is None:
-            self._undurable.setdefault(intent.broker, {})[slot] = intent
+        self._count(slot, 1)
 
     def _take(self, intent: DeleteIntent) -> int | None:
         slot = (intent.topic_id, intent.partition)
         _, seq = self._open[intent.broker].pop(slot)
-        self._count(intent, -1)
+        self._count(slot, -1)
         if seq is None:
             del self._undurable[intent.broker][slot]
         return seq
 
-    def _count(self, intent: DeleteIntent, by: int) -> None:
-        _add(self._of_topic, intent.topic_id, by)
-        _add(self._of_slot, (intent.topic_id, intent.partition), by)
-
-
-def _add(counts: dict[_K, int], key: _K, by: int) -> None:
-    count = counts.get(key, 0) + by
-    if count:
-        counts[key] = count
-    else:
-        del counts[key]
+    def _count(self, slot: _Slot, by: int) -> None:
+        of_topic, of_slot = self._of_topic.get(slot[0], 0) + by, self._of_slot.get(slot, 0) + by
+        self._of_topic[slot[0]], self._of_slot[slot] = of_topic, of_slot
+        if not of_slot:
+            del self._of_slot[slot]
+            if not of_topic:
+                del self._of_topic[slot[0]]

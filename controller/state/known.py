@@ -232,6 +232,10 @@ class Known:
         number = self.number(partition.topic, partition.partition)
         return (number, broker) in self._gone
 
+    @property
+    def has_gone_disks(self) -> bool:
+        return bool(self._gone)
+
     def open_intents(self, broker: int) -> Sequence[DeleteIntent]:
         return self.intents.of(broker)
 
@@ -242,11 +246,6 @@ class Known:
         return [seq for owner, seq in self.intents.finished_keys() if owner == broker]
 
     # --- what the runtime asks besides
-
-    @property
-    def has_gone_disks(self) -> bool:
-        """Whether any disk is gone at all."""
-        return bool(self._gone)
 
     def disks_gone(self, broker: int) -> list[int]:
         """The numbers of the partitions whose disk on `broker` is gone."""

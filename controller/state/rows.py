@@ -99,16 +99,13 @@ class BrokerIndex:
         if not self.stale:
             return self.numbers.tolist()
         count = len(rows)
-        return [n for n in dict.fromkeys(self.numbers) if n < count and names(rows[n], broker)]
-
-
-def names(partition: Partition | None, broker: int) -> bool:
-    """Whether `broker` is in R, I or T of the row."""
-    return partition is not None and (
-        broker in partition.replicas
-        or broker in partition.isr
-        or (partition.move is not None and broker in partition.move.target)
-    )
+        return [
+            n
+            for n in dict.fromkeys(self.numbers)
+            if n < count
+            and (row := rows[n]) is not None
+            and (broker in row.replicas or broker in row.isr or (row.move is not None and broker in row.move.target))
+        ]
 
 
 def brokers_of(partition: Partition) -> set[int]:

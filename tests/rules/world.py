@@ -16,7 +16,7 @@ from controller.codec import partition_state
 from controller.codec.text import parse
 from controller.machine import decide, step
 from controller.model.events import LATER, BrokerCame, BrokerGone, Decision, Event
-from controller.model.records import KeyVersion, Record
+from controller.model.records import Record
 from controller.model.throttles import MarkSlot
 from controller.model.values import (
     LEADER_DURING_DELETE,
@@ -156,9 +156,9 @@ class World:
             return
         row = state.rows[number]
         assert row is not None
-        at = KeyVersion(state.versions[number] + 1, state.generations[number] + 1)
         is_gone = row.leader == LEADER_DURING_DELETE and not row.has_state
-        state.state_key_stands(row.topic, number, ABSENT if is_gone else at)
+        at = (0, -1) if is_gone else (state.versions[number] + 1, state.generations[number] + 1)
+        state.state_key_stands(row.topic, number, *at)
 
     def _topic_key(self, name: str) -> None:
         row = self.state.topics.get(name)

@@ -78,7 +78,7 @@ def test_a_topic_that_is_deleted_and_comes_back_takes_its_counts_along(sequence:
             step(state, event)
     start_batch(state)
     for number in state.topics["a"].numbers:
-        state.state_key_stands("a", number, KeyVersion(0, -1))
+        state.state_key_stands("a", number, 0, -1)
     stood = kept(state).copy()
     step(state, e.TopicGoneDue(1000, "a"))
     assert kept(state) == recounted(state)

@@ -194,7 +194,7 @@ def test_a_deleted_topic_is_taken_back_with_all_that_was_known_of_it(
         for event in forget_all(state):
             step(state, event)
     for number in state.topics["a"].numbers:  # the commit
-        state.state_key_stands("a", number, ABSENT)
+        state.state_key_stands("a", number, ABSENT.version, ABSENT.generation)
     start_batch(state)
     for broker in state.intents.brokers():
         state.intents.durable(broker, 1, 1)

@@ -82,6 +82,6 @@ def follow(view: ClusterView, event: Event, decision: Decision, *, was_reassigni
     """What follows for throttles, once the records of `decision` are applied."""
     has_ended = was_reassigning and not view.is_reassigning
     may_be_read = view.throttles.is_left_over and isinstance(event, ConfigKeyRead | BrokerConfigRead | TopicKeyRead)
-    if not view.throttles.is_marked or not (has_ended or may_be_read):
+    if not (has_ended or may_be_read) or not view.throttles.is_marked:
         return decision
     return attrs.evolve(decision, expand=(*decision.expand, ThrottleRemovalDue(event.now_ms)))

@@ -23,7 +23,7 @@ def _move_version(state: ClusterState, record: r.KeyVersionFound, at: r.KeyVersi
     if record.partition is None:
         row.version, row.generation = at.version, at.generation
     else:
-        state.state_key_stands(record.topic, row.numbers[record.partition], at)
+        state.state_key_stands(record.topic, row.numbers[record.partition], at.version, at.generation)
 
 
 def _foreign_key(state: ClusterState, record: r.ForeignChange, token: object) -> list[Mark]:
