@@ -48,6 +48,7 @@ class Seats:
         self._weights: list[float] = weights.tolist()
         self._counts: list[int] = per_broker(cluster.replicas, np.ones_like(cluster.size), brokers).tolist()
         self._fills = [self._fill(broker) for broker in range(brokers)]
+        self._going = [(0, 0)] * brokers
         self._usable: list[bool] = usable.tolist()
         self.rack: list[int] = cluster.rack.tolist()
         self.racks = sorted({rack for rack, ok in zip(self.rack, self._usable, strict=True) if ok})
@@ -131,6 +132,25 @@ class Seats:
             heap = self._heaps[self.rack[broker]]
             heap[:] = [(self._fills[other], other) for _, other in heap]
             heapify(heap)
+
+    def leave(self, brokers: Sequence[int], size: int) -> None:
+        """They lose a replica in the end. It lies there until then, so it makes no room: `left` alone is less."""
+        for broker in brokers:
+            going, count = self._going[broker]
+            self._going[broker] = going + size, count + 1
+
+    def left(self, broker: int) -> _Fill:
+        """How full it is with all that came, and without what leaves."""
+        weight, (size, count) = self._weights[broker], self._going[broker]
+        return (self.bytes[broker] - size) / weight, (self._counts[broker] - count) / weight
+
+    def can_send(self, broker: int, more_bps: float) -> bool:
+        """Whether it could send that much more, if it led all that it holds."""
+        return self._out[broker] + more_bps <= self._out_max[broker]
+
+    def send(self, broker: int, more_bps: float) -> None:
+        """What it holds already takes that much more to send."""
+        self._out[broker] += more_bps
 
     def _count(self, broker: int, replicas: int, size: int, write_bps: float, sends_bps: float) -> None:
         self.bytes[broker] += size
