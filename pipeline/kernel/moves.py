@@ -144,12 +144,13 @@ class _Carried:
     def __init__(self, cluster: Cluster, order: Ints, factor: int | None) -> None:
         before = potential_out(cluster, cluster.factors)
         after = before if factor is None else potential_out(cluster, np.maximum(cluster.factors, factor))
-        self._sizes: list[int] = cluster.size[order].tolist()
+        self._sizes: list[int | None] = np.where(cluster.sized[order], cluster.size[order], None).tolist()
         self._writes: list[float] = cluster.write_bps[order].tolist()
         self._sends: list[float] = after[order].tolist()
         self._more: list[float] = (after - before)[order].tolist()
 
-    def of(self, place: int) -> tuple[int, float, float]:
+    def of(self, place: int) -> tuple[int | None, float, float]:
+        """Size (None: not known), and bytes per second that are written to it and that it would send."""
         return self._sizes[place], self._writes[place], self._sends[place]
 
     def more(self, place: int) -> float:
@@ -158,7 +159,7 @@ class _Carried:
 
 
 def _fill(
-    staying: list[int], row: list[int], seats: Seats, carried: tuple[int, float, float], more: float
+    staying: list[int], row: list[int], seats: Seats, carried: tuple[int | None, float, float], more: float
 ) -> list[int] | int:
     """The row with a broker in the place of each NOBODY; or the reason why there is none, and nothing is taken.
     `staying` grows by those that were found."""

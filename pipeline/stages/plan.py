@@ -58,6 +58,9 @@ KINDS: Final[Mapping[type, str]] = {
     ReducePartitions: "reduce-partitions",
 }
 
+LEVELS: Final = frozenset({KINDS[Add], KINDS[Rebalance]})
+"""Those that ask for bytes to be level, which nobody can do who does not know how many they are."""
+
 
 @attrs.frozen(eq=False)
 class _Scene:
@@ -211,7 +214,7 @@ def _tables(scene: _Scene, outcome: Outcome, named: _Named) -> dict[str, Arrow]:
         "bytes_bound": outcome.bytes_bound if is_known else None,
         "copied_unsized": int(unsized.sum()),
         "rejected": len(outcome.reasons),
-        "complete": not outcome.reasons,
+        "complete": not outcome.reasons and (_has_sizes(cluster) or named.kind not in LEVELS),
         **_imbalance(scene, outcome.replicas),
     }
     return {PLAN.name: _plan_row(cluster, named, row), **found}

@@ -34,7 +34,7 @@ def tables(
     return {table.name: from_rows(table, given) for table, given in found.items()}
 
 
-def loads(sizes: Mapping[tuple[str, int], int], write_bps: float = 0.0) -> Arrow:
+def loads(sizes: Mapping[tuple[str, int], int | None], write_bps: float = 0.0) -> Arrow:
     return from_rows(REPLICA_LOAD, [(t, p, size, write_bps, 0.0, 1.0, "measured") for (t, p), size in sizes.items()])
 
 

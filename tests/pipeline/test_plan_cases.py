@@ -34,6 +34,19 @@ SMALL = {
 }
 
 
+def test_partitions_without_a_size_do_not_all_go_to_the_emptiest_broker() -> None:
+    """Broker 6 stays the emptiest by what is known, whatever goes there."""
+    unsized = [partition("unknown", p, [1]) for p in range(40)]
+    sized = [partition("known", p, [2 + p % 4]) for p in range(40)]
+    given = tables(map(broker, range(1, 7)), [*sized, *unsized])
+    given["replica_load"] = loads({("known", p): 1000 for p in range(40)} | {("unknown", p): None for p in range(40)})
+    found = made(given, Drain((1,)))
+    replicas = [row["replicas_after"] for row in rows(found, "plan_load")]
+    assert replicas == [0, 16, 16, 16, 16, 16]
+    (row,) = rows(found, "plan")
+    assert (row["bytes_copied"], row["copied_unsized"], row["size_max_mean_after"]) == (None, 40, 1.25)
+
+
 @pytest.mark.parametrize(
     "request_,message",
     [
