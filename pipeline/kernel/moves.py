@@ -144,7 +144,8 @@ class _Carried:
     def __init__(self, cluster: Cluster, order: Ints, factor: int | None) -> None:
         before = potential_out(cluster, cluster.factors)
         after = before if factor is None else potential_out(cluster, np.maximum(cluster.factors, factor))
-        self._sizes: list[int | None] = np.where(cluster.sized[order], cluster.size[order], None).tolist()
+        sizes = zip(cluster.size[order].tolist(), cluster.sized[order].tolist(), strict=True)
+        self._sizes = [size if known else None for size, known in sizes]
         self._writes: list[float] = cluster.write_bps[order].tolist()
         self._sends: list[float] = after[order].tolist()
         self._more: list[float] = (after - before)[order].tolist()

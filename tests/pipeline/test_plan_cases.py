@@ -47,11 +47,23 @@ def test_partitions_without_a_size_do_not_all_go_to_the_emptiest_broker() -> Non
     assert (row["bytes_copied"], row["copied_unsized"], row["size_max_mean_after"]) == (None, 40, 1.25)
 
 
+def test_a_rack_that_the_snapshot_lacks_is_taken_from_who_asks() -> None:
+    """Of a broker that is registered without one, too; else racks would be mixed, and the plan refused."""
+    given = tables([broker(1, "a"), broker(2, "b"), broker(3)], [partition("t", p, [1, 2]) for p in range(6)])
+    given["replica_load"] = loads({("t", p): 10 for p in range(6)})
+    with pytest.raises(BadInput, match=r"brokers \[3\] have no rack"):
+        made(given, Add(((3, None),)))
+    moved = rows(made(given, Add(((3, "b"),), tolerance=0.0)), "plan_move")
+    assert {tuple(row["target_replicas"]) for row in moved} <= {(1, 3), (3, 1)}
+    assert len(moved) == 2
+
+
 @pytest.mark.parametrize(
     "request_,message",
     [
         (lambda: Drain((9,)), r"no such brokers: \[9\]; the snapshot has \[1, 2, 3\]"),
         (lambda: Add(()), "name at least one broker"),
+        (lambda: Add(((2, "a"),)), "add: broker 2 is in rack b of the snapshot, not in a"),
         (lambda: Add(((3, None),)), r"brokers \[3\] are dead or being drained"),
         (lambda: SetFactor(0), "replication factor: expected 1 or more, got 0"),
         (lambda: SetFactor(1, ("x",)), r"no such topics: \['x'\]"),
