@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pipeline.amounts import amount, duration
+from pipeline.stages.plan import LEVELS
 
 LONG_S: Final = 30 * 86_400  # above that a wave is no plan: its partitions cannot be touched for so long
 
@@ -46,6 +47,8 @@ def of_plan(said: Mapping[str, Any]) -> list[str]:
         return []
     copied = f"; {said['copied_unsized']:,} of them are copied" if said["copied_unsized"] else ""
     without = "sums, bounds and balance of bytes are without them"
+    if said["size_max_mean_before"] is None and said["kind"] in LEVELS:
+        without = "there is nothing to level by"
     return [f"no size is known of {of_partitions(said['partitions_unsized'])}{copied}: {without}"]
 
 

@@ -12,7 +12,16 @@ import numpy as np
 
 from pipeline.kernel.cluster import NOBODY, Bools, Cluster, Ints, distinct_racks, potential_out
 from pipeline.kernel.leaders import even_leaders
-from pipeline.kernel.outcome import REASONS, Outcome, Reason, by_size, held_back, weights, with_rows
+from pipeline.kernel.outcome import (
+    NO_OUT_STAYING,
+    REASONS,
+    Outcome,
+    Reason,
+    by_size,
+    held_back,
+    weights,
+    with_rows,
+)
 from pipeline.kernel.seats import Seats
 
 Told = Callable[[int, int], None]
@@ -76,14 +85,15 @@ def set_factor(cluster: Cluster, closed: Bools, chosen: Bools, factor: int, *, t
             kept.remove(NOBODY)
         return staying, kept + [NOBODY] * (holes - kept.count(NOBODY))
 
-    return _replace(cluster, concerned, choose, usable, np.maximum(0, factor - living), told=told)
+    needed = np.maximum(0, factor - living)
+    return _replace(cluster, concerned, choose, usable, needed, told=told, factor=factor)
 
 
 def _spare(staying: list[int], row: list[int], seats: Seats) -> int:
-    """The replica that is missed the least: of the rack that has the most, not the first of the row, on the fullest
-    broker, of the highest index."""
+    """The replica that is missed the least: of the rack that has the most, not the first of the row, on the broker that
+    is the fullest without what has been taken from it already, of the highest index."""
     racks = [seats.rack[b] for b in staying]
-    return max(staying, key=lambda b: (racks.count(seats.rack[b]), b != row[0], seats.bytes[b], b))
+    return max(staying, key=lambda b: (racks.count(seats.rack[b]), b != row[0], seats.left(b), b))
 
 
 def _on(replicas: Ints, brokers: Bools) -> Bools:
@@ -92,25 +102,34 @@ def _on(replicas: Ints, brokers: Bools) -> Bools:
 
 
 def _replace(
-    cluster: Cluster, concerned: Bools, choose: _Choice, usable: Bools, needed: Ints, *, told: Told
+    cluster: Cluster,
+    concerned: Bools,
+    choose: _Choice,
+    usable: Bools,
+    needed: Ints,
+    *,
+    told: Told,
+    factor: int | None = None,
 ) -> Outcome:
+    """`factor`: that of the partitions afterwards, where it is another."""
     seats = Seats(cluster, usable, weights(cluster, usable))
     free = concerned & (cluster.held == 0)
     order = by_size(cluster.size, np.nonzero(free)[0])
     reasons: list[Reason] = held_back(cluster, np.nonzero(concerned & ~free)[0].tolist())
     rows: dict[int, list[int]] = {}
-    carried = _Carried(cluster, order)
+    carried = _Carried(cluster, order, factor)
     for done, (partition, row) in enumerate(zip(order.tolist(), cluster.replicas[order].tolist(), strict=True)):
         if not done % _TELL_EVERY:
             told(done, len(order))
         before = [b for b in row if b >= 0]
-        found = _fill(*choose(partition, before, seats), seats, carried.of(done))
+        found = _fill(*choose(partition, before, seats), seats, carried.of(done), carried.more(done))
         if isinstance(found, int):
             reasons += [(partition, b, REASONS[found]) for b in before if not usable[b]] or [
                 (partition, NOBODY, REASONS[found])
             ]
         else:
             rows[partition] = found
+            seats.leave([b for b in before if b not in found], carried.of(done)[0])
     after = with_rows(cluster.replicas, rows)
     touched = np.zeros(len(cluster.size), np.bool_)
     touched[list(rows)] = True
@@ -119,21 +138,35 @@ def _replace(
 
 
 class _Carried:
-    """Size and rates of the partitions of an order, as plain numbers."""
+    """Size and rates of the partitions of an order, as plain numbers: what is sent counts with the factor that they are
+    to have, once they have more."""
 
-    def __init__(self, cluster: Cluster, order: Ints) -> None:
-        self._sizes: list[int] = cluster.size[order].tolist()
+    def __init__(self, cluster: Cluster, order: Ints, factor: int | None) -> None:
+        before = potential_out(cluster, cluster.factors)
+        after = before if factor is None else potential_out(cluster, np.maximum(cluster.factors, factor))
+        sizes = zip(cluster.size[order].tolist(), cluster.sized[order].tolist(), strict=True)
+        self._sizes = [size if known else None for size, known in sizes]
         self._writes: list[float] = cluster.write_bps[order].tolist()
-        self._sends: list[float] = potential_out(cluster, cluster.factors)[order].tolist()
+        self._sends: list[float] = after[order].tolist()
+        self._more: list[float] = (after - before)[order].tolist()
 
-    def of(self, place: int) -> tuple[int, float, float]:
+    def of(self, place: int) -> tuple[int | None, float, float]:
+        """Size (None: not known), and bytes per second that are written to it and that it would send."""
         return self._sizes[place], self._writes[place], self._sends[place]
 
+    def more(self, place: int) -> float:
+        """What each replica that stays would send more than now, if it led."""
+        return self._more[place]
 
-def _fill(staying: list[int], row: list[int], seats: Seats, carried: tuple[int, float, float]) -> list[int] | int:
+
+def _fill(
+    staying: list[int], row: list[int], seats: Seats, carried: tuple[int | None, float, float], more: float
+) -> list[int] | int:
     """The row with a broker in the place of each NOBODY; or the reason why there is none, and nothing is taken.
     `staying` grows by those that were found."""
     kept = len(staying)
+    if more and not all(seats.can_send(b, more) for b in staying):
+        return NO_OUT_STAYING
     while NOBODY in row:
         new = seats.find(staying, *carried)
         if new < 0:
@@ -143,4 +176,6 @@ def _fill(staying: list[int], row: list[int], seats: Seats, carried: tuple[int, 
         seats.add(new, *carried)
         staying.append(new)
         row[row.index(NOBODY)] = new
+    for broker in staying[:kept] if more else ():
+        seats.send(broker, more)
     return row

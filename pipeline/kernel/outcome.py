@@ -19,6 +19,7 @@ TOO_LARGE: Final = -6
 BUDGET: Final = -7
 DEAD_BROTHER: Final = -8
 LAST_IN_RACK: Final = -9
+NO_OUT_STAYING: Final = -10
 
 REASONS: Final = {
     NO_BROKER: "every broker left in the racks that may take it holds one already",
@@ -29,6 +30,7 @@ REASONS: Final = {
     TOO_LARGE: "without it its broker would fall below the mean",
     BUDGET: "it would go beyond the bytes that may be moved",
     DEAD_BROTHER: "a replica of its partition is on a dead broker, for which a move would wait: drain that one first",
+    NO_OUT_STAYING: "a broker that keeps its replica could not send what more of them take, if it led",
     LAST_IN_RACK: "its rack would have none, and every rack that may take it has one already",
 }
 HELD: Final = {MOVING: "it is being reassigned", NOT_ONLINE: "it is being reduced"}

@@ -5,6 +5,8 @@
 * Of those the broker with the fewest bytes for its weight, then the fewest replicas (which is all there is to go by
   where no size is known), ties by id. So placing from the largest replica to the
   smallest levels what lies on the brokers (longest processing time first).
+* Where some sizes are known, a replica without one weighs as much as the mean of those, or all of them would go to one
+  broker. It is a guess for evenness alone: limits, levels, sums and bounds are of what is known.
 * A heap per rack: a broker's entry is right or too small for it (what was on top may have been taken since), so the top
   is looked at again before it counts.
 """
@@ -47,7 +49,11 @@ class Seats:
         self._ceiling = list(ceiling) if ceiling is not None else [NO_LIMIT] * brokers
         self._weights: list[float] = weights.tolist()
         self._counts: list[int] = per_broker(cluster.replicas, np.ones_like(cluster.size), brokers).tolist()
+        self._guess = _guess(cluster) if ceiling is None else 0
+        guessed = np.where(cluster.sized, cluster.size, self._guess)
+        self._heavy: list[int] = per_broker(cluster.replicas, guessed, brokers).tolist()
         self._fills = [self._fill(broker) for broker in range(brokers)]
+        self._going = [(0, 0)] * brokers
         self._usable: list[bool] = usable.tolist()
         self.rack: list[int] = cluster.rack.tolist()
         self.racks = sorted({rack for rack, ok in zip(self.rack, self._usable, strict=True) if ok})
@@ -59,13 +65,15 @@ class Seats:
         for heap in self._heaps.values():
             heapify(heap)
 
-    def find(self, staying: Sequence[int], size: int, write_bps: float, sends_bps: float) -> int:
-        """The broker that a further replica goes to, or the reason why none takes it. Nothing is changed."""
+    def find(self, staying: Sequence[int], size: int | None, write_bps: float, sends_bps: float) -> int:
+        """The broker that a further replica goes to, or the reason why none takes it. Nothing is changed. `size`: None
+        where it is not known, here and below."""
+        least = size or 0
         best, reason = NO_BROKER, NO_BROKER
         best_fill = (math.inf, math.inf)
         fills = self._fills
         for rack in self._open_racks(staying):
-            found = self._in_rack(rack, staying, size, write_bps, sends_bps)
+            found = self._in_rack(rack, staying, least, write_bps, sends_bps)
             if found < 0:
                 reason = min(reason, found)
             elif fills[found] < best_fill or (fills[found] == best_fill and found < best):
@@ -120,25 +128,54 @@ class Seats:
             return NO_OUT
         return NO_ROOM if after > self._ceiling[broker] else 0
 
-    def add(self, broker: int, size: int, write_bps: float, sends_bps: float) -> None:
+    def add(self, broker: int, size: int | None, write_bps: float, sends_bps: float) -> None:
         """The broker has one more replica."""
         self._count(broker, 1, size, write_bps, sends_bps)
 
-    def drop(self, broker: int, size: int, write_bps: float, sends_bps: float) -> None:
+    def drop(self, broker: int, size: int | None, write_bps: float, sends_bps: float) -> None:
         """The broker has one less. Its entry is too large for it now, so it is put in anew where it may be asked."""
-        self._count(broker, -1, -size, -write_bps, -sends_bps)
+        self._count(broker, -1, size, -write_bps, -sends_bps)
         if self._usable[broker]:
             heap = self._heaps[self.rack[broker]]
             heap[:] = [(self._fills[other], other) for _, other in heap]
             heapify(heap)
 
-    def _count(self, broker: int, replicas: int, size: int, write_bps: float, sends_bps: float) -> None:
-        self.bytes[broker] += size
+    def leave(self, brokers: Sequence[int], size: int | None) -> None:
+        """They lose a replica in the end. It lies there until then, so it makes no room: `left` alone is less."""
+        for broker in brokers:
+            going, count = self._going[broker]
+            self._going[broker] = going + self._weighs(size), count + 1
+
+    def left(self, broker: int) -> _Fill:
+        """How full it is with all that came, and without what leaves."""
+        weight, (size, count) = self._weights[broker], self._going[broker]
+        return (self._heavy[broker] - size) / weight, (self._counts[broker] - count) / weight
+
+    def can_send(self, broker: int, more_bps: float) -> bool:
+        """Whether it could send that much more, if it led all that it holds."""
+        return self._out[broker] + more_bps <= self._out_max[broker]
+
+    def send(self, broker: int, more_bps: float) -> None:
+        """What it holds already takes that much more to send."""
+        self._out[broker] += more_bps
+
+    def _count(self, broker: int, replicas: int, size: int | None, write_bps: float, sends_bps: float) -> None:
+        self.bytes[broker] += replicas * (size or 0)
+        self._heavy[broker] += replicas * self._weighs(size)
         self._counts[broker] += replicas
         self._fills[broker] = self._fill(broker)
         self._in[broker] += write_bps
         self._out[broker] += sends_bps
 
+    def _weighs(self, size: int | None) -> int:
+        return self._guess if size is None else size
+
     def _fill(self, broker: int) -> _Fill:
         weight = self._weights[broker]
-        return self.bytes[broker] / weight, self._counts[broker] / weight
+        return self._heavy[broker] / weight, self._counts[broker] / weight
+
+
+def _guess(cluster: Cluster) -> int:
+    """The mean of the sizes that are known; 0 where none is."""
+    known = cluster.size[cluster.sized]
+    return int(known.sum()) // len(known) if len(known) else 0

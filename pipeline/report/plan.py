@@ -70,7 +70,7 @@ def _changes(said: dict[str, Any]) -> str:
     if said["kind"] == "reduce-partitions":
         return f"{said['partitions_changed']:,} partitions could go"
     if not said["partitions_changed"]:
-        return "nothing is to be done"
+        return "nothing is to be done" if said["complete"] else "nothing could be done"
     changed = f"{said['partitions_changed']:,} partitions change"
     if not said["replicas_copied"]:
         return f"{changed}, and nothing is copied"

@@ -58,6 +58,9 @@ KINDS: Final[Mapping[type, str]] = {
     ReducePartitions: "reduce-partitions",
 }
 
+LEVELS: Final = frozenset({KINDS[Add], KINDS[Rebalance]})
+"""Those that ask for bytes to be level, which nobody can do who does not know how many they are."""
+
 
 @attrs.frozen(eq=False)
 class _Scene:
@@ -109,15 +112,23 @@ def plan(
 
 
 def _with_added(broker: Arrow, request: Request) -> Arrow:
-    """The brokers, and those that are to be added and are not among them."""
+    """The brokers, and those that are to be added and are not among them; racks that only the request knows. BadInput
+    where it contradicts the snapshot."""
     if not isinstance(request, Add):
         return broker
-    there = set(broker.column("broker_id").to_pylist())
-    new = {broker_id: rack for broker_id, rack in request.brokers if broker_id not in there}
-    if not new:
+    told = dict(request.brokers)
+    rows = broker.to_pylist()
+    for row in rows:
+        rack = told.get(row["broker_id"])
+        if rack is not None and row["rack"] not in {None, rack}:
+            raise BadInput(f"add: broker {row['broker_id']} is in rack {row['rack']} of the snapshot, not in {rack}")
+    there = {row["broker_id"]: row["rack"] for row in rows}
+    if all(broker_id in there and there[broker_id] == (rack or there[broker_id]) for broker_id, rack in told.items()):
         return broker
-    rows = [(broker_id, None, rack, ALIVE, None, None, None) for broker_id, rack in new.items()]
-    return pa.concat_tables([broker, from_rows(BROKER, rows)])
+    known = [{**row, "rack": row["rack"] or told.get(row["broker_id"])} for row in rows]
+    blank = dict.fromkeys(BROKER.names)
+    new = [{**blank, "broker_id": b, "rack": rack, "state": ALIVE} for b, rack in told.items() if b not in there]
+    return from_rows(BROKER, [[row[column] for column in BROKER.names] for row in known + new])
 
 
 def _going(cluster: Cluster, request: Request, draining: Bools) -> Bools:
@@ -211,7 +222,7 @@ def _tables(scene: _Scene, outcome: Outcome, named: _Named) -> dict[str, Arrow]:
         "bytes_bound": outcome.bytes_bound if is_known else None,
         "copied_unsized": int(unsized.sum()),
         "rejected": len(outcome.reasons),
-        "complete": not outcome.reasons,
+        "complete": not outcome.reasons and (_has_sizes(cluster) or named.kind not in LEVELS),
         **_imbalance(scene, outcome.replicas),
     }
     return {PLAN.name: _plan_row(cluster, named, row), **found}

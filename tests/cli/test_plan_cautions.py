@@ -92,6 +92,17 @@ def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_pa
     assert [wave.bytes for wave in read_export(tmp_path / "out").waves] == [None]
 
 
+@pytest.mark.parametrize("line", [("rebalance",), ("add", "--brokers", "4")], ids=["rebalance", "add"])
+def test_bytes_that_nobody_knows_cannot_be_levelled(line: tuple[str, ...], collected: Path, tmp_path: Path) -> None:
+    verb, *more = line
+    mind = ["no size is known of 6 partitions: there is nothing to level by"]
+    code, planned = said(verb, collected, *more, "--report", tmp_path / "page.html")
+    assert (code, planned["complete"], planned["mind"]) == (1, False, mind)
+    assert f"nothing could be done. Mind: {mind[0]}." in (tmp_path / "page.html").read_text()
+    with_sizes(collected, size_bytes=[1000, None, None, None, None, None])
+    assert said(verb, collected, *more)[1]["mind"][0].endswith("without them")
+
+
 def test_plans_without_sizes_are_compared_and_no_bytes_are_told(collected: Path) -> None:
     assert run("drain", collected, "--brokers", "1").exit_code == 0
     assert run("drain", collected, "--brokers", "1,2", "--name", "both").exit_code == 0

@@ -34,14 +34,15 @@ def tables(
     return {table.name: from_rows(table, given) for table, given in found.items()}
 
 
-def loads(sizes: Mapping[tuple[str, int], int], write_bps: float = 0.0) -> Arrow:
+def loads(sizes: Mapping[tuple[str, int], int | None], write_bps: float = 0.0) -> Arrow:
     return from_rows(REPLICA_LOAD, [(t, p, size, write_bps, 0.0, 1.0, "measured") for (t, p), size in sizes.items()])
 
 
 @st.composite
-def clusters(draw: st.DrawFn, *, tight: bool = False, sound: bool = False) -> dict[str, Arrow]:
+def clusters(draw: st.DrawFn, *, tight: bool = False, sound: bool = False, networks: bool = False) -> dict[str, Arrow]:
     """Validated tables of a cluster: 1-4 racks or none, some brokers dead, factors 1-4, equal sizes among them.
-    `tight`: with disks that are nearly full. `sound`: nobody is dead, nothing moves, and a broker is to spare."""
+    `tight`: with disks that are nearly full. `networks`: with networks that have little to spare. `sound`: nobody is
+    dead, nothing moves, and a broker is to spare."""
     racks = draw(st.integers(0, 4))
     ids = sorted(draw(st.sets(st.integers(0, 99), min_size=5 if sound else 3, max_size=9)))
     names = [f"r{draw(st.integers(1, racks))}" if racks else None for _ in ids]
@@ -57,5 +58,18 @@ def clusters(draw: st.DrawFn, *, tight: bool = False, sound: bool = False) -> di
             sizes[f"t{t}", p] = draw(st.sampled_from((0, 1, 10, 10, 100, 1000, 4321)))
     total = sum(sizes[row[0], row[1]] * len(row[2]) for row in rows)
     disk = max(1, 2 * total // len(ids)) if tight else None
-    brokers = [broker(b, r, "dead" if b in dead else "alive", disk=disk) for b, r in zip(ids, names, strict=True)]
-    return {**tables(brokers, rows), "replica_load": loads(sizes, draw(st.sampled_from((0.0, 2.5))))}
+    write_bps = 2.5 if networks else draw(st.sampled_from((0.0, 2.5)))
+    sent = write_bps * sum(max(1, len(row[2]) - 1) * len(row[2]) for row in rows) / len(ids)
+    brokers = [
+        broker(b, r, "dead" if b in dead else "alive", disk=disk, **(draw(_network(sent)) if networks else {}))
+        for b, r in zip(ids, names, strict=True)
+    ]
+    return {**tables(brokers, rows), "replica_load": loads(sizes, write_bps)}
+
+
+def _network(sent_bps: float) -> st.SearchStrategy[dict[str, float]]:
+    """Of a broker, about what the mean of them sends."""
+    shares = st.sampled_from((0.7, 1.0, 1.4))
+    return st.fixed_dictionaries(
+        {"nw_in": shares.map(lambda s: s * sent_bps), "nw_out": shares.map(lambda s: s * sent_bps)}
+    )

@@ -47,6 +47,10 @@ def _disks_do_not_count(patch: Patch) -> None:
     patch.setattr(Seats, "_refuses", refuses)
 
 
+def _who_stays_sends_no_more(patch: Patch) -> None:
+    patch.setattr(Seats, "can_send", lambda *_: True)
+
+
 def _racks_do_not_count(patch: Patch) -> None:
     patch.setattr(Seats, "_open_racks", lambda self, _: self.racks)
 
@@ -78,8 +82,8 @@ def _moving_partitions_are_moved(patch: Patch) -> None:
 def _more_is_moved_than_need_be(patch: Patch) -> None:
     """The whole row goes elsewhere where one replica had to."""
 
-    def fill(_: list[int], row: list[int], seats: Seats, carried: Any) -> Any:
-        return honest([], [-1] * len(row), seats, carried)
+    def fill(_: list[int], row: list[int], seats: Seats, *carried: Any) -> Any:
+        return honest([], [-1] * len(row), seats, *carried)
 
     honest = moves._fill  # noqa: SLF001 - to break it
     patch.setattr(moves, "_fill", fill)
@@ -107,6 +111,11 @@ def _chance(patch: Patch) -> None:
     "mutant,held,cases",
     [
         (_disks_do_not_count, test_plan.test_no_plan_fills_a_disk_above_its_limit, test_plan.planned(tight=True)),
+        (
+            _who_stays_sends_no_more,
+            test_plan.test_no_plan_asks_more_of_a_network_than_it_bears_or_bore_before,
+            test_plan.planned(networks=True),
+        ),
         (_racks_do_not_count, test_plan.test_no_plan_worsens_the_spread_over_racks, test_plan.planned(tight=True)),
         (
             _brokers_twice,

@@ -57,9 +57,9 @@ def requests(given: Tables) -> list[Request]:
 
 
 @st.composite
-def planned(draw: st.DrawFn, *, tight: bool = False) -> tuple[Tables, Request, Tables]:
+def planned(draw: st.DrawFn, *, tight: bool = False, networks: bool = False) -> tuple[Tables, Request, Tables]:
     """A cluster, something asked for, and the plan."""
-    given = draw(clusters(tight=tight))
+    given = draw(clusters(tight=tight, networks=networks))
     asked = draw(st.sampled_from(requests(given)))
     return given, asked, made(given, asked)
 
@@ -103,6 +103,32 @@ def test_no_plan_fills_a_disk_above_its_limit(case: tuple[Tables, Request, Table
     limits = {row["broker_id"]: row["disk_capacity_bytes"] for row in rows(given, "broker")}
     for row in rows(found, "plan_load"):
         assert row["size_bytes_after"] <= max(limits[row["broker_id"]], row["size_bytes_before"])
+
+
+@pytest.mark.slow
+@given(planned(networks=True))
+def test_no_plan_asks_more_of_a_network_than_it_bears_or_bore_before(case: tuple[Tables, Request, Tables]) -> None:
+    given, _, found = case
+    before, after = (
+        networks_of(given),
+        networks_of({**given, "partition": apply(given["partition"], found["plan_move"])}),
+    )
+    for row in rows(given, "broker"):
+        for way, column in (("in", "nw_in_capacity_bps"), ("out", "nw_out_capacity_bps")):
+            key = row["broker_id"], way
+            assert after[key] <= max(before[key], row[column])
+
+
+def networks_of(given: Tables) -> Counter[tuple[int, str]]:
+    """What is written to each broker, and what it would send if it led all that it holds."""
+    found: Counter[tuple[int, str]] = Counter()
+    load = {(row["topic"], row["partition"]): row for row in rows(given, "replica_load")}
+    for row in rows(given, "partition"):
+        rates = load[row["topic"], row["partition"]]
+        for broker_id in row["replicas"]:
+            found[broker_id, "in"] += rates["write_bps"]
+            found[broker_id, "out"] += rates["read_bps"] + rates["write_bps"] * (len(row["replicas"]) - 1)
+    return found
 
 
 @pytest.mark.slow
@@ -249,6 +275,31 @@ def test_every_partition_gets_the_factor_or_a_reason(given: Tables, factor: int)
     refused = {(row["topic"], row["partition"]) for row in rows(found, "plan_reason")}
     for row in apply(given["partition"], found["plan_move"]).to_pylist():
         assert (len(row["replicas"]) == factor) is ((row["topic"], row["partition"]) not in refused)
+
+
+def test_a_lower_factor_levels_what_stays_and_copies_nothing() -> None:
+    given = generate(brokers=12, topics=40, partitions=12, racks=3, seed=1)
+    (row,) = rows(made(given, SetFactor(2)), "plan")
+    assert not row["replicas_copied"]
+    assert row["size_max_mean_after"] < 1.02 < row["size_max_mean_before"]
+    found = made({**given, "replica_load": without_sizes(given["replica_load"])}, SetFactor(2))
+    assert {load["replicas_after"] for load in rows(found, "plan_load")} <= {79, 80, 81}
+
+
+def without_sizes(load: Arrow) -> Arrow:
+    at = load.column_names.index("size_bytes")
+    return load.set_column(at, load.schema.field(at), pa.nulls(load.num_rows, pa.int64()))
+
+
+def test_a_higher_factor_is_refused_where_a_broker_that_stays_could_not_send_to_all() -> None:
+    brokers = [broker(1, nw_out=100.0), broker(2, nw_out=1000.0), broker(3, nw_out=1000.0)]
+    given = {**tables(brokers, [partition("t", 0, [1, 2])]), "replica_load": loads({("t", 0): 10}, 60.0)}
+    found = made(given, SetFactor(3))  # 1 leads: a copy of 60 bytes/s to each of two is more than its 100
+    assert rows(found, "plan_move") == []
+    (reason,) = rows(found, "plan_reason")
+    assert reason["reason"] == "a broker that keeps its replica could not send what more of them take, if it led"
+    given["broker"] = tables([broker(1, nw_out=120.0), *brokers[1:]], [])["broker"]
+    assert rows(made(given, SetFactor(3)), "plan_move")[0]["target_replicas"] == [1, 2, 3]
 
 
 @pytest.mark.slow

@@ -34,11 +34,36 @@ SMALL = {
 }
 
 
+def test_partitions_without_a_size_do_not_all_go_to_the_emptiest_broker() -> None:
+    """Broker 6 stays the emptiest by what is known, whatever goes there."""
+    unsized = [partition("unknown", p, [1]) for p in range(40)]
+    sized = [partition("known", p, [2 + p % 4]) for p in range(40)]
+    given = tables(map(broker, range(1, 7)), [*sized, *unsized])
+    given["replica_load"] = loads({("known", p): 1000 for p in range(40)} | {("unknown", p): None for p in range(40)})
+    found = made(given, Drain((1,)))
+    replicas = [row["replicas_after"] for row in rows(found, "plan_load")]
+    assert replicas == [0, 16, 16, 16, 16, 16]
+    (row,) = rows(found, "plan")
+    assert (row["bytes_copied"], row["copied_unsized"], row["size_max_mean_after"]) == (None, 40, 1.25)
+
+
+def test_a_rack_that_the_snapshot_lacks_is_taken_from_who_asks() -> None:
+    """Of a broker that is registered without one, too; else racks would be mixed, and the plan refused."""
+    given = tables([broker(1, "a"), broker(2, "b"), broker(3)], [partition("t", p, [1, 2]) for p in range(6)])
+    given["replica_load"] = loads({("t", p): 10 for p in range(6)})
+    with pytest.raises(BadInput, match=r"brokers \[3\] have no rack"):
+        made(given, Add(((3, None),)))
+    moved = rows(made(given, Add(((3, "b"),), tolerance=0.0)), "plan_move")
+    assert {tuple(row["target_replicas"]) for row in moved} <= {(1, 3), (3, 1)}
+    assert len(moved) == 2
+
+
 @pytest.mark.parametrize(
     "request_,message",
     [
         (lambda: Drain((9,)), r"no such brokers: \[9\]; the snapshot has \[1, 2, 3\]"),
         (lambda: Add(()), "name at least one broker"),
+        (lambda: Add(((2, "a"),)), "add: broker 2 is in rack b of the snapshot, not in a"),
         (lambda: Add(((3, None),)), r"brokers \[3\] are dead or being drained"),
         (lambda: SetFactor(0), "replication factor: expected 1 or more, got 0"),
         (lambda: SetFactor(1, ("x",)), r"no such topics: \['x'\]"),
