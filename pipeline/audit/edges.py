@@ -27,6 +27,11 @@ class Light(NamedTuple):
     """Of a Gap, what it says is missing."""
     ts: int = 0
 
+    @property
+    def at(self) -> tuple[int, int]:
+        """Epoch and seq."""
+        return self.epoch, self.seq
+
 
 class Last(NamedTuple):
     """The line before: `begun` is the row with which its commit began, `ended` whether it was the last of it,

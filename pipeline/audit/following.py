@@ -82,9 +82,11 @@ def ends(file: str, last: Last) -> Iterator[Violation]:
         yield said(file, "numbering", now, f"{expected} rows in this commit", now.rows)
 
 
-def missing_tail(file: str, before: Light, now: Light) -> Gap | None:
-    """Commits between two terms that have no lines: their controller ended before it wrote them."""
-    if now.event != "Takeover" or now.seq <= before.seq + 1 or now.epoch <= before.epoch:
+def missing_tail(file: str, before: tuple[int, int], now: Light) -> Gap | None:
+    """Commits between two terms that have no lines: their controller ended before it wrote them. `before`: epoch and
+    seq of the line before."""
+    epoch, seq = before
+    if now.event != "Takeover" or now.seq <= seq + 1 or now.epoch <= epoch:
         return None
-    text = f"no lines of seq {before.seq + 1} to {now.seq - 1}, before the Takeover of epoch {now.epoch}"
-    return Gap("missing tail", file, now.line, before.epoch, text)
+    text = f"no lines of seq {seq + 1} to {now.seq - 1}, before the Takeover of epoch {now.epoch}"
+    return Gap("missing tail", file, now.line, epoch, text)

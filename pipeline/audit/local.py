@@ -78,7 +78,7 @@ class _Run:
         self._found: list[Violation] = []
         self._rest = Rest()
         self._is_lost = False
-        self._last: Light | None = None
+        self._last: tuple[int, int] | None = None
 
     def file(self, part: Part) -> None:
         name = file_name(PurePath(self._edges[-1].file).name) if self._edges else None
@@ -92,28 +92,42 @@ class _Run:
                 self._told(self._done + min(part.end, number * 400), self.total)
         self._done += part.end
         self._told(self._done, self.total)
+        self._note(order.last_place())
         self._edges.append(order.edge())
 
     def _event(self, order: FileOrder, event: Event) -> None:
-        line = light(event)
-        if line is not None:
-            order.feed(line)
+        if not order.goes_on(event):
+            self._note(order.last_place())
+            self._apart(order, event)
         if event.row is None:
-            self._rest.take(event)
-            self._is_lost = self._is_lost or line is not None
             return
-        assert line is not None
-        self._before(event.file, line)
-        self._found += self._trace.feed(event)
+        if found := self._trace.feed(event):
+            self._found += found
         if event.row["event"] in t.EVENTS:
             self._found += self._throttles.feed(event)
 
+    def _apart(self, order: FileOrder, event: Event) -> None:
+        """What does not plainly follow on the line before."""
+        now = light(event)
+        if now is not None:
+            order.feed(now)
+        if event.row is None:
+            self._rest.take(event)
+            self._is_lost = self._is_lost or now is not None
+            return
+        assert now is not None
+        self._before(event.file, now)
+
+    def _note(self, place: tuple[int, int] | None) -> None:
+        """Where the last line stands that no later term had superseded, of all files so far."""
+        if place is not None and (self._last is None or place[0] >= self._last[0]):
+            self._last = place
+
     def _before(self, file: str, now: Light) -> None:
         """What is missing before a line, is told before it."""
-        before, self._last = self._last, now if self._last is None or now.epoch >= self._last.epoch else self._last
         if self._is_lost:
             place = lost_before(now)
-        elif before is not None and missing_tail(file, before, now) is not None:
+        elif self._last is not None and missing_tail(file, self._last, now) is not None:
             place = Lost(now.line)
         else:
             return

@@ -11,19 +11,20 @@ term.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
-from pipeline.audit.edges import TOLD_ONCE, Edge, Last, Light, Lost
+from pipeline.audit.edges import TOLD_ONCE, Edge, Last, Light, Lost, light
 from pipeline.audit.following import after, between, ends, lost_before, missing_tail, superseded
 from pipeline.audit.values import Gap, Violation
+from pipeline.journal.lines import Event
 
-_APART: Final = frozenset({"Takeover", "Gap"})
+_APART: Final = frozenset({"Takeover", "Gap", "Resigned"})
 """Events that always go the long way."""
 
 
 class FileOrder:
-    """The lines of one file, in their order, each given to `feed`."""
+    """The lines of one file, in their order, each given to `take`, or as `Light` to `feed`."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -41,10 +42,47 @@ class FileOrder:
         self._events: Counter[str] = Counter()
         self._commits = 0
         self._spans: dict[int, tuple[int, int]] = {}
+        self._run: _Run | None = None
+
+    def take(self, event: Event) -> None:
+        """Take in what comes next in the file."""
+        if not self.goes_on(event):
+            now = light(event)
+            if now is not None:
+                self.feed(now)
+
+    def goes_on(self, event: Event) -> bool:
+        """Whether the event was taken in, because it plainly follows on the line before."""
+        run = self._run
+        if run is None:
+            run = self._run = self._begun()
+        return run is not None and event.row is not None and run.goes_on(event, event.row)
+
+    def last_place(self) -> tuple[int, int] | None:
+        """Epoch and seq of the last line that no later term had superseded."""
+        self._end_run()
+        return None if self._last is None else self._last.line.at
+
+    def _begun(self) -> _Run | None:
+        """What lines are held against that come next; None where they have to go the long way."""
+        if self._last is None or self._lost_now or self._last.line.event == "Resigned":
+            return None
+        return _Run(self._last, self._spans[self._last.line.epoch], self._events)
+
+    def _end_run(self) -> None:
+        """Lines that went on plainly are as good as if each had been fed."""
+        run, self._run = self._run, None
+        last = None if run is None else run.last()
+        if run is None or last is None:
+            return
+        self._last = last
+        self._spans[run.epoch] = (run.first_ts, run.last_ts)
+        self._seq_max[run.epoch] = max(run.seq, self._seq_max[run.epoch])
+        self._commits += run.commits
 
     def feed(self, now: Light) -> None:
-        if self._goes_on(now):
-            return
+        """Take in the next line, whatever it is."""
+        self._end_run()
         if now.epoch < 0:
             self._lost_now, self._bad_hash = True, now.hash
             return
@@ -57,34 +95,6 @@ class FileOrder:
         if now.event == "Takeover":
             self._takeovers.setdefault(now.epoch, now.seq)
         self._follow(now)
-
-    def _goes_on(self, now: Light) -> bool:
-        """Whether the line plainly follows on the one before: so do most, which then take half the time. What is not
-        plain goes the long way."""
-        before = self._last
-        if before is None or self._lost_now or now.event in _APART:
-            return False
-        was, begun, ended, is_torn = before
-        if now.epoch != was.epoch or now.prev != was.hash or was.event == "Resigned":
-            return False
-        if ended:
-            if now.seq <= was.seq or now.row != 0:
-                return False
-            begun, is_torn = 0, False
-        elif now.seq != was.seq or now.row != was.row + 1:
-            return False
-        if now.rows is not None:
-            if now.rows != now.row - begun + 1:
-                return False
-            self._commits += 1
-        self._events[now.event] += 1
-        first, last = self._spans[now.epoch]
-        if not first <= now.ts <= last:
-            self._spans[now.epoch] = (min(first, now.ts), max(last, now.ts))
-        if ended:
-            self._seq_max[now.epoch] = max(now.seq, self._seq_max[now.epoch])
-        self._last = Last(now, begun, now.rows is not None, is_torn)
-        return True
 
     def _count(self, now: Light) -> None:
         self._events[now.event] += 1
@@ -105,7 +115,7 @@ class FileOrder:
             self._notes([superseded(self.file, now, f"at least {before.line.epoch}, which took over before")])
         else:
             self._notes(between(self.file, before, now, lost=self._lost_now, bad_hash=self._bad_hash))
-            if not self._lost_now and (gap := missing_tail(self.file, before.line, now)) is not None:
+            if not self._lost_now and (gap := missing_tail(self.file, before.line.at, now)) is not None:
                 self._gaps.append(gap)
                 self._lost.append(Lost(now.line))
             self._last = after(before, now, lost=self._lost_now)
@@ -121,6 +131,7 @@ class FileOrder:
 
     def edge(self) -> Edge:
         """What was found, and what the files beside this one are held against."""
+        self._end_run()
         return Edge(
             self.file,
             self._first,
@@ -136,3 +147,47 @@ class FileOrder:
             self._spans,
             self._lost_now,
         )
+
+
+class _Run:
+    """Lines of a term that plainly follow on each other: so do most, which then take a fifth of the time. They are held
+    against each other as the journal spells them, and counted; what is not plain goes the long way."""
+
+    __slots__ = (
+        *("begun", "commits", "ended", "epoch", "event", "events"),
+        *("first_ts", "hash", "is_torn", "last_ts", "row", "seq"),
+    )
+
+    def __init__(self, last: Last, span: tuple[int, int], events: Counter[str]) -> None:
+        was, self.begun, self.ended, self.is_torn = last
+        self.epoch, self.seq, self.row, self.hash = was.epoch, was.seq, was.row, was.hash
+        self.first_ts, self.last_ts = span
+        self.events = events
+        self.event: Event | None = None
+        self.commits = 0
+
+    def goes_on(self, event: Event, row: Mapping[str, Any]) -> bool:
+        """Whether the event was taken in as the next one."""
+        name, seq, n, ts = row["event"], row["seq"], row["row"], row["ts"]
+        if row["epoch"] != self.epoch or name in _APART or row.get("prev") != self.hash:
+            return False
+        begins = self.ended
+        if (seq <= self.seq or n != 0) if begins else (seq != self.seq or n != self.row + 1):
+            return False
+        ends = "rows" in row
+        if ends:
+            if row["rows"] != n - (0 if begins else self.begun) + 1:
+                return False
+            self.commits += 1
+        if begins:
+            self.seq, self.begun, self.is_torn = seq, 0, False
+        if not self.first_ts <= ts <= self.last_ts:
+            self.first_ts, self.last_ts = min(self.first_ts, ts), max(self.last_ts, ts)
+        self.row, self.ended, self.hash, self.event = n, ends, event.hash, event
+        self.events[name] += 1
+        return True
+
+    def last(self) -> Last | None:
+        """The last line that was taken in."""
+        now = None if self.event is None else light(self.event)
+        return None if now is None else Last(now, self.begun, self.ended, self.is_torn)

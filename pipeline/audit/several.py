@@ -15,6 +15,7 @@ from typing import Any, Self, TypeAlias
 from pipeline.audit.edges import Edge, edge_of
 from pipeline.audit.groups import marks_of
 from pipeline.audit.rest import Rest
+from pipeline.audit.sharing import GROUPS_MAX
 from pipeline.audit.stitched import stitch
 from pipeline.audit.tasks import tasks_of
 from pipeline.audit.values import Gap, Quarantined, Violation
@@ -92,6 +93,7 @@ _PROGRAM = "import sys; sys.path.insert(0, sys.argv[1]); from pipeline.audit.tas
 
 def audit_in(count: int, parts: Sequence[Part], told: Told) -> Found:
     """In so many processes. Raises ProcessEnded."""
+    count = min(count, GROUPS_MAX)
     with Processes(count) as processes:
         return by_tasks(parts, count, processes.answers, told)
 
@@ -99,17 +101,17 @@ def audit_in(count: int, parts: Sequence[Part], told: Told) -> Found:
 def by_tasks(parts: Sequence[Part], groups: int, answers: Answers, told: Told) -> Found:
     """By tasks, whoever answers them."""
     size = sum(part.end for part in parts)
-    rest, edges, clean = Rest(), [], []
-    first = [{"what": "order", "part": part} for part in parts]
+    rest, edges, shares = Rest(), [], []
+    first = [{"what": "order", "part": part, "groups": groups} for part in parts]
     for answer in answers(first, lambda done: told(size * done // (2 * len(first)), size)):
         edges.append(edge_of(answer["edge"]))
         quarantine, gaps, gone = answer["rest"]
         rest.add([Quarantined(*one) for one in quarantine], [Gap(*one) for one in gaps], gone)
-        clean.append(answer["clean"])
+        shares.append(answer["shares"])
     marks = marks_of(edges, stitch(edges, rest.gone))
     found: list[Violation | Gap] = []
     partitions = 0
-    second = list(tasks_of(parts, clean, marks, groups))
+    second = list(tasks_of(parts, shares, marks, groups))
     for answer in answers(second, lambda done: told(size * (len(second) + done) // (2 * len(second)), size)):
         partitions += answer["partitions"]
         found += [value(one) for one in answer["found"]]

@@ -6,8 +6,8 @@ said is not known, and the first word is believed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
 
 ONLINE: Final = 0
 READ_ONLY: Final = -1
@@ -15,6 +15,10 @@ OFFLINE: Final = 1
 _NAMES: Final = {ONLINE: "online", READ_ONLY: "readOnly", OFFLINE: "offline"}
 _NEXT: Final = {ONLINE: (READ_ONLY, OFFLINE), READ_ONLY: (OFFLINE,), OFFLINE: ()}
 _GONE: Final = None
+_UNKNOWN: Final = 128  # no status: they have 8 bits
+_OF_TOPICS: Final = frozenset({"TopicCreated", "TopicDeleted", "PartitionsAdded"})
+
+Wrong: TypeAlias = tuple[str, str, str]
 
 
 class Statuses:
@@ -27,17 +31,16 @@ class Statuses:
         """Rows are missing: nothing is known."""
         self._now.clear()
 
-    def feed(self, row: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    def feed(self, row: Mapping[str, Any]) -> Wrong | None:
         """Rule, expected and got, where a row breaks the order."""
         event, topic = row["event"], row.get("topic")
         if topic is None:
-            return
-        if event in ("TopicCreated", "TopicDeleted"):
-            self._forget(topic)
-        elif event == "PartitionsAdded":
-            self._added(topic, row)
-        elif "partition" in row and (event == "PartitionPurged" or "replicas" in row):
-            yield from self._follow((topic, row["partition"]), row)
+            return None
+        if event in _OF_TOPICS:
+            self._added(topic, row) if event == "PartitionsAdded" else self._forget(topic)
+        elif "partition" in row and ("replicas" in row or event == "PartitionPurged"):
+            return self._follow((topic, row["partition"]), row)
+        return None
 
     def _forget(self, topic: str) -> None:
         for key in [key for key in self._now if key[0] == topic]:
@@ -51,23 +54,23 @@ class Statuses:
             for key in [key for key in self._now if key[0] == topic and key[1] >= first]:
                 del self._now[key]
 
-    def _follow(self, key: tuple[str, int], row: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-        is_known, was = key in self._now, self._now.get(key)
+    def _follow(self, key: tuple[str, int], row: Mapping[str, Any]) -> Wrong | None:
+        was = self._now.get(key, _UNKNOWN)
         if row["event"] == "PartitionPurged":
             self._now[key] = _GONE
-            if is_known and was != OFFLINE:
-                yield "status", "offline before it is purged", _name(was)
-            return
+            is_wrong = was not in (_UNKNOWN, OFFLINE)
+            return ("status", "offline before it is purged", _name(was)) if is_wrong else None
         now = row.get("status", ONLINE)
+        if now == was:
+            return None
         self._now[key] = now
-        if not is_known or now == was or row.get("cause") in ("found", "readable again"):
-            return
+        if was == _UNKNOWN or row.get("cause") in ("found", "readable again"):
+            return None
         allowed = () if was is _GONE else _NEXT.get(was, ())
-        if now not in allowed:
-            expected = (
-                " or ".join(_name(one) for one in (was, *allowed)) if was is not _GONE else "no row of it any more"
-            )
-            yield "status", expected, _name(now)
+        if now in allowed:
+            return None
+        expected = " or ".join(_name(one) for one in (was, *allowed)) if was is not _GONE else "no row of it any more"
+        return "status", expected, _name(now)
 
 
 def _name(status: int | None) -> str:

@@ -38,7 +38,9 @@ def stitch(edges: Sequence[Edge], gone: Iterable[str] = ()) -> Order:
         is_lost = missing is not None or rows_gone
         if edge.first is not None:
             violations += _first(edge, before, lost=is_lost)
-            tail: Gap | None = None if before is None or is_lost else missing_tail(edge.file, before.line, edge.first)
+            tail: Gap | None = None
+            if before is not None and not is_lost:
+                tail = missing_tail(edge.file, before.line.at, edge.first)
             if tail is not None:
                 gaps.append(tail)
                 lost.append((edge.file, Lost(edge.first.line)))

@@ -36,9 +36,11 @@ _OF_STATUS: Final = ("status", "purge")
 
 
 class _Open(NamedTuple):
-    """What a commit has begun of a topic. `at`: its epoch and seq; per partition, and the last event of it."""
+    """What a commit has begun of a topic and must end. `epoch`, `seq`: of the commit; per partition, and its last
+    event."""
 
-    at: tuple[int, int]
+    epoch: int
+    seq: int
     partitions: dict[int, tuple[Commit, Event]]
 
 
@@ -50,6 +52,7 @@ class TopicTrace:
         self._term: Term | None = None
         self._epochs: dict[tuple[str, str, int], int] = {}
         self._open: dict[str, _Open] = {}  # by topic
+        self._spare = Commit()  # one that is empty
         self._rows_lost = False
         self._torn: set[tuple[int, int]] = set()
         self._statuses = Statuses()
@@ -61,47 +64,54 @@ class TopicTrace:
         self._torn.add((epoch, seq))
         self._open.clear()  # how these commits ended is among what is missing
 
-    def feed(self, event: Event) -> Iterator[Violation]:
+    def feed(self, event: Event) -> list[Violation]:
         """Take in the next event, legal or not; what it breaks, and what its commit before left half done."""
-        row = event.row
-        if row is None or (self._term is not None and row["epoch"] < self._term.epoch):
-            return  # what a superseded controller writes is told by `order`, and changes nothing
-        yield from self._end_before(row)
-        term = self._begin(row)
-        found = self._apply(term, event, row)
-        if (row["epoch"], row["seq"]) in self._torn:
-            list(self._statuses.feed(row))
-            return
-        if found is not None:
-            yield _violation(event, found)
-        for rule, expected, got in self._statuses.feed(row):
-            if found is None or found.rule not in _OF_STATUS:
-                yield _violation(event, Broken(rule, expected, got))
+        row, term = event.row, self._term
+        if row is None or (term is not None and row["epoch"] < term.epoch):
+            return []  # what a superseded controller writes is told by `order`, and changes nothing
+        found = self._end_before(row)
+        if term is None or self._rows_lost or term.epoch != row["epoch"] or row["event"] == "Takeover":
+            term = self._begin(row)
+        broken = self._apply(term, event, row)
+        wrong = self._statuses.feed(row)
+        if self._torn and (row["epoch"], row["seq"]) in self._torn:
+            return found
+        if broken is not None:
+            found.append(_violation(event, broken))
+        if wrong is not None and (broken is None or broken.rule not in _OF_STATUS):
+            found.append(_violation(event, Broken(*wrong)))
         if row["event"] == "Takeover":
-            yield from self._in_flight(term, event, row)
+            found += self._in_flight(term, event, row)
+        return found
 
-    def end(self) -> Iterator[Violation]:
+    def end(self) -> list[Violation]:
         """The journal is over: nothing is left half done."""
-        for topic in list(self._open):
-            yield from self._end(topic)
+        return [found for topic in list(self._open) for found in self._end(topic)]
 
-    def _end_before(self, row: Row) -> Iterator[Violation]:
+    def _end_before(self, row: Row) -> list[Violation]:
         """Commits end before a row of another commit; those of a topic, before one of that topic or of none."""
-        at, topic = (row["epoch"], row["seq"]), row.get("topic")
-        for name in list(self._open) if topic is None else [topic]:
+        topic = row.get("topic")
+        found = []
+        for name in list(self._open) if topic is None else (topic,):
             held = self._open.get(name)
-            if held is not None and held.at != at:
-                yield from self._end(name)
+            if held is not None and (held.seq != row["seq"] or held.epoch != row["epoch"]):
+                found += self._end(name)
+        return found
 
-    def _end(self, topic: str) -> Iterator[Violation]:
+    def _end(self, topic: str) -> list[Violation]:
         term = self._term
         assert term is not None
         held = self._open.pop(topic)
-        for commit, last in held.partitions.values() if held.at not in self._torn else ():
+        if (held.epoch, held.seq) in self._torn:
+            return []
+        found = []
+        for commit, last in held.partitions.values():
             term.commit = commit
-            found = _broken_by(lambda: check_commit(term))
-            if found is not None:
-                yield _violation(last, found)
+            try:
+                check_commit(term)
+            except Broken as error:
+                found.append(_violation(last, error))
+        return found
 
     def _begin(self, row: Row) -> Term:
         term = self._term
@@ -122,29 +132,41 @@ class TopicTrace:
 
     def _apply(self, term: Term, event: Event, row: Row) -> Broken | None:
         name = row["event"]
-        if name == "Takeover":
-            bare = {k: v for k, v in detail(row).items() if k not in ("moves", "intents")}
-            return _broken_by(lambda: take_over(term, {"detail": bare}))
-        if name == "Gap":
-            return _broken_by(lambda: self._gap(term, row))
         rule = _RULES.get(name)
-        if rule is None:
-            rule = partition_row if "replicas" in row and "partition" in row else None
-        return None if rule is None else self._rule(term, event, row, rule)
+        if rule is None and name not in KNOWN and "replicas" in row and "partition" in row:
+            rule = partition_row
+        try:
+            if rule is not None:
+                self._rule(term, event, row, rule)
+            elif name == "Takeover":
+                take_over(term, {"detail": {k: v for k, v in detail(row).items() if k not in ("moves", "intents")}})
+            elif name == "Gap":
+                self._gap(term, row)
+        except Broken as error:
+            return error
+        return None
 
-    def _rule(self, term: Term, event: Event, row: Row, rule: Callable[[Term, Row], None]) -> Broken | None:
+    def _rule(self, term: Term, event: Event, row: Row, rule: Callable[[Term, Row], None]) -> None:
+        """A partition has its own part of a commit; kept is what has something to end. Raises Broken."""
         topic, partition = row.get("topic"), row.get("partition")
         if topic is None or partition is None:
             term.commit = Commit()
-            return _broken_by(lambda: rule(term, row))
-        self.partitions.add((topic, partition))
+            rule(term, row)
+            return
         held = self._open.get(topic)
-        if held is None:
-            held = self._open[topic] = _Open((row["epoch"], row["seq"]), {})
-        begun = held.partitions.get(partition)
-        term.commit = Commit() if begun is None else begun[0]
-        held.partitions[partition] = (term.commit, event)
-        return _broken_by(lambda: rule(term, row))
+        begun = None if held is None else held.partitions.get(partition)
+        if begun is None:
+            self.partitions.add((topic, partition))
+        commit = term.commit = self._spare if begun is None else begun[0]
+        try:
+            rule(term, row)
+        finally:
+            if begun is not None or commit.grows or commit.completing or commit.owed or commit.targeted:
+                if begun is None:
+                    self._spare = Commit()
+                if held is None:
+                    held = self._open[topic] = _Open(row["epoch"], row["seq"], {})
+                held.partitions[partition] = commit, event
 
     def _gap(self, term: Term, row: Row) -> None:
         """A Gap of a former term, told after this one's Takeover, hides nothing of this one."""
@@ -161,18 +183,10 @@ class TopicTrace:
                 yield _violation(event, error)
                 continue
             for one in found:
-                about = {"detail": {name: [one]}}
-                wrong = _broken_by(lambda: take_over(term, about))  # noqa: B023 - called at once
-                if wrong is not None:
-                    yield _violation(event, wrong, one)
-
-
-def _broken_by(rule: Callable[[], object]) -> Broken | None:
-    try:
-        rule()
-    except Broken as error:
-        return error
-    return None
+                try:
+                    take_over(term, {"detail": {name: [one]}})
+                except Broken as error:
+                    yield _violation(event, error, one)
 
 
 def _violation(event: Event, error: Broken, about: Any = None) -> Violation:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 from controller.codec.journal import FIRST_BYTES, ends_commit, file_name, in_order, whole_bytes
 from pipeline.journal.lines import BAD_LINE, FILE_GONE, TORN_TAIL, Event, read_line
@@ -80,18 +81,26 @@ def _foreign_end(path: Path) -> int:
 
 def split(part: Part, part_bytes: int = PART_BYTES) -> Iterator[Part]:
     """The same in parts that can be read at once, each of whole commits. A part that is gone meanwhile is one."""
-    start, line = part.start, part.first_line
-    try:
+    line = part.first_line
+    for start, end in cuts(part, part_bytes):
+        is_last = end >= part.end
+        yield Part(part.path, start, end, line, is_last=is_last and part.is_last)
+        if not is_last:
+            with suppress(OSError):  # reading it says so
+                line += count_lines(Path(part.path), start, end)
+
+
+def cuts(part: Part, part_bytes: int = PART_BYTES) -> Iterator[tuple[int, int]]:
+    """Where the parts of `split` begin and end."""
+    start = part.start
+    with suppress(OSError):  # as above
         while part.end - start > part_bytes:
             cut = _commit_end(Path(part.path), start + part_bytes, part.end)
-            lines = count_lines(Path(part.path), start, cut)
             if cut >= part.end:
                 break
-            yield Part(part.path, start, cut, line, is_last=False)
-            start, line = cut, line + lines
-    except OSError:
-        pass  # reading it says so
-    yield Part(part.path, start, part.end, line, part.is_last)
+            yield start, cut
+            start = cut
+    yield start, part.end
 
 
 def _commit_end(path: Path, after: int, end: int) -> int:
@@ -126,6 +135,20 @@ def count_lines(path: Path, start: int, end: int) -> int:
     return lines
 
 
+def read_lines(file: BinaryIO, left: int) -> Iterator[bytes]:
+    """The lines of the next `left` bytes, without their line ends."""
+    if left < LINE_BYTES_MAX:
+        lines = file.read(left).split(b"\n")
+        return iter(lines if lines[-1] else lines[:-1])
+    return _long_lines(file, left)
+
+
+def _long_lines(file: BinaryIO, left: int) -> Iterator[bytes]:
+    while left > 0 and (line := file.readline(min(left, LINE_BYTES_MAX))):
+        left -= len(line)
+        yield line.removesuffix(b"\n")
+
+
 def read_whole(path: Path) -> Iterator[Event]:
     """The events of a file up to its last whole commit, part by part. Raises OSError where it cannot be opened."""
     for part in split(whole_part(path)):
@@ -135,22 +158,19 @@ def read_whole(path: Path) -> Iterator[Event]:
 def read_part(part: Part) -> Iterator[Event]:
     """The events of a part, in their order, and what cannot be read of it. Raises nothing for what stands in it."""
     bad = 0
-    number = part.first_line
+    number = part.first_line - 1
     try:
         with Path(part.path).open("rb") as file:
             file.seek(part.start)
-            left = part.end - part.start
-            while left > 0 and (line := file.readline(min(left, LINE_BYTES_MAX))):
-                left -= len(line)
-                event = read_line(part.path, number, line.removesuffix(b"\n"))
+            for number, line in enumerate(read_lines(file, part.end - part.start), part.first_line):
+                event = read_line(part.path, number, line)
                 bad += event.problem is not None
                 if event.problem is None or bad <= BAD_LINES_MAX:
                     yield event
-                number += 1
             if part.is_last and (torn := file.read(_CHUNK_BYTES)):
                 lines = max(1, torn.count(b"\n"))
                 text = f"{lines} lines after the last whole commit are not read"
-                yield Event(part.path, number, "", None, TORN_TAIL, text, "")
+                yield Event(part.path, number + 1, "", None, TORN_TAIL, text, "")
     except OSError as error:
         yield Event(part.path, 0, "", None, FILE_GONE, f"while it was read: {error.strerror or error}", "")
     if bad > BAD_LINES_MAX:

@@ -84,19 +84,22 @@ def edge_of_rows(table: pa.Table) -> Edge:
     if edge is not None:
         return edge
     order = FileOrder(table.column("file")[0].as_py())
-    for now in lights_of(table):
-        order.feed(now)
+    for event in _hashed(table):
+        order.take(event)
     return order.edge()
 
 
 def lights_of(table: pa.Table) -> Iterator[Light]:
     """What the order of lines needs, of rows that are in their order."""
+    return (now for event in _hashed(table) if (now := light(event)) is not None)
+
+
+def _hashed(table: pa.Table) -> Iterator[Event]:
+    """Events with the hashes of their lines, and what is in quarantine."""
     hashes, problems = table.column("hash").to_pylist(), table.column("problem").to_pylist()
     for event, digest, problem in zip(events_of(table), hashes, problems, strict=True):
-        whole = event._replace(hash=digest) if problem is None else Event(event.file, event.line, digest, None, problem)
-        now = light(whole)
-        if now is not None:
-            yield now
+        plain = event._replace(hash=digest)
+        yield plain if problem is None else Event(event.file, event.line, digest, None, problem)
 
 
 def _lights(rows: DataFrame, file: str) -> Iterator[Light]:

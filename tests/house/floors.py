@@ -223,6 +223,12 @@ ROOMS: Final = (
         pure=True,
     ),
     Room(
+        "pipeline.journal.plain",
+        (),
+        "the one place that knows msgspec, without which journals are read slower and to the same",
+        third_party=("msgspec",),
+    ),
+    Room(
         "pipeline.collect",
         (*_MODEL, "controller.codec", "pipeline.tables", "pipeline.errors", "stores"),
         "the one place of the pipeline that reads a store",

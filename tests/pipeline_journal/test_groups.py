@@ -133,9 +133,21 @@ def test_several_processes_say_what_one_says(tmp_path: Path) -> None:
     files = write(tmp_path, rows, lines_max=12)
     told: list[tuple[int, int]] = []
     found = audit(files, lambda done, total: told.append((done, total)), processes=2, several_bytes=0)
-    assert found == audit(files)
+    assert found == audit(files) == audit(files, processes=3, several_bytes=0)
     assert found.violations
     assert told[-1][0] == told[-1][1] == sum(file.stat().st_size for file in files)
+
+
+def test_a_file_that_is_shorter_in_the_second_round_ends_the_process(tmp_path: Path) -> None:
+    (file, *_) = write(tmp_path, written())
+    part = whole_part(file)
+    first = answer({"what": "order", "part": part, "groups": 1})
+    marks = marks_of([edge_of(first["edge"])], stitch([edge_of(first["edge"])]))
+    task = {"parts": [part], "shares": [first["shares"]], "marks": marks._asdict()}
+    assert answer({"what": "topics", "group": 0, **task})["partitions"]
+    file.write_bytes(file.read_bytes()[: part.end // 2])
+    with pytest.raises(EOFError):
+        answer({"what": "throttles", **task})
 
 
 @pytest.mark.slow
