@@ -18,8 +18,9 @@ from controller.cli.kafka.errors import Failed
 from controller.cli.kafka.json_files import parse_brokers
 from controller.cli.kafka.values import Move, TopicPartition
 from controller.cli.reassign.plan import document, parse_plan, read_topics
-from controller.cli.reassign.progress import Row, table
+from controller.cli.reassign.progress import table
 from controller.cli.reassign.throttled import Lists, cleared_text, lists
+from controller.cli.reassign.watching import Row
 from controller.cli.root import kedge
 
 NOWHERE = ("--bootstrap-server", "127.0.0.1:1")

@@ -11,8 +11,6 @@ from typing import Final
 
 import attrs
 import click
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from controller.cli.kafka.answers import dumped
 from controller.cli.kafka.cluster import Cluster
@@ -22,23 +20,12 @@ from controller.cli.printing import clean
 from controller.cli.reassign.plan import Plan
 from controller.cli.reassign.texts import COMPLETED, IN_PROGRESS, states
 from controller.cli.reassign.view import replicas_of
+from controller.cli.reassign.watching import IN_SYNC, Bar, Row
 
-IN_SYNC: Final = "In sync"
 _HEADINGS: Final = ("Topic", "Partition", "Broker")
 _WIDTHS: Final = (11, 11, 8)  # to the next column, where nothing is wider
 _RULE: Final = "-" * 37
 _LOOK_S: Final = 1.0
-
-
-@attrs.frozen
-class Row:
-    """`behind`: messages, of a replica that is not in sync."""
-
-    topic: str
-    partition: int
-    broker: int
-    status: str
-    behind: int | None = None
 
 
 def show_progress(cluster: Cluster, plan: Plan, *, watch: bool, as_json: bool) -> None:
@@ -107,29 +94,21 @@ def table(found: list[Row]) -> str:
 
 
 def _watch(cluster: Cluster, plan: Plan, *, as_json: bool) -> None:
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=len(plan.entries))
+    with Bar(len(plan.entries)) as bar:
         while True:
             running = cluster.reassignments(plan.entries)
             present = replicas_of(cluster.topics(plan.topics).values())
             now = states(plan, running.keys(), present)
             found = rows(cluster, plan)
-            done = sum(state == COMPLETED for state in now.values())
-            bar.update(task, completed=done, description=_said(found, done, len(now)))
+            done = {tp for tp, state in now.items() if state == COMPLETED}
+            bar.show(found, done)
             if IN_PROGRESS not in now.values():
                 break
             cluster.pause(_LOOK_S)
     click.echo(dumped(_object(found)) if as_json else table(found))
-    if done < len(now):
-        others = ", ".join(str(tp) for tp, state in now.items() if state != COMPLETED)
+    if len(done) < len(now):
+        others = ", ".join(str(tp) for tp in now if tp not in done)
         raise Failed(f"no reassignment runs of what is not where the plan wants it: {others}", answered=as_json)
-
-
-def _said(found: list[Row], done: int, all_: int) -> str:
-    behind = sum(row.behind or 0 for row in found)
-    return f"{done} of {all_} partitions, {behind} messages behind"
 
 
 def _object(found: list[Row]) -> Mapping[str, object]:
