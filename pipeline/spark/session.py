@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.spark.starting import NoSpark, need_answer, reason_of
+from pipeline.spark.starting import NoSpark, need_answer, need_listener, reason_of
 from stores.servers.debian import have
 from stores.servers.java import JAVA_PACKAGE, find_java
 from stores.servers.process import NoServer
@@ -80,6 +80,7 @@ def session(
         need_answer(remote, remote_timeout_s)
         yield from _reached(SparkSession.builder.remote(remote), settings or {})
         return
+    need_listener(master or LOCAL)
     _sweep(Path(tempfile.gettempdir()))
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
     try:

@@ -1,5 +1,5 @@
-"""Whether a server of Spark Connect answers, before a session is made with it; and why a JVM came to no session, as one
-line of the many that it says.
+"""Whether a server of Spark Connect answers, or a master of a cluster listens, before a session is made with it; and
+why a JVM came to no session, as one line of the many that it says.
 
 PySpark's own client asks a server that is not there again and again, for ten minutes, and one that accepts the
 connection and says nothing for ever. Here one small question is asked with a deadline, again while nobody listens.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +17,8 @@ from typing import Any, Final
 from uuid import uuid4
 
 _PAUSE_S: Final = 0.2
+_CONNECT_S: Final = 5.0
+_CLUSTER: Final = "spark://"
 _THROWN: Final = re.compile(r"(?:Exception|Error): (.+)")
 _LAST: Final = re.compile(r".*last error: (?:UNKNOWN: )?(?:ipv[46]:\S+: )?")
 _CAUSE: Final = "Caused by: "
@@ -46,6 +49,26 @@ def need_answer(remote: str, timeout_s: float) -> None:
             time.sleep(_PAUSE_S)
     finally:
         channel.close()
+
+
+def need_listener(master: str) -> None:
+    """Somebody listens at one of the addresses of `master`, where that is spark://host:port[,host:port]: Spark would
+    start a JVM, and ask for more than a minute. Raises NoSpark where nobody does. Other masters, and what is no such
+    address, are for Spark to judge."""
+    if not master.startswith(_CLUSTER):
+        return
+    problems = []
+    for address in master.removeprefix(_CLUSTER).split(","):
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+            return
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()
+        except OSError as error:
+            problems.append(f"{address}: {error.strerror or error}")
+        else:
+            return
+    raise NoSpark(f"no master of Spark listens: {', '.join(problems)}"[:500])
 
 
 def _ask(channel: Any, builder: Any, left_s: float, grpc: Any) -> str | None:

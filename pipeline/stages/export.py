@@ -147,8 +147,10 @@ def verify(folder: Path) -> list[str]:
     try:
         listed = json.loads((folder / MANIFEST).read_bytes())["files"]
         wanted = {path: (entry["bytes"], entry["sha256"]) for path, entry in listed.items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise BadInput(f"{folder}: no export with a manifest: {type(error).__name__}") from None
+    except OSError as error:
+        raise BadInput(f"{folder}: no export with a manifest: {MANIFEST}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise BadInput(f"{folder}: no export with a manifest: {MANIFEST} does not list files") from None
     there = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
     there.pop(MANIFEST, None)
     found = [f"{path}: is not there" for path in sorted(wanted.keys() - there.keys())]

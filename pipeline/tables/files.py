@@ -147,13 +147,16 @@ def find_place(root: Path, table: Table, cluster: str | None, snapshot: str | No
         if not found:
             raise NotFound(f"{root}: holds no table {table.name}")
         cluster = found[0]
-    if snapshot is None:
-        folder = root / table.name / f"cluster={cluster}"
-        found = [name for name in _values(folder, "snapshot") if Place(root, cluster, name).parts(table)]
-        if not found:
-            raise NotFound(f"{root}: holds no snapshot of cluster {cluster}")
-        snapshot = found[-1]
-    return Place(root, cluster, snapshot)
+    if snapshot is not None and Place(root, cluster, snapshot).parts(table):
+        return Place(root, cluster, snapshot)
+    folder = root / table.name / f"cluster={cluster}"
+    found = [name for name in _values(folder, "snapshot") if Place(root, cluster, name).parts(table)]
+    if not found:
+        raise NotFound(f"{root}: holds no snapshot of cluster {cluster}")
+    if snapshot is not None:
+        last = ", ".join(found[-_LISTED_MAX:])
+        raise NotFound(f"{root}: holds no snapshot {snapshot} of cluster {cluster}; the last that it holds: {last}")
+    return Place(root, cluster, found[-1])
 
 
 def _values(folder: Path, key: str) -> list[str]:

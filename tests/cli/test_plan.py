@@ -231,7 +231,10 @@ def test_a_snapshot_that_breaks_rules_is_exit_code_1(made: Path) -> None:
     [
         (("drain", "{tables}", "--brokers", "9"), "no such brokers: [9]"),
         (("drain", "{tables}"), "no broker is named and none is in state draining"),
-        (("drain", "{tables}", "--brokers", "1001", "--snapshot", "2"), "no table broker of this snapshot"),
+        (
+            ("drain", "{tables}", "--brokers", "1001", "--snapshot", "2"),
+            "holds no snapshot 2 of cluster east; the last that it holds: 1",
+        ),
         (("drain", "{tables}", "--brokers", "1001", "--name", "../x"), "--name: expected letters"),
         (("drain", "{tables}", "--brokers", "1001", "--name", ""), "--name: is empty, expected a name"),
         (("waves", "{tables}", "--name", ""), "--name: is empty, expected a name"),

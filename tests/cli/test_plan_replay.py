@@ -180,7 +180,8 @@ def test_a_plan_without_waves_or_rates_has_no_time(past: Path) -> None:
     [
         (("compare", "{}", "--name", "none"), "no plan none in any of 3 snapshots of cluster east"),
         (("compare", "{}", "--name", "rebalance", "--name", "x"), "no plan x in any"),
-        (("compare", "{}", "--name", "rebalance", "--snapshot", "1"), "no plan rebalance in snapshot 1"),
+        (("compare", "{}", "--name", "rebalance", "--snapshot", "1"), "holds no snapshot 1 of cluster east"),
+        (("compare", "{}", "--name", "x", "--snapshot", "2026-11-20"), "no plan x in snapshot 2026-11-20"),
         (("compare", "{}", "--name", ""), "--name: is empty"),
         (("compare", "{}/none", "--name", "x"), "there is no such folder"),
         (("compare", "{}"), "Missing option '--name'"),

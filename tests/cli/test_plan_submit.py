@@ -185,7 +185,10 @@ def test_what_cannot_be_used_is_exit_code_2(still: Made, arguments: tuple[str, .
 
 def test_a_folder_that_is_no_export_is_told_before_a_store_is_asked(tmp_path: Path) -> None:
     done = CliRunner().invoke(kedge, ["plan", "submit", str(tmp_path), *STORE])
-    assert (done.exit_code, "no export with a manifest" in done.stderr) == (2, True)
+    assert (done.exit_code, "no export with a manifest: manifest.json: No such file or directory\n" in done.stderr) == (
+        2,
+        True,
+    )
 
 
 @pytest.mark.parametrize("text, seconds", [("90", 90), ("1.5s", 1.5), ("15m", 900), ("2h", 7200), ("1d", 86_400)])

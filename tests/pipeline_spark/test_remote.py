@@ -18,6 +18,7 @@ import pytest
 from click.testing import CliRunner
 
 from controller.cli.root import kedge
+from pipeline.spark.starting import need_listener
 from pipeline.tables.arrow import from_rows
 from pipeline.tables.declared import BROKER, TABLES
 from pipeline.tables.files import Place, find_places
@@ -233,6 +234,20 @@ def test_what_is_no_address_of_a_server_is_one_line(remote: str, said: str, made
     ((code, out, err),) = here(("plan", "check", str(made), "--cluster", "g1", "--engine", "spark", "--remote", remote))
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
+
+
+def test_a_master_that_nobody_is_is_told_before_a_jvm_is_started(made: Path) -> None:
+    """Spark itself would ask for more than a minute. A second address is tried."""
+    ports = free_port(), free_port()
+    master = "spark://" + ",".join(f"127.0.0.1:{port}" for port in ports)
+    begun = time.monotonic()
+    ((code, out, err),) = here(("plan", "check", str(made), "--cluster", "g1", "--engine", "spark", "--master", master))
+    why = ", ".join(f"127.0.0.1:{port}: Connection refused" for port in ports)
+    assert (code, out, err) == (2, "", f"kedge: no master of Spark listens: {why}\n")
+    assert time.monotonic() - begun < 15
+    with silent() as server:
+        need_listener(f"spark://127.0.0.1:{ports[0]},127.0.0.1:{server.getsockname()[1]}")
+    need_listener("spark://no-port")  # for Spark to judge
 
 
 @pytest.mark.parametrize(
