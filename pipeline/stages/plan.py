@@ -227,10 +227,17 @@ def _tables(scene: _Scene, outcome: Outcome, named: _Named) -> dict[str, Arrow]:
         "bytes_bound": outcome.bytes_bound if is_known else None,
         "copied_unsized": int(unsized.sum()),
         "rejected": len(outcome.reasons),
-        "complete": not outcome.reasons and (_has_sizes(cluster) or named.kind not in LEVELS),
         **_imbalance(scene, outcome.replicas),
     }
+    row["complete"] = not outcome.reasons and (named.kind not in LEVELS or _is_level(row, named.settings))
     return {PLAN.name: _plan_row(cluster, named, row), **found}
+
+
+def _is_level(row: dict[str, Any], settings: list[tuple[str, str]]) -> bool:
+    """Whether bytes are as level as was asked for: they are not where nobody knows how many there are, nor where a
+    budget ends before."""
+    most = row["size_max_mean_after"]
+    return most is not None and most <= 1 + json.loads(dict(settings)["tolerance"])
 
 
 def _plan_row(cluster: Cluster, named: _Named, row: dict[str, Any]) -> Arrow:
