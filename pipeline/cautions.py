@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from pipeline.amounts import amount, duration
 from pipeline.stages.plan import LEVELS
+from pipeline.stages.requests import settings_of
 
 LONG_S: Final = 30 * 86_400  # above that a wave is no plan: its partitions cannot be touched for so long
 
@@ -43,6 +44,10 @@ def of_partitions(count: int) -> str:
 
 def of_plan(said: Mapping[str, Any]) -> list[str]:
     """Of a row of the table plan."""
+    return _unsized(said) + _budget(said)
+
+
+def _unsized(said: Mapping[str, Any]) -> list[str]:
     if not said["partitions_unsized"]:
         return []
     copied = f"; {said['copied_unsized']:,} of them are copied" if said["copied_unsized"] else ""
@@ -50,6 +55,17 @@ def of_plan(said: Mapping[str, Any]) -> list[str]:
     if said["size_max_mean_before"] is None and said["kind"] in LEVELS:
         without = "there is nothing to level by"
     return [f"no size is known of {of_partitions(said['partitions_unsized'])}{copied}: {without}"]
+
+
+def _budget(said: Mapping[str, Any]) -> list[str]:
+    """Where nothing was refused and bytes are not level, the bytes that may be moved ended before; else reasons say
+    so."""
+    settings, most = settings_of(said), said["size_max_mean_after"]
+    if said["complete"] or said["rejected"] or most is None or said["kind"] not in LEVELS:
+        return []
+    wanted = f"{1 + settings['tolerance']:g} times the mean that was asked for"
+    allowed = amount(settings["bytes_max"])
+    return [f"the fullest broker stays at {most:.4f}, above {wanted}: no more than {allowed} may be copied"]
 
 
 def of_waves(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -6,7 +6,7 @@ a move that keeps one would wait for it to come back into sync, and never end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -26,6 +26,11 @@ from pipeline.kernel.seats import Seats
 
 Told = Callable[[int, int], None]
 """How much is done, of how much."""
+
+Lagging = Mapping[int, frozenset[int]]
+"""Of partitions that have some: the brokers whose replica is not in sync."""
+_NONE: frozenset[int] = frozenset()
+NOBODY_LAGS: Lagging = {}
 
 _TELL_EVERY = 4096
 _Choice = Callable[[int, list[int], Seats], tuple[list[int], list[int]]]
@@ -50,7 +55,7 @@ def drain(cluster: Cluster, leaving: Bools, closed: Bools, *, told: Told = quiet
     return _replace(cluster, concerned, choose, ~gone & ~closed, needed, told=told)
 
 
-def fix_racks(cluster: Cluster, closed: Bools, *, told: Told = quiet) -> Outcome:
+def fix_racks(cluster: Cluster, closed: Bools, lagging: Lagging = NOBODY_LAGS, *, told: Told = quiet) -> Outcome:
     """Every partition stands in as many racks as it can; `closed` brokers get nothing."""
     usable = cluster.alive & ~closed
     wanted = np.minimum(cluster.factors, max(1, len(np.unique(cluster.rack[usable]))))
@@ -63,22 +68,30 @@ def fix_racks(cluster: Cluster, closed: Bools, *, told: Told = quiet) -> Outcome
     def choose(partition: int, row: list[int], seats: Seats) -> tuple[list[int], list[int]]:
         staying = [b for b in row if cluster.alive[b]]
         for _ in range(int(needed[partition] - dead[partition])):
-            staying.remove(_spare(staying, row, seats))
+            staying.remove(_spare(staying, row, seats, lagging.get(partition, _NONE)))
         return staying, [b if b in staying else NOBODY for b in row]
 
     return _replace(cluster, concerned, choose, usable, needed, told=told)
 
 
-def set_factor(cluster: Cluster, closed: Bools, chosen: Bools, factor: int, *, told: Told = quiet) -> Outcome:
+def set_factor(
+    cluster: Cluster,
+    closed: Bools,
+    chosen: Bools,
+    factor: int,
+    lagging: Lagging = NOBODY_LAGS,
+    *,
+    told: Told = quiet,
+) -> Outcome:
     """The `chosen` partitions have `factor` replicas; the others are not touched. `closed` brokers get nothing."""
     usable = cluster.alive & ~closed
     concerned = chosen & (cluster.factors != factor)
     living = ((cluster.replicas != NOBODY) & cluster.alive[cluster.replicas]).sum(axis=1)
 
-    def choose(_: int, row: list[int], seats: Seats) -> tuple[list[int], list[int]]:
+    def choose(partition: int, row: list[int], seats: Seats) -> tuple[list[int], list[int]]:
         staying = [b for b in row if cluster.alive[b]]
         while len(staying) > factor:
-            staying.remove(_spare(staying, row, seats))
+            staying.remove(_spare(staying, row, seats, lagging.get(partition, _NONE)))
         kept = [b if b in staying else NOBODY for b in row]
         holes = factor - len(staying)
         while kept.count(NOBODY) > holes:
@@ -89,11 +102,12 @@ def set_factor(cluster: Cluster, closed: Bools, chosen: Bools, factor: int, *, t
     return _replace(cluster, concerned, choose, usable, needed, told=told, factor=factor)
 
 
-def _spare(staying: list[int], row: list[int], seats: Seats) -> int:
-    """The replica that is missed the least: of the rack that has the most, not the first of the row, on the broker that
-    is the fullest without what has been taken from it already, of the highest index."""
+def _spare(staying: list[int], row: list[int], seats: Seats, lagging: frozenset[int]) -> int:
+    """The replica that is missed the least: of the rack that has the most, not in sync (a move that kept it would wait
+    for it), not the first of the row, on the broker that is the fullest without what has been taken from it already, of
+    the highest index."""
     racks = [seats.rack[b] for b in staying]
-    return max(staying, key=lambda b: (racks.count(seats.rack[b]), b != row[0], seats.left(b), b))
+    return max(staying, key=lambda b: (racks.count(seats.rack[b]), b in lagging, b != row[0], seats.left(b), b))
 
 
 def _on(replicas: Ints, brokers: Bools) -> Bools:

@@ -14,7 +14,7 @@ from pipeline.errors import NotFound
 from pipeline.spark.packed import FILES, Frames, Key, by_cluster, keyed
 from pipeline.stages.arrays import Limits
 from pipeline.stages.plan import plan as plan_one
-from pipeline.stages.requests import Request
+from pipeline.stages.requests import FixRacks, Request, SetFactor
 from pipeline.stages.snapshots import check_same
 from pipeline.stages.validate import AGE_MAX_S
 from pipeline.stages.validate import validate as validate_one
@@ -41,9 +41,10 @@ if TYPE_CHECKING:
 
 COLLECTED: Final = (BROKER, PARTITION, REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE, QUARANTINE)
 PLANNED_ON: Final = (BROKER, PARTITION, REPLICA_LOAD)
-# Of 10 columns the kernel looks at 6: what it passes over need not go to a worker.
+# Of 10 columns the kernel looks at 6, or 7 where a replica is taken away: what it passes over need not go to a worker.
 _PARTITION: Final = ("topic", "partition", "replicas", "leader", "target_replicas", "status_code")
 _NEEDED: Final = {PARTITION.name: _PARTITION}
+_CHOOSING: Final = {PARTITION.name: (*_PARTITION, "isr")}
 
 
 def validate(frames: Frames, *, age_max_s: float = AGE_MAX_S) -> DataFrame:
@@ -65,7 +66,8 @@ def plan(
         given = _in_order(_checked(tables, PLANNED_ON))
         return plan_one(given, request, name=name, limits=limits, ignore_racks=ignore_racks)
 
-    return by_cluster(frames, PLANNED_ON, work, _NEEDED)
+    chooses = isinstance(request, FixRacks | SetFactor)
+    return by_cluster(frames, PLANNED_ON, work, _CHOOSING if chooses else _NEEDED)
 
 
 def waves(frames: Frames, name: str, settings: WaveSettings) -> DataFrame:

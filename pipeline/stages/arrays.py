@@ -152,6 +152,19 @@ def leaving(broker: Arrow, ids: Ints) -> Bools:
     return found
 
 
+def lagging(cluster: Cluster, partition: Arrow) -> dict[int, frozenset[int]]:
+    """Of each partition of the cluster that has some: the brokers, by index, whose replica is not in sync."""
+    topic = topic_codes(partition.column("topic"), sorted_topics(partition))
+    order = np.argsort(keys_of(topic, numbers(partition.column("partition"))), kind="stable")
+    values, lengths = flat(partition.column("isr").take(pa.array(order)))
+    in_sync = matrix(indexed(values, cluster.brokers), lengths)
+    behind = cluster.replicas != NOBODY
+    for column in in_sync.T:
+        behind &= cluster.replicas != column[:, None]
+    rows = np.nonzero(behind.any(axis=1))[0]
+    return {int(p): frozenset(cluster.replicas[p][behind[p]].tolist()) for p in rows}
+
+
 def _check_sound(number: Ints, keys: Ints, replicas: Ints, loads: tuple[Any, ...]) -> None:
     """BadInput for tables that nobody validated: a plan of them would be nonsense."""
     ordered = np.sort(replicas, axis=1)

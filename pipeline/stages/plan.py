@@ -23,7 +23,7 @@ from pipeline.kernel import leaders, level, moves, reduction
 from pipeline.kernel.cluster import NOBODY, Bools, Cluster, Ints, leaders_per_broker, max_to_mean, per_broker
 from pipeline.kernel.moves import Told, quiet
 from pipeline.kernel.outcome import Outcome, added, weights
-from pipeline.stages.arrays import Limits, leaving, to_cluster
+from pipeline.stages.arrays import Limits, lagging, leaving, to_cluster
 from pipeline.stages.requests import (
     Add,
     Drain,
@@ -70,6 +70,7 @@ class _Scene:
     leaving: Bools
     closed: Bools
     told: Told
+    partition: Arrow
 
     @property
     def usable(self) -> Bools:
@@ -103,7 +104,7 @@ def plan(
     cluster = to_cluster(broker, tables[PARTITION.name], load, limits=chosen, ignore_racks=ignore_racks)
     draining = leaving(broker, cluster.brokers)
     going = _going(cluster, request, draining)
-    scene = _Scene(cluster, going, draining & ~going, told)
+    scene = _Scene(cluster, going, draining & ~going, told, tables[PARTITION.name])
     settings = _settings(request, chosen, ignore_racks=ignore_racks)
     named = _Named(name, KINDS[type(request)], settings, digest(cluster, tables[BROKER.name]))
     if isinstance(request, ReducePartitions):
@@ -163,7 +164,7 @@ def _decide(scene: _Scene, request: Request) -> Outcome:
         Drain: lambda _: moves.drain(scene.cluster, scene.leaving, scene.closed, told=scene.told),
         Add: lambda asked: _level(scene, asked, _named(scene.cluster, tuple(b for b, _ in asked.brokers))),
         Rebalance: lambda asked: _level(scene, asked, scene.usable),
-        FixRacks: lambda _: moves.fix_racks(scene.cluster, scene.closed, told=scene.told),
+        FixRacks: lambda _: moves.fix_racks(scene.cluster, scene.closed, _lagging(scene), told=scene.told),
         SetFactor: lambda asked: _set_factor(scene, asked),
         Leaders: lambda _: leaders.leaders(scene.cluster, scene.usable),
     }
@@ -180,7 +181,11 @@ def _level(scene: _Scene, asked: Add | Rebalance, receivers: Bools) -> Outcome:
 
 def _set_factor(scene: _Scene, asked: SetFactor) -> Outcome:
     chosen = _topics(scene.cluster, asked.topics)
-    return moves.set_factor(scene.cluster, scene.closed, chosen, asked.factor, told=scene.told)
+    return moves.set_factor(scene.cluster, scene.closed, chosen, asked.factor, _lagging(scene), told=scene.told)
+
+
+def _lagging(scene: _Scene) -> dict[int, frozenset[int]]:
+    return lagging(scene.cluster, scene.partition)
 
 
 def _settings(request: Request, limits: Limits, *, ignore_racks: bool) -> list[tuple[str, str]]:
@@ -222,10 +227,17 @@ def _tables(scene: _Scene, outcome: Outcome, named: _Named) -> dict[str, Arrow]:
         "bytes_bound": outcome.bytes_bound if is_known else None,
         "copied_unsized": int(unsized.sum()),
         "rejected": len(outcome.reasons),
-        "complete": not outcome.reasons and (_has_sizes(cluster) or named.kind not in LEVELS),
         **_imbalance(scene, outcome.replicas),
     }
+    row["complete"] = not outcome.reasons and (named.kind not in LEVELS or _is_level(row, named.settings))
     return {PLAN.name: _plan_row(cluster, named, row), **found}
+
+
+def _is_level(row: dict[str, Any], settings: list[tuple[str, str]]) -> bool:
+    """Whether bytes are as level as was asked for: they are not where nobody knows how many there are, nor where a
+    budget ends before."""
+    most = row["size_max_mean_after"]
+    return most is not None and most <= 1 + json.loads(dict(settings)["tolerance"])
 
 
 def _plan_row(cluster: Cluster, named: _Named, row: dict[str, Any]) -> Arrow:

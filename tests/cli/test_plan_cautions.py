@@ -103,6 +103,19 @@ def test_bytes_that_nobody_knows_cannot_be_levelled(line: tuple[str, ...], colle
     assert said(verb, collected, *more)[1]["mind"][0].endswith("without them")
 
 
+def test_a_budget_that_ends_before_the_level_is_told(made: Path) -> None:
+    code, planned = said("rebalance", made, "--max-bytes", "0")
+    most = planned["size_max_mean_after"]
+    what = f"the fullest broker stays at {most:.4f}, above 1.01 times the mean that was asked for"
+    assert planned["mind"] == [f"{what}: no more than 0 bytes may be copied"]
+    assert (code, planned["complete"], planned["rejected"], planned["replicas_copied"]) == (1, False, 0, 0)
+    enough = said("rebalance", made, "--max-bytes", "0", "--tolerance", "0.9")
+    assert (enough[0], enough[1]["mind"]) == (0, [])
+    code, planned = said("rebalance", made, "--max-bytes", "300MB")
+    assert (code, planned["mind"]) == (1, []), "each replica that stays has its reason"
+    assert "it would go beyond the bytes that may be moved" in planned["reasons"]
+
+
 def test_plans_without_sizes_are_compared_and_no_bytes_are_told(collected: Path) -> None:
     assert run("drain", collected, "--brokers", "1").exit_code == 0
     assert run("drain", collected, "--brokers", "1,2", "--name", "both").exit_code == 0

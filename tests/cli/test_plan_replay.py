@@ -68,6 +68,24 @@ def test_every_snapshot_is_planned_as_it_is_when_named_alone(past: Path) -> None
     assert [row["bytes_copied"] for row in again["snapshots"]] != [0, 0, 0]
 
 
+@pytest.mark.parametrize(
+    "between,days",
+    [
+        (("--since", DAYS[1]), DAYS[1:]),
+        (("--until", DAYS[1]), DAYS[:2]),
+        (("--since", DAYS[1], "--until", DAYS[1]), DAYS[1:2]),
+        (("--since", "2026-11", "--until", "2026-11"), DAYS),  # all of a month
+    ],
+    ids=["since", "until", "one", "month"],
+)
+def test_some_of_the_past_is_named_by_its_first_and_last(between: tuple[str, ...], days: Any, past: Path) -> None:
+    for line in (("check",), ("waves", "--name", "rebalance", "--dry-run"), ("leaders", "--dry-run")):
+        found = said(line[0], past, *line[1:], "--all-snapshots", *between)[1]
+        assert [row["snapshot"] for row in found["snapshots"]] == list(days)
+    (total,) = said("compare", past, "--name", "rebalance", *between)[1]["totals"]
+    assert total["snapshots"] == len(days)
+
+
 def test_what_was_planned_then_is_kept(past: Path) -> None:
     """A name of its own is needed, or a dry run, which writes nothing."""
     before = files(past)
@@ -186,6 +204,10 @@ def test_a_plan_without_waves_or_rates_has_no_time(past: Path) -> None:
         (("compare", "{}/none", "--name", "x"), "there is no such folder"),
         (("compare", "{}"), "Missing option '--name'"),
         (("check", "{}", "--all-snapshots", "--snapshot", "1"), "either --snapshot or --all-snapshots"),
+        (("check", "{}", "--since", "1"), "--since and --until need --all-snapshots"),
+        (("check", "{}", "--all-snapshots", "--until", ""), "--until: is empty"),
+        (("check", "{}", "--all-snapshots", "--since", "2027"), "no snapshot since 2027 has a table partition"),
+        (("compare", "{}", "--name", "x", "--snapshot", "2026-11-20", "--since", "1"), "either --snapshot, or --since"),
         (("waves", "{}", "--all-snapshots", "--name", "none"), "no snapshot has"),
         (("export", "{}", "{}/out", "--name", "rebalance", "--all-snapshots"), "No such option"),
     ],

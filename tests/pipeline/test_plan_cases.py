@@ -18,7 +18,7 @@ from pipeline.errors import BadInput
 from pipeline.generate import generate
 from pipeline.stages.load import load
 from pipeline.stages.plan import plan
-from pipeline.stages.requests import Add, Drain, Rebalance, ReducePartitions, Request, SetFactor
+from pipeline.stages.requests import Add, Drain, FixRacks, Rebalance, ReducePartitions, Request, SetFactor
 from pipeline.stages.validate import validate
 from tests.pipeline.snapshots import broker, loads, partition, tables
 from tests.pipeline.test_plan import Tables, made, rows
@@ -45,6 +45,23 @@ def test_partitions_without_a_size_do_not_all_go_to_the_emptiest_broker() -> Non
     assert replicas == [0, 16, 16, 16, 16, 16]
     (row,) = rows(found, "plan")
     assert (row["bytes_copied"], row["copied_unsized"], row["size_max_mean_after"]) == (None, 40, 1.25)
+
+
+def test_of_replicas_that_can_go_those_that_are_not_in_sync_go_first() -> None:
+    """A move that kept one would wait for it, and had another deleted meanwhile."""
+    rows_ = [partition("t", 0, [1, 2, 3], isr=[1, 3]), partition("u", 0, [1, 2, 3], isr=[2, 3], leader=2)]
+    given = tables(map(broker, range(1, 4)), rows_[::-1])
+    given["replica_load"] = loads({("t", 0): 10, ("u", 0): 10})
+    moved = {row["topic"]: set(row["target_replicas"]) for row in rows(made(given, SetFactor(2)), "plan_move")}
+    assert moved == {"t": {1, 3}, "u": {2, 3}}
+    racks = [broker(1, "a"), broker(2, "a"), broker(3, "b")]  # where a rack would have none, it stays all the same
+    given = {**tables(racks, [partition("t", 0, [1, 2, 3], isr=[1, 2])]), "replica_load": loads({("t", 0): 10})}
+    (move,) = rows(made(given, SetFactor(2)), "plan_move")
+    assert set(move["target_replicas"]) == {1, 3}
+    crowded = [*racks, broker(4, "c")]
+    given = {**tables(crowded, [partition("t", 0, [1, 2, 3], isr=[2, 3])]), "replica_load": loads({("t", 0): 10})}
+    (move,) = rows(made(given, FixRacks()), "plan_move")
+    assert set(move["target_replicas"]) == {2, 3, 4}
 
 
 def test_a_rack_that_the_snapshot_lacks_is_taken_from_who_asks() -> None:

@@ -11,15 +11,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 import click
 
-from controller.cli.plan.options import Common, failing
+from controller.cli.plan.options import Common, failing, since, until
 from controller.cli.plan.running import places
 from controller.cli.plan.saying import say, say_json
 from controller.cli.printing import print_rows
 from pipeline.amounts import duration
 from pipeline.cautions import known_amount, ratio_words
-from pipeline.errors import NotFound
+from pipeline.errors import BadInput, NotFound
 from pipeline.stages.compare import differing, row_of, total_of
 from pipeline.tables.declared import PLAN, WAVE
 from pipeline.tables.files import check_name
@@ -44,13 +45,15 @@ _BOTH: Final = "{:.4f} to {:.4f}"
 @click.option("--name", "names", metavar="NAME", multiple=True, required=True, help="Of a plan; may be given again.")
 @click.option("--cluster", metavar="ID", help="Of the tables; needed where there are several.")
 @click.option("--snapshot", metavar="ID", help="Of the tables; default: every one that has a plan of that name.")
+@since
+@until
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def compare(tables: str, *, names: tuple[str, ...], cluster: str | None, snapshot: str | None, as_json: bool) -> None:
+def compare(tables: str, *, names: tuple[str, ...], as_json: bool, **where: str | None) -> None:
     """Compare plans of past snapshots: what each moves, what comes of it, how long its waves take."""
     with failing():
         for name in names:
             check_name(name, "--name")
-        rows = _rows(_common(Path(tables), cluster, snapshot), tuple(dict.fromkeys(names)))
+        rows = _rows(_common(Path(tables), **where), tuple(dict.fromkeys(names)))
     totals = [total_of(of) for name in dict.fromkeys(names) if (of := [row for row in rows if row["plan"] == name])]
     differ = differing(rows)
     if as_json:
@@ -61,9 +64,13 @@ def compare(tables: str, *, names: tuple[str, ...], cluster: str | None, snapsho
         say((setting, "; ".join(map(_value, of.items()))) for setting, of in differ.items())
 
 
-def _common(tables: Path, cluster: str | None, snapshot: str | None) -> Common:
+def _common(tables: Path, cluster: str | None, snapshot: str | None, since: str | None, until: str | None) -> Common:
     """Which snapshots are meant, as the commands say it that plan."""
-    return Common(tables, cluster, snapshot, as_json=False, dry_run=True, plain=True, all_snapshots=snapshot is None)
+    if snapshot is not None and (since is not None or until is not None):
+        raise BadInput("either --snapshot, or --since and --until")
+    every = snapshot is None
+    plain = Common(tables, cluster, snapshot, as_json=False, dry_run=True, plain=True, all_snapshots=every)
+    return attrs.evolve(plain, since=since, until=until)
 
 
 def _rows(common: Common, names: Sequence[str]) -> list[dict[str, Any]]:

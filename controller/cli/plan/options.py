@@ -64,6 +64,8 @@ class Common:
     engine: Engine = Engine("local", None, None)  # noqa: RUF009 - a tuple
     all_clusters: bool = False
     all_snapshots: bool = False
+    since: str | None = None
+    until: str | None = None
 
     @property
     def several(self) -> bool:
@@ -83,7 +85,20 @@ def engined(command: _T) -> _T:
 
 def replayed(command: _T) -> _T:
     """The same, and with --all-snapshots."""
-    return _taking(command, (*WHERE_SPARK_IS, _EVERY_CLUSTER, _EVERY_SNAPSHOT, _engine((*ENGINES, "spark"))))
+    more = (*WHERE_SPARK_IS, _EVERY_CLUSTER, _EVERY_SNAPSHOT, since, until, _engine((*ENGINES, "spark")))
+    return _taking(command, more)
+
+
+def since(command: _T) -> _T:
+    """The first of every snapshot."""
+    return click.option("--since", metavar="ID", help="Of every snapshot the first, by name; default: the first.")(
+        command
+    )
+
+
+def until(command: _T) -> _T:
+    """The last of them."""
+    return click.option("--until", metavar="ID", help="And the last; default: the last.")(command)
 
 
 _EVERY_CLUSTER: Final = click.option(
@@ -115,6 +130,8 @@ def _taking(command: _T, more: tuple[Callable[[Any], Any], ...]) -> _T:
         remote_timeout: float = REMOTE_TIMEOUT_S,
         all_clusters: bool = False,
         all_snapshots: bool = False,
+        since: str | None = None,
+        until: str | None = None,
         **options: Any,
     ) -> Any:
         chosen = checked(Engine(engine, master, remote, remote_timeout))
@@ -122,7 +139,9 @@ def _taking(command: _T, more: tuple[Callable[[Any], Any], ...]) -> _T:
             fail("either --cluster or --all-clusters, not both")
         if all_snapshots and snapshot is not None:
             fail("either --snapshot or --all-snapshots, not both")
-        every = (all_clusters, all_snapshots)
+        if not all_snapshots and (since is not None or until is not None):
+            fail("--since and --until need --all-snapshots")
+        every = (all_clusters, all_snapshots, since, until)
         given = Common(Path(tables), cluster, snapshot, as_json, dry_run, plain, chosen, *every)
         return command(given, **options)
 

@@ -82,7 +82,8 @@ class SomeFailed(PipelineError):
 
 def places(common: Common, table: Table = PARTITION, part: str = PART) -> list[Place]:
     """Where the snapshots are that the command names."""
-    for name, option in ((common.cluster, "--cluster"), (common.snapshot, "--snapshot")):
+    named = (common.cluster, common.snapshot, common.since, common.until)
+    for name, option in zip(named, ("--cluster", "--snapshot", "--since", "--until"), strict=True):
         if name is not None:
             check_name(name, option)
     if common.all_snapshots:
@@ -94,17 +95,26 @@ def places(common: Common, table: Table = PARTITION, part: str = PART) -> list[P
 
 
 def _every_snapshot(common: Common) -> list[Place]:
-    """All snapshots of the cluster that is named, or of all clusters."""
-    if not common.all_clusters:
-        return find_snapshots(common.tables, PARTITION, common.cluster)
-    clusters = [place.cluster for place in find_places(common.tables, PARTITION, None)]
-    return [place for cluster in clusters for place in find_snapshots(common.tables, PARTITION, cluster)]
+    """The snapshots of the cluster that is named, or of all clusters, between those that are named, by name."""
+    clusters: list[str | None] = [common.cluster]
+    if common.all_clusters:
+        clusters = [place.cluster for place in find_places(common.tables, PARTITION, None)]
+    found = [place for cluster in clusters for place in find_snapshots(common.tables, PARTITION, cluster)]
+    return [place for place in found if (common.since or "") <= place.snapshot and _is_until(common, place)]
+
+
+def _is_until(common: Common, place: Place) -> bool:
+    """`--until 2026-11` takes all of that month."""
+    return common.until is None or place.snapshot <= common.until or place.snapshot.startswith(common.until)
 
 
 def _none(common: Common, table: Table, part: str) -> NoReturn:
     what = "snapshot" if common.all_snapshots else "cluster"
     named = f"table {table.name}" if part == PART else f"{table.name} {part}"
-    raise NotFound(f"{common.tables}: no {what} has a {named}")
+    between = "".join(
+        f" {way} {name}" for way, name in (("since", common.since), ("until", common.until)) if name is not None
+    )
+    raise NotFound(f"{common.tables}: no {what}{between} has a {named}")
 
 
 def _results(common: Common, stage: Stage, of: list[Place]) -> Iterator[tuple[Place, Tables | PipelineError]]:
