@@ -52,5 +52,17 @@ def kafkajs(cluster: Withheld) -> Iterator[driven.Driven]:
 
 @pytest.fixture(scope="session")
 def kadm(cluster: Withheld) -> Iterator[driven.Driven]:
-    with driven.kadm(cluster.bootstrap) as client:
+    with driven.in_go("kadm", cluster.bootstrap) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def kafka_go(cluster: Withheld) -> Iterator[driven.Driven]:
+    with driven.in_go("kafka-go", cluster.bootstrap) as client:
+        yield client
+
+
+@pytest.fixture(scope="session")
+def sarama(cluster: Withheld) -> Iterator[driven.Driven]:
+    with driven.in_go("sarama", cluster.bootstrap) as client:
         yield client

@@ -113,6 +113,7 @@ def kafkajs(bootstrap: str, **more: Any) -> Driven:
     return Driven([machine.node(), str(machine.HERE / "js" / "drive.js"), bootstrap, json.dumps(more)], modules)
 
 
-def kadm(bootstrap: str, *login: str) -> Driven:
-    """Its client. `login`: the file of an authority, a name and a password, for SCRAM-SHA-512 over TLS."""
-    return Driven([str(machine.kadm()), bootstrap, *login])
+def in_go(name: str, bootstrap: str, *login: str) -> Driven:
+    """The client of this name: kadm, kafka-go or sarama. `login`: the file of an authority, a name and a password, over
+    TLS: for SCRAM-SHA-512 with kadm, for PLAIN with the others."""
+    return Driven([str(machine.in_go()), name, bootstrap, *login])

@@ -1,4 +1,4 @@
-"""The stock clients that are not Python's: Kafka's tools by Maven, kafkajs by npm, kadm by Go, in a cache folder.
+"""The stock clients that are not Python's: Kafka's tools by Maven, kafkajs by npm, three by Go, in a cache folder.
 
 Rules
 * What is had is what is named in `js/package-lock.json` and `go/go.sum`, by the tools of each language, which check it.
@@ -58,23 +58,23 @@ def npm() -> str:
 
 
 def go() -> str:
-    """A Go that gets the newer one that kadm asks for by itself, where it is older. NoServer."""
+    """A Go that gets the newer one that clients ask for by itself, where it is older. NoServer."""
     command = _program("go", "golang")
     said = tool([command, "version"], "Go", _ANSWER_S)
     version = re.search(r"go1\.([0-9]+)", said)
     if version is None or int(version[1]) < _GO_MIN:
-        raise NoServer(f"kadm needs Go 1.{_GO_MIN} or later; {command} says {said.strip()!r}")
+        raise NoServer(f"clients in Go need Go 1.{_GO_MIN} or later; {command} says {said.strip()!r}")
     return command
 
 
-def kadm() -> Path:
-    """A program that calls kadm's client (`go/drive.go`). NoServer."""
-    files = [HERE / "go" / name for name in ("go.mod", "go.sum", "drive.go")]
+def in_go() -> Path:
+    """A program that calls kadm, kafka-go and sarama (`go/drive.go`). NoServer."""
+    files = [HERE / "go" / "go.mod", HERE / "go" / "go.sum", *sorted((HERE / "go").glob("*.go"))]
 
     def make(folder: Path) -> None:
-        tool([go(), "build", "-C", str(HERE / "go"), "-o", str(folder / "kadm"), "."], "kadm", _INSTALL_S)
+        tool([go(), "build", "-C", str(HERE / "go"), "-o", str(folder / "drive"), "."], "clients in Go", _INSTALL_S)
 
-    return _made("kadm", files, make) / "kadm"
+    return _made("go", files, make) / "drive"
 
 
 def _program(name: str, package: str) -> str:
@@ -116,7 +116,7 @@ def main(arguments: Sequence[str]) -> int:
         (kafka_jars.maven, "maven", _jars),
         (node, "nodejs", node),
         (npm, "npm", kafkajs),
-        (go, "golang", kadm),
+        (go, "golang", in_go),
     ]
     missing = 0
     for find, package, have in wanted:

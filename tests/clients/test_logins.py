@@ -96,12 +96,22 @@ def test_kafkajs_logs_in(guarded: Served, authority: Authority, topic: str) -> N
         assert topic in carol("listTopics")
 
 
-def test_kadm_logs_in(guarded: Served, authority: Authority, topic: str) -> None:
-    def client(name: str) -> driven.Driven:
-        return driven.kadm(guarded.bootstrap, str(authority.file), name, PASSWORDS[name])
+def test_clients_in_go_log_in(guarded: Served, authority: Authority, topic: str) -> None:
+    def client(of: str, name: str) -> driven.Driven:
+        return driven.in_go(of, guarded.bootstrap, str(authority.file), name, PASSWORDS[name])
 
-    with client("carol") as carol, client("alice") as alice:
+    with client("kadm", "carol") as carol, client("kadm", "alice") as alice:
         with pytest.raises(Rejected, match="AUTHORIZATION_FAILED"):
             carol("CreateTopic", 1, 1, {}, topic)
         assert alice("CreateTopic", 1, 1, {}, topic)["Err"] is None
         assert carol("ListTopics", topic)[topic]["Err"] is None
+    with client("kafka-go", "carol") as carol, client("kafka-go", "alice") as alice:
+        new = {"Topics": [{"Topic": f"{topic}-go", "NumPartitions": 1, "ReplicationFactor": 1}]}
+        assert "Topic Authorization Failed" in carol("CreateTopics", new)["Errors"][f"{topic}-go"]
+        assert alice("CreateTopics", new)["Errors"] == {f"{topic}-go": None}
+    with client("sarama", "carol") as carol, client("sarama", "alice") as alice:
+        detail = {"NumPartitions": 1, "ReplicationFactor": 1}
+        with pytest.raises(Rejected, match="authorized"):
+            carol("CreateTopic", f"{topic}-sarama", detail, False)
+        alice("CreateTopic", f"{topic}-sarama", detail, False)
+        assert f"{topic}-go" in carol("ListTopics")

@@ -69,9 +69,18 @@ def test_offsets_are_told_to_other_clients(living: Living) -> None:
     with driven.kafkajs(living.bootstrap) as kafkajs:
         rows = kafkajs("fetchTopicOffsets", "orders")
     assert {row["partition"]: row["high"] for row in rows} == {0: str(RECORDS), 1: "0"}
-    with driven.kadm(living.bootstrap) as kadm:
+    with driven.in_go("kadm", living.bootstrap) as kadm:
         listed = kadm("ListEndOffsets", "orders")["orders"]
     assert {number: row["Offset"] for number, row in listed.items()} == {"0": RECORDS, "1": 0}
+
+
+@pytest.mark.parametrize("name", ["kafka-go", "sarama"])
+def test_what_a_client_in_go_produces_it_consumes(living: Living, topic: str, name: str) -> None:
+    living.topic(topic, [[1, 2], [2, 3]])
+    values = [f"{name} {number}" for number in range(RECORDS)]
+    with driven.in_go(name, living.bootstrap) as client:
+        assert client("Send", topic, 1, values) == RECORDS
+        assert client("Receive", topic, 1, RECORDS) == values
 
 
 def test_sizes_and_lags_are_those_of_the_logs(java: JavaTools, living: Living) -> None:
