@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import urllib.request
 from contextlib import ExitStack, closing
@@ -149,3 +150,18 @@ def test_on_a_real_store_the_cluster_is_found_again(make: Make, tmp_path: Path) 
             with closing(kafka.KafkaProducer(bootstrap_servers=at["bootstrap"], acks="all")) as producer:
                 assert producer.send("orders", b"x").get(DEADLINE_S).offset == 0
     assert ids[0] == ids[1]
+
+
+@pytest.mark.slow
+def test_a_file_that_cannot_be_written_at_the_end_is_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    place = ("--listen", "127.0.0.1:0", "--no-status", "--brokers", "0")
+    process = begun("--json", *place, "--store", f"memory:{folder / 'tree'}")
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    shutil.rmtree(folder)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=DEADLINE_S)
+    why = "what changed was not written: No such file or directory"
+    assert (process.returncode, said) == (2, f"kedge: memory:{folder / 'tree'}: {why}\n")

@@ -99,7 +99,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         others=lambda: remote,
     )
     stack.callback(remote.close)
-    stack.callback(cluster.close)
+    stack.callback(_closed, cluster, shown)
     try:
         client = server.client()
         try:
@@ -108,8 +108,8 @@ def _begin(options: Options, stack: ExitStack) -> Running:
             client.close()
         cluster.start()
         cluster.until_ready(READY_S)
-    except (StoreError, BadValue, ControllerError, TimeoutError) as error:
-        raise CannotServe(f"{shown}: {without_place(error)}") from error
+    except (StoreError, OSError, BadValue, ControllerError, TimeoutError) as error:
+        raise CannotServe(f"{shown}: {_why(error)}") from error
     _create(cluster, options.topics)
     place = options.listen
     with _listening("--listen", place):
@@ -179,10 +179,25 @@ def _server(url: str, shown: str) -> LiveServer:
     scheme, _, rest = url.partition(":")
     try:
         if scheme == "memory":
-            return LiveServer(file=rest or None)
+            server = LiveServer(file=rest or None)
+            if rest:
+                server.save()  # or it would be known at the end alone that it cannot be written
+            return server
         return LiveServer(lambda: open_store(url))
     except (StoreError, OSError, ValueError) as error:
-        raise CannotServe(f"{shown}: {without_place(error)}") from error
+        raise CannotServe(f"{shown}: {_why(error)}") from error
+
+
+def _closed(cluster: LiveCluster, shown: str) -> None:
+    try:
+        cluster.close()
+    except OSError as error:  # a file whose folder went, or a disk that is full
+        raise CannotServe(f"{shown}: what changed was not written: {_why(error)}") from error
+
+
+def _why(error: Exception) -> str:
+    """Without the file, which is that of the url or a part of it under a name that goes again."""
+    return (isinstance(error, OSError) and error.strerror) or without_place(error)
 
 
 def _create(cluster: LiveCluster, topics: Mapping[str, NewTopic]) -> None:
