@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import signal
+import socket
 import urllib.request
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -59,6 +60,18 @@ def test_metrics_and_status_are_served_and_nothing_else() -> None:
         metrics = get(at["metrics"])
         assert 'kafka_controller_kafkacontroller_globalpartitioncount{controller_id="101"} 2.0' in metrics
         assert 'broker_id="3"' in metrics
+        host, port = at["bootstrap"].rsplit(":", 1)
+        with socket.create_connection((host, int(port)), DEADLINE_S) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert connection.recv(1) == b""
+        client = kafka.KafkaAdminClient(bootstrap_servers=at["bootstrap"])
+        client.close()
+        metrics = get(at["metrics"])
+        assert re.search(
+            r'kedge_wire_gateway_events_total\{controller_id="101",kind="(garbage|too_large)"\} 1\.0', metrics
+        )
+        assert re.search(r'kedge_wire_gateway_requests_total\{controller_id="101",request="Metadata"\} [1-9]', metrics)
+        assert re.search(r'kedge_wire_gateway_connections_total\{controller_id="101"\} [2-9]', metrics)
         assert at["cluster_id"] in get(f"{at['status']}status.json")
         assert get(at["status"]).startswith("<!doctype html>")
         with pytest.raises(HTTPError, match="404"):

@@ -133,7 +133,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     of_status = _status(options, {"/": _page, "/status.json": status.page}, stack)
     of_metrics = None
     if options.metrics is not None:
-        of_metrics = f"{_pages('--metrics', options.metrics, _metrics(cluster), stack)}metrics"
+        of_metrics = f"{_pages('--metrics', options.metrics, _metrics(cluster, gateway), stack)}metrics"
     controller_id = cluster.controller.describe().controller_id
     return Running(known_as, controller_id, bootstrap, reached, of_status, of_metrics)
 
@@ -237,14 +237,14 @@ def _listening(option: str, place: Place) -> Iterator[None]:
         raise CannotServe(f"{option} {place}: {said}") from error
 
 
-def _metrics(cluster: LiveCluster) -> dict[str, Page]:
+def _metrics(cluster: LiveCluster, gateway: Gateway) -> dict[str, Page]:
     try:
         from controller.metrics.prometheus import exposition  # noqa: PLC0415 - whoever wants no metrics needs no more
     except ImportError as error:
         raise CannotServe(f"--metrics: {one_line(error)}") from error
 
     def page() -> tuple[str, bytes]:
-        return exposition(cluster.controller.metrics, *(meters.metrics for meters in cluster.meters()))
+        return exposition(cluster.controller.metrics, gateway.metrics, *(meters.metrics for meters in cluster.meters()))
 
     return {"/metrics": page}
 
