@@ -76,6 +76,7 @@ def test_topics_have_1_partition_and_3_replicas_or_as_many_as_there_are_brokers(
         (["--topic", "a b"], "--topic: 'a b'"),
         (["--topic", "a", "--topic", "a:2"], "named twice"),
         (["--topic", "a:1:9"], "--topic a: "),
+        (["--brokers", "0", "--topic", "a"], "because only 0 broker(s) are registered."),
         (["--retention", "0"], "at least 1 byte"),
         (["--copy-rate", "0"], "at least 1 byte"),
         (["--users", "/no/such/file"], "--users: /no/such/file: No such file or directory\n"),
