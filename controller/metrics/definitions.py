@@ -47,6 +47,7 @@ _REPLICAS: Final = "kafka.server:type=ReplicaManager,name="
 _COMMITS: Final = "kedge.controller:type=Commits,name="
 _JOURNAL: Final = "kedge.controller:type=Journal,name="
 _HOST: Final = "kedge.controller:type=HostCalls,name="
+_GATEWAY: Final = "kedge.wire:type=Gateway,name="
 _BYTES: Final = "kafka.server:type=BrokerTopicMetrics,name="
 _RATE: Final = "name=byte-rate"
 BROKER: Final = "broker-id"
@@ -124,7 +125,18 @@ LEADER_REASSIGNMENT: Final = _row(f"kafka.server:type=LeaderReassignment,{_RATE}
 FOLLOWER_REASSIGNMENT: Final = _row(f"kafka.server:type=FollowerReassignment,{_RATE}", "gauge", "bytes per second",
     "bytes copied under `follower.reassignment.throttled.rate`", BROKER)
 
+OF_BROKERS: Final = tuple(_ROWS[len(OF_CONTROLLER) :])
+
+# --- of a gateway: what it counts
+
+GATEWAY_CONNECTIONS: Final = _row(f"{_GATEWAY}Connections", "counter", "connections",
+    "connections that clients opened, with TLS those that agreed on it")
+GATEWAY_REQUESTS: Final = _row(f"{_GATEWAY}Requests", "counter", "requests",
+    "requests of this API that were begun here", "request")
+GATEWAY_EVENTS: Final = _row(f"{_GATEWAY}Events", "counter", "events",
+    "connections that were closed, by why (`login_refused`, `garbage`), and requests passed on",
+    "kind")
+
 # fmt: on
 ALL: Final = tuple(_ROWS)
-OF_BROKERS: Final = ALL[len(OF_CONTROLLER) :]
 _SUMMED: Final = {m.mbean for m in ALL if m.tag is None} & {m.mbean for m in ALL if m.tag is not None}

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Final, Self, cast
 
 from controller.host import Controller, WrongMode
+from controller.metrics import Snapshot
 from controller.model.errors import ApiError
 from controller.wire import connection
 from controller.wire.apis import APIS
@@ -21,6 +22,7 @@ from controller.wire.calls import Address, Api
 from controller.wire.errors import Refused
 from controller.wire.limits import Limits
 from controller.wire.listeners import Listeners, is_loopback
+from controller.wire.measured import measured
 from controller.wire.peers import Peers
 from controller.wire.peers.forwarding import Forwarding
 from controller.wire.security.acls import Authorizer, allow_all
@@ -102,6 +104,7 @@ class Gateway:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._address: Address | None = None
+        self._controller = controller
         self.counts: Counter[str] = Counter()
         """How many connections were opened, how many requests served (`requests`, and by API), and what was refused, by
         kind (`controller.wire.errors`)."""
@@ -117,6 +120,10 @@ class Gateway:
             secret=None if peers is None else peers.secret,
             forwarding=self._forwarding,
         )
+
+    def metrics(self) -> Snapshot:
+        """`counts` as values under names, as `Controller.metrics` gives them. From any thread."""
+        return measured(dict(self.counts), self._controller.describe().controller_id)
 
     # --- in a thread
 

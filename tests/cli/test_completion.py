@@ -54,6 +54,7 @@ def test_bash_completes_commands_options_and_values(on_path: dict[str, str]) -> 
     assert completed(on_path, "kedge conf") == ["configs"]
     assert completed(on_path, "kedge log-dirs --bro") == ["--broker-list"]
     assert completed(on_path, "kedge leader-election --election-type un") == ["unclean"]
+    assert completed(on_path, "kedge configs --entity-type b") == ["brokers", "broker-loggers"]
     assert completed(on_path, "kedge completion ") == ["bash", "zsh", "fish"]
 
 

@@ -118,6 +118,14 @@ def test_options_of_configs_that_do_not_fit_are_exit_code_2(arguments: list[str]
         (["log-dirs", "--describe"], 'Missing required argument "[bootstrap-server]"'),
         (["log-dirs", *NOWHERE], 'Missing required argument "[describe]"'),
         (["log-dirs", *NOWHERE, "--describe", "--command-config", "/no/such"], "/no/such"),
+        (
+            ["leader-election", *NOWHERE, "--election-type", "unclean", "--topic", "t", "--partition", "one"],
+            "'one' is not a valid whole number",
+        ),
+        (
+            ["reassign-partitions", *NOWHERE, "--cancel-all", "--timeout", "soon"],
+            "'soon' is not a valid whole number",
+        ),
     ],
 )
 def test_options_that_do_not_fit_are_exit_code_2(arguments: list[str], problem: str) -> None:

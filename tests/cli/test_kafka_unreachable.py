@@ -1,21 +1,29 @@
-"""Commands that reach a server and get no further: the line says which address, and what would be spoken there."""
+"""Commands that reach a server and get no further: the line says which address, what would be spoken there, and why."""
 
 from __future__ import annotations
 
+import contextlib
+import socket
+import ssl
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from controller.wire import Tls, allow_all
+from controller.cli.kafka.probing import misfit
+from controller.cli.root import kedge
+from controller.wire import Tls, Users, allow_all
 from controller.wire.calls import Address
 from tests.wire.certificates import Authority
 from tests.wire.served import RACKS, Served
 
 pytestmark = pytest.mark.slow
 
-
+_SETUP_S = 30.0
 _KEDGE = (sys.executable, "-c", "from controller.cli import main; main()")
 
 
@@ -51,3 +59,89 @@ def test_who_speaks_plain_text_with_tls_is_told_so(tmp_path: Path, *, asks_for_c
         done = ask(served.bootstrap, tmp_path, socket_connection_setup_timeout_ms=1000)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.endswith("; it speaks TLS: --command-config takes security.protocol=SSL\n")
+
+
+def test_who_shows_no_certificate_is_told_long_before_the_time_to_connect_is_over(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    ours = authority.sign("gateway")
+    trust = {"ssl_truststore_type": "PEM", "ssl_truststore_location": authority.file}
+    setup_ms = int(_SETUP_S * 1000)
+    with Served(tls=Tls(ours.certificate, ours.key, authority.file), authorizer=allow_all) as served:
+        began = time.monotonic()
+        done = ask(
+            served.bootstrap, tmp_path, security_protocol="SSL", socket_connection_setup_timeout_ms=setup_ms, **trust
+        )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    said = (
+        "it hangs up once TLS is agreed on: perhaps it asks for a certificate that it accepts, ssl.keystore.location\n"
+    )
+    assert done.stderr.endswith(said), done.stderr
+    assert time.monotonic() - began < _SETUP_S
+
+
+@pytest.mark.parametrize(
+    "who, said",
+    [
+        (None, "it asks for a certificate of ours: --command-config takes ssl.keystore.location"),
+        ("stranger", "it does not accept the certificate of ssl.keystore.location: unknown ca"),
+        ("late", "it does not accept the certificate of ssl.keystore.location: certificate expired"),
+    ],
+)
+def test_what_a_server_says_of_our_certificate_is_told(tmp_path: Path, who: str | None, said: str) -> None:
+    authority = Authority(tmp_path)
+    gateway, late = authority.sign("gateway"), authority.sign("late", days=-2)
+    shown = {"late": late, "stranger": Authority(tmp_path, "other").sign("stranger")}
+    ours = ssl.create_default_context(cafile=str(authority.file))
+    if who is not None:
+        ours.load_cert_chain(shown[who].certificate, shown[who].key)
+    theirs = Tls(gateway.certificate, gateway.key, authority.file).context()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=_shake_hands_once, args=(listening, theirs))
+        thread.start()
+        assert misfit(f"127.0.0.1:{listening.getsockname()[1]}", ours, None) == said
+        thread.join(_SETUP_S)
+
+
+def _shake_hands_once(listening: socket.socket, context: ssl.SSLContext) -> None:
+    connection, _ = listening.accept()
+    with contextlib.suppress(ssl.SSLError):
+        connection = context.wrap_socket(connection, server_side=True)
+    connection.close()
+
+
+@pytest.mark.parametrize("with_tls", [False, True])
+def test_who_does_not_log_in_is_told_how(tmp_path: Path, *, with_tls: bool) -> None:
+    authority = Authority(tmp_path)
+    ours = authority.sign("gateway")
+    more: dict[str, object] = {}
+    if with_tls:
+        more = {"security_protocol": "SSL", "ssl_truststore_type": "PEM", "ssl_truststore_location": authority.file}
+    tls = Tls(ours.certificate, ours.key) if with_tls else None
+    with Served(users=Users({"alice": "secret"}), authorizer=allow_all, tls=tls) as served:
+        done = ask(served.bootstrap, tmp_path, **more)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    layer = "SASL_SSL" if with_tls else "SASL_PLAINTEXT"
+    mechanisms = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"
+    said = f"it asks for a login: --command-config takes security.protocol={layer} and one of {mechanisms}\n"
+    assert done.stderr.endswith(said), done.stderr
+
+
+def test_who_logs_in_where_nobody_does_is_told_so(tmp_path: Path) -> None:
+    login = {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_jaas_config": 'x.PlainLoginModule required username="alice" password="secret";',
+    }
+    with Served() as served:
+        done = ask(served.bootstrap, tmp_path, **login)
+    said = "it asks for no login: --command-config takes security.protocol=PLAINTEXT"
+    why = "Request is not valid given the current SASL state"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: {served.bootstrap}: {why}; {said}\n")
+
+
+@pytest.mark.parametrize("words", ["--describe", "--alter --add-config retention.ms=1"])
+def test_who_may_not_is_told_so_in_kafkas_words(words: str) -> None:
+    with Served(authorizer=lambda *_: False) as served:
+        where = ["--bootstrap-server", served.bootstrap, "--topic", "orders"]
+        done = CliRunner().invoke(kedge, ["configs", *where, *words.split()])
+    assert (done.exit_code, done.stdout, done.stderr) == (1, "", "Error: Topic authorization failed.\n")

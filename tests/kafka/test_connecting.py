@@ -56,8 +56,18 @@ def test_users_prove_who_they_are(mechanism: str, kafka_cluster: KafkaCluster, t
 def test_a_mechanism_that_the_server_does_not_have_is_said(kafka_cluster: KafkaCluster, tmp_path: Path) -> None:
     done = ask(kafka_cluster.listener("SASL"), sasl("SCRAM-SHA-512", "admin", "x"), tmp_path)
     assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
-    said = ("UnsupportedSaslMechanism", "while it authenticated by SCRAM-SHA-512")
-    assert any(words in done.stderr for words in said)
+    assert done.stderr.endswith("; it has PLAIN, SCRAM-SHA-256, but not SCRAM-SHA-512\n")
+
+
+def test_a_listener_that_asks_for_a_login_and_one_that_does_not_are_told(
+    kafka_cluster: KafkaCluster, tmp_path: Path
+) -> None:
+    done = ask(kafka_cluster.listener("SASL"), {}, tmp_path)
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert "; it asks for a login: --command-config takes security.protocol=SASL_PLAINTEXT and one of " in done.stderr
+    done = ask(kafka_cluster.servers, sasl("PLAIN", "admin", USERS["admin"]), tmp_path)
+    assert (done.exit_code, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert done.stderr.endswith("; it asks for no login: --command-config takes security.protocol=PLAINTEXT\n")
 
 
 def test_a_server_proves_who_it_is(kafka_cluster: KafkaCluster, topic: Topics, tmp_path: Path) -> None:

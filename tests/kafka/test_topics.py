@@ -46,7 +46,8 @@ def test_a_topic_is_made_and_described_as_by_kafkas_tool(
     )
     assert (done.exit_code, done.stdout, said.code) == (0, said.out.replace("kafka", "kedge"), 0)
     until(lambda: are_known(cluster, gone, 3))
-    for filters in ((), ("--topics-with-overrides",), ("--under-replicated-partitions",), ("--at-min-isr-partitions",)):
+    shown = ("--topics-with-overrides", "--under-replicated-partitions", "--at-min-isr-partitions")
+    for filters in ((), *((each,) for each in shown), ("--partition-size-limit-per-response", 1)):
         done, said = run("topics", "--describe", *filters), java("--describe", *filters)
         assert (done.exit_code, sorted(done.stdout.splitlines())) == (said.code, sorted(said.out.splitlines()))
     described = json.loads(run("topics", "--describe", "--topic", "made-kedge", "--json").stdout)["topics"]

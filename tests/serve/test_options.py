@@ -76,6 +76,7 @@ def test_topics_have_1_partition_and_3_replicas_or_as_many_as_there_are_brokers(
         (["--topic", "a b"], "--topic: 'a b'"),
         (["--topic", "a", "--topic", "a:2"], "named twice"),
         (["--topic", "a:1:9"], "--topic a: "),
+        (["--brokers", "0", "--topic", "a"], "because only 0 broker(s) are registered."),
         (["--retention", "0"], "at least 1 byte"),
         (["--copy-rate", "0"], "at least 1 byte"),
         (["--users", "/no/such/file"], "--users: /no/such/file: No such file or directory\n"),
@@ -107,3 +108,15 @@ def test_a_file_that_is_no_store_is_one_line(tmp_path: Path) -> None:
     done = serve("--store", f"memory:{tmp_path / 'broken'}")
     assert done.exit_code == 2
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "file, said", [("no/such/folder/tree", "No such file or directory"), ("a-file/tree", "Not a directory")]
+)
+def test_a_file_that_cannot_be_written_is_one_line_before_anything_listens(
+    file: str, said: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a-file").write_text("")
+    done = serve("--store", f"memory:{tmp_path / file}")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"kedge: memory:{tmp_path / file}: {said}\n"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
+import socket
 import urllib.request
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -58,6 +60,18 @@ def test_metrics_and_status_are_served_and_nothing_else() -> None:
         metrics = get(at["metrics"])
         assert 'kafka_controller_kafkacontroller_globalpartitioncount{controller_id="101"} 2.0' in metrics
         assert 'broker_id="3"' in metrics
+        host, port = at["bootstrap"].rsplit(":", 1)
+        with socket.create_connection((host, int(port)), DEADLINE_S) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert connection.recv(1) == b""
+        client = kafka.KafkaAdminClient(bootstrap_servers=at["bootstrap"])
+        client.close()
+        metrics = get(at["metrics"])
+        assert re.search(
+            r'kedge_wire_gateway_events_total\{controller_id="101",kind="(garbage|too_large)"\} 1\.0', metrics
+        )
+        assert re.search(r'kedge_wire_gateway_requests_total\{controller_id="101",request="Metadata"\} [1-9]', metrics)
+        assert re.search(r'kedge_wire_gateway_connections_total\{controller_id="101"\} [2-9]', metrics)
         assert at["cluster_id"] in get(f"{at['status']}status.json")
         assert get(at["status"]).startswith("<!doctype html>")
         with pytest.raises(HTTPError, match="404"):
@@ -149,3 +163,18 @@ def test_on_a_real_store_the_cluster_is_found_again(make: Make, tmp_path: Path) 
             with closing(kafka.KafkaProducer(bootstrap_servers=at["bootstrap"], acks="all")) as producer:
                 assert producer.send("orders", b"x").get(DEADLINE_S).offset == 0
     assert ids[0] == ids[1]
+
+
+@pytest.mark.slow
+def test_a_file_that_cannot_be_written_at_the_end_is_one_line(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    place = ("--listen", "127.0.0.1:0", "--no-status", "--brokers", "0")
+    process = begun("--json", *place, "--store", f"memory:{folder / 'tree'}")
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    shutil.rmtree(folder)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=DEADLINE_S)
+    why = "what changed was not written: No such file or directory"
+    assert (process.returncode, said) == (2, f"kedge: memory:{folder / 'tree'}: {why}\n")

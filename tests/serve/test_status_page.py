@@ -24,6 +24,7 @@ pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 TP = TopicPartition("orders-of-a-topic-with-a-rather-long-name", 0)
 ABOUT = {"cluster_id": "4L6g3nShT-eMCtK--X86sw", "store": "memory", "listen": "127.0.0.1:9092"}
+COUNTS = {"connections": 9, "requests": 12345, "Metadata": 12345, "login_refused": 3, "garbage": 1}
 
 # A page of the same origin, which holds the status page in a frame, looks at it while a move runs, has it ended, and
 # looks again. Waiting for an answer takes none of the browser's time.
@@ -35,6 +36,7 @@ const f = document.getElementById('f'), text = id => f.contentDocument.getElemen
 f.onload = async () => {{
   for (let i = 0; i < 5 && !text('moves').includes('waits for'); i++) await sleep(500);
   const found = measured(f);
+  found.counted = text('counted');
   found.before = [text('verdict'), text('moves'), text('brokers'), text('throttles'), text('journal')];
   await fetch('/end');
   await sleep(2500);
@@ -54,7 +56,7 @@ class Moving:
         racks: dict[int, str | None] = {1: "a", 2: "b", 3: "c", 4: None}
         self.cluster = LiveCluster(LiveServer(), racks, journal=lambda _: Journal(recent.sink))
         self._width = width
-        self._status = Status(lambda: self.cluster.controller, self.cluster, recent, {"requests": 12345}, ABOUT)
+        self._status = Status(lambda: self.cluster.controller, self.cluster, recent, COUNTS, ABOUT)
         self._is_gone = False
 
     def begin(self) -> None:
@@ -133,7 +135,11 @@ def test_it_fits_can_be_read_and_follows_a_move(seen: dict[str, Any]) -> None:
     assert "976.6 KiB" in brokers
     assert "1.0 MiB/s" in throttles
     assert "0:1,0:2" in throttles
+    assert seen["counted"] == "also counted of clients: 1 garbage, 3 login_refused"
     assert "TargetSet" in journal
+    changes = [line.strip() for line in journal.splitlines()]
+    assert "leader.replication.throttled.rate=1048576" in changes
+    assert any("broker 1" in line for line in changes), "whose setting it is"
     verdict, moves, brokers, _, journal = seen["after"]
     assert verdict == "All is well, nothing moves."
     assert "nothing moves" in moves

@@ -11,7 +11,7 @@ import click
 TOPICS: Final = "topics"
 BROKERS: Final = "brokers"
 LOGGERS: Final = "broker-loggers"
-_TYPES: Final = (TOPICS, BROKERS, LOGGERS)
+TYPES: Final = (TOPICS, BROKERS, LOGGERS)
 DEFAULT: Final = ""
 _FLAGS: Final = {"topic": TOPICS, "broker": BROKERS, "broker_logger": LOGGERS}
 _INT32_MAX: Final = 2**31 - 1
@@ -53,8 +53,8 @@ def entities(given: Mapping[str, Any], *, altered: bool) -> Entities:
 
 def _general(given: Mapping[str, Any]) -> Entities:
     type_ = _one(given["entity_type"], "At least one entity type must be specified")
-    if type_ not in _TYPES:
-        known = ", ".join(_TYPES)
+    if type_ not in TYPES:
+        known = ", ".join(TYPES)
         raise click.UsageError(
             f"Invalid entity type {type_}, the entity type must be one of {known} with a --bootstrap-server argument"
         )

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.configs.asked import entities
+from controller.cli.configs.asked import TYPES, entities
 from controller.cli.configs.changes import changes
 from controller.cli.kafka import Endpoint, connected, ending, endpoint_options, json_option
 
@@ -15,12 +15,18 @@ _FILE: Final = click.Path(path_type=Path)
 _ONLY_ALTER: Final = ("add_config", "add_config_file", "delete_config")
 
 
+def _types(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
+    return [type_ for type_ in TYPES if type_.startswith(begun)]
+
+
 @click.command("configs")
 @endpoint_options
 @click.option("--describe", "action", flag_value="describe", multiple=True, help="Tell settings, change nothing.")
 @click.option("--alter", "action", flag_value="alter", multiple=True, help="Set and delete settings of one entity.")
 @click.option("--all", "everything", is_flag=True, help="Also what nobody set: of files, of all brokers, defaults.")
-@click.option("--entity-type", multiple=True, metavar="TYPE", help="topics, brokers or broker-loggers.")
+@click.option(
+    "--entity-type", multiple=True, metavar="TYPE", shell_complete=_types, help="topics, brokers or broker-loggers."
+)
 @click.option("--entity-name", metavar="NAME", help="A topic's name or a broker's id.")
 @click.option("--entity-default", is_flag=True, help="What holds for all brokers.")
 @click.option("--topic", metavar="NAME", help="--entity-type topics --entity-name NAME")

@@ -8,11 +8,11 @@ from typing import Any, Final
 import click
 
 from controller.cli.elections.partitions import read_partitions
-from controller.cli.kafka import Endpoint, connected, ending, endpoint_options, json_option
+from controller.cli.kafka import Endpoint, Whole, connected, ending, endpoint_options, json_option
 from controller.cli.kafka.values import TopicPartition
 
 _FILE: Final = click.Path(path_type=Path)
-_ID: Final = click.IntRange(0, 2**31 - 1)
+_ID: Final = Whole(0, 2**31 - 1)
 _WHICH: Final = {"topic": "topic", "all_topic_partitions": "all-topic-partitions", "path": "path-to-json-file"}
 
 

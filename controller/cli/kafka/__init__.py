@@ -23,6 +23,15 @@ from __future__ import annotations
 
 from controller.cli.kafka.connecting import connected
 from controller.cli.kafka.errors import Failed, Refused, ending
-from controller.cli.kafka.options import Endpoint, endpoint_options, json_option
+from controller.cli.kafka.options import Endpoint, Whole, endpoint_options, json_option
 
-__all__ = ["Endpoint", "Failed", "Refused", "connected", "ending", "endpoint_options", "json_option"]
+__all__ = [
+    "Endpoint",
+    "Failed",
+    "Refused",
+    "Whole",
+    "connected",
+    "ending",
+    "endpoint_options",
+    "json_option",
+]

@@ -21,6 +21,20 @@ from controller.cli.printing import one_line
 
 NOT_CONTROLLER: Final = 41
 _CLUSTER_AUTHORIZATION_FAILED: Final = 31
+_KAFKAS: Final = {
+    -1: "The server experienced an unexpected error when processing the request.",
+    3: "This server does not host this topic-partition.",
+    5: "There is no leader for this topic-partition as we are in the middle of a leadership election.",
+    7: "The request timed out.",
+    8: "The broker is not available.",
+    17: "The request attempted to perform an operation on an invalid topic.",
+    29: "Topic authorization failed.",
+    _CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
+    37: "Number of partitions is below 1.",
+    38: "Replication factor is below 1 or larger than the number of available brokers.",
+    39: "Replica assignment is invalid.",
+}
+"""What Kafka's tools print where the server gave no message, and kafka-python explains instead."""
 _PAUSE_S: Final = 0.1
 _NAMED_MAX: Final = 5
 _NOT_SENT: Final = (kafka_errors.NodeNotReadyError,)
@@ -109,8 +123,8 @@ def refused(code: int, message: str | None = None) -> Refused:
     """The error for a code in an answer, with the server's message, or Kafka's general one where it gave none."""
     known = kafka_errors.for_code(code)
     if code == _CLUSTER_AUTHORIZATION_FAILED:
-        message = "Cluster authorization failed."  # in the server's own message Kafka prints its objects
-    return Refused(code, message or known.description or known.__name__)
+        message = None  # in the server's own message Kafka prints its objects
+    return Refused(code, message or _KAFKAS.get(code) or known.description or known.__name__)
 
 
 def _failure(error: Any, request: Any, broker: int | None, deadline_s: float) -> Failed:
@@ -122,7 +136,7 @@ def _failure(error: Any, request: Any, broker: int | None, deadline_s: float) ->
     if isinstance(error, _LOST):
         return Failed(f"{_at(broker)}: the connection was lost, {named} may have been executed: {_said(error)}")
     code = getattr(error, "errno", None)
-    return refused(code, _said(error)) if code else Failed(_said(error))
+    return refused(code, _argued(error)) if code else Failed(_said(error))
 
 
 def _at(broker: int | None) -> str:
@@ -131,5 +145,9 @@ def _at(broker: int | None) -> str:
 
 def _said(error: Any) -> str:
     """What the error says, without the name of kafka-python's class."""
-    said = " ".join(str(argument) for argument in error.args) or getattr(error, "description", "") or ""
+    said = _argued(error) or getattr(error, "description", "") or ""
     return " ".join(said.split())[:500] or one_line(error)
+
+
+def _argued(error: Any) -> str:
+    return " ".join(str(argument) for argument in error.args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import click
 
 from controller.cli.kafka.errors import NotConnected
 from controller.cli.kafka.options import Endpoint
-from controller.cli.kafka.probing import await_server, speaks_tls
+from controller.cli.kafka.probing import await_server, misfit
 from controller.cli.kafka.properties import read_properties
 from controller.cli.kafka.security import settings
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:  # at run time kafka-python is loaded only by who connects
 
 _FIRST_TRY_MS: Final = 1_500
 _CLOSED: Final = 3  # times; kafka-python may miss the refusal that a server sends before it closes a connection
+
+_CLASS: Final = re.compile(r"^\w+Error: ")
 
 
 @contextmanager
@@ -57,22 +60,28 @@ def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
         try:
             return Client(**{**given, **this})
         except (KafkaError, OSError, ValueError) as error:
-            said = heard.last or " ".join(str(argument) for argument in error.args) or type(error).__name__
+            said = heard.last or _said(error)
+            if not heard.is_refused and (hint := _hint(servers, given)):
+                raise NotConnected(f"{servers}: {said.removesuffix('.')}; {hint}") from None
             if heard.closed >= _CLOSED and "sasl_mechanism" in given and not heard.is_final:
                 raise NotConnected(
                     f"{servers}: the connection was closed while it authenticated by {given['sasl_mechanism']}"
                 ) from None
             if left_ms <= try_ms or heard.is_final:
-                raise NotConnected(f"{servers}: {said}{_hint(servers, given)}") from None
+                raise NotConnected(f"{servers}: {said}") from None
             try_ms *= 2
 
 
 def _hint(servers: str, given: dict[str, Any]) -> str:
-    """Who gets plain text where TLS is spoken hangs up, and says no more."""
-    if "ssl_context" in given or not any(speaks_tls(server) for server in servers.split(",")):
-        return ""
-    wanted = "SASL_SSL" if "sasl_mechanism" in given else "SSL"
-    return f"; it speaks TLS: --command-config takes security.protocol={wanted}"
+    """Who speaks something else than a server is hung up on, and told nothing: the first that says what it wants."""
+    speaks = given.get("ssl_context"), given.get("sasl_mechanism")
+    return next((found for server in servers.split(",") if (found := misfit(server, *speaks))), "")
+
+
+def _said(error: Exception) -> str:
+    """Without the name of kafka-python's class, which it may put before what the server said."""
+    said = " ".join(str(argument) for argument in error.args) or getattr(error, "description", None)
+    return _CLASS.sub("", said) if said else type(error).__name__
 
 
 class _Heard(logging.Handler):
@@ -81,7 +90,7 @@ class _Heard(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.last = ""
-        self.is_final = False
+        self.is_final = self.is_refused = False
         self.closed = 0
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -90,9 +99,9 @@ class _Heard(logging.Handler):
         given = record.args if isinstance(record.args, tuple) else ()
         for error in given:
             if isinstance(error, Exception) and not isinstance(error, errors.KafkaTimeoutError) and not self.is_final:
-                self.last = " ".join(str(argument) for argument in error.args) or type(error).__name__
-                final = (errors.SaslAuthenticationFailedError, errors.UnsupportedSaslMechanismError)
-                self.is_final = isinstance(error, final)
+                self.last = _said(error)
+                self.is_refused = isinstance(error, errors.SaslAuthenticationFailedError)
+                self.is_final = self.is_refused or isinstance(error, errors.UnsupportedSaslMechanismError)
                 self.closed += isinstance(error, errors.KafkaConnectionError)
 
 

@@ -14,6 +14,12 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _ADDRESS: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,/\[\]]+):([0-9]{1,5})")
 
 
+class Whole(click.IntRange):
+    """A whole number within a range; what is none is told in words, not in click's "not a valid integer range"."""
+
+    name = "whole number"
+
+
 @attrs.frozen
 class Endpoint:
     """Where a command goes. `servers`: HOST:PORT[,...]; `config_file`: properties with Java's names (security.py)."""

@@ -1,12 +1,14 @@
-"""A first knock at the servers, before kafka-python does: whether one is there, and whether TLS with it works.
+"""Knocks at the servers: before kafka-python does, whether one is there and whether TLS with it works; when they hung
+up on kafka-python, what they want.
 
-kafka-python answers both with the same "Unable to bootstrap", after its whole time, and leaves its sockets open.
+kafka-python answers all of this with the same "Unable to bootstrap", after its whole time, and leaves its sockets open.
 """
 
 from __future__ import annotations
 
 import socket
 import ssl
+import struct
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -15,7 +17,13 @@ from typing import Final
 from controller.cli.kafka.errors import NotConnected
 
 _PAUSE_S: Final = 0.1
-_TLS_S: Final = 2.0
+_ANSWER_S: Final = 2.0
+_ALERT_S: Final = 0.5
+_SASL_HANDSHAKE: Final = 17
+_ANSWER_MIN: Final = 10
+_ANSWER_MAX: Final = 10_000
+_ASKS_FOR_LOGIN: Final = (0, 33)  # it has that mechanism, or others
+_NO_LOGIN: Final = 34  # ILLEGAL_SASL_STATE: nobody logs in there
 
 
 def await_server(servers: Sequence[str], context: ssl.SSLContext | None, deadline_s: float) -> None:
@@ -29,19 +37,95 @@ def await_server(servers: Sequence[str], context: ssl.SSLContext | None, deadlin
         time.sleep(_PAUSE_S)
 
 
-def speaks_tls(server: str) -> bool:
-    """Whether it answers a hello of TLS by TLS, whatever it thinks of us; asked where plain text was hung up on."""
-    host, port = _host_and_port(server)
+def misfit(server: str, context: ssl.SSLContext | None, mechanism: str | None) -> str:
+    """What about --command-config does not fit the server; empty: nothing that can be seen. Asked where it hung up."""
+    layer = "SASL_{}" if mechanism else "{}"
+    if context is None and _speaks_tls(server):
+        return f"it speaks TLS: --command-config takes security.protocol={layer.format('SSL')}"
+    try:
+        with _connection(server, context) as connection:
+            if context is not None and (refusal := _refusal(connection)):
+                return refusal
+        with _connection(server, context) as connection:
+            code, offered = _shake_hands(connection, mechanism or "PLAIN")
+    except (OSError, UnicodeError, ValueError, struct.error):
+        return ""
+    plain = "PLAINTEXT" if context is None else "SSL"
+    if mechanism is None and code in _ASKS_FOR_LOGIN:
+        has = ", ".join(offered)
+        return f"it asks for a login: --command-config takes security.protocol=SASL_{plain} and one of {has}"
+    if mechanism is not None and code == _NO_LOGIN:
+        return f"it asks for no login: --command-config takes security.protocol={plain}"
+    if mechanism is not None and code in _ASKS_FOR_LOGIN and mechanism not in offered:
+        return f"it has {', '.join(offered)}, but not {mechanism}"
+    return ""
+
+
+def _speaks_tls(server: str) -> bool:
+    """Whether it answers a hello of TLS by TLS, whatever it thinks of us."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # nothing is told to it, so it need not prove who it is
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
-        with closing(socket.create_connection((host, port), timeout=_TLS_S)) as connection:
-            context.wrap_socket(connection, server_hostname=host).close()
+        _connection(server, context).close()
     except ssl.SSLError as error:
         return "ALERT" in (error.reason or "")  # it wants a certificate of ours, perhaps
     except (OSError, UnicodeError, ValueError):
         return False
     return True
+
+
+def _connection(server: str, context: ssl.SSLContext | None) -> socket.socket:
+    host, port = _host_and_port(server)
+    connection = socket.create_connection((host, port), timeout=_ANSWER_S)
+    try:
+        return connection if context is None else context.wrap_socket(connection, server_hostname=host)
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _refusal(connection: socket.socket) -> str:
+    """In TLS 1.3 a server looks at our certificate after we think that all is done. One that likes it waits for us."""
+    connection.settimeout(_ALERT_S)
+    try:
+        connection.recv(1)
+    except TimeoutError:
+        return ""
+    except ssl.SSLError as error:
+        if said := _of_certificate(error):
+            return said
+    except OSError:
+        pass
+    return "it hangs up once TLS is agreed on: perhaps it asks for a certificate that it accepts, ssl.keystore.location"
+
+
+def _of_certificate(error: ssl.SSLError) -> str:
+    """What it tells of ours by an alert of TLS; empty: nothing."""
+    _, is_alert, alert = (error.reason or "").partition("ALERT_")
+    if not is_alert or not ("CERTIFICATE" in alert or alert == "UNKNOWN_CA"):
+        return ""
+    if alert == "CERTIFICATE_REQUIRED":
+        return "it asks for a certificate of ours: --command-config takes ssl.keystore.location"
+    return f"it does not accept the certificate of ssl.keystore.location: {alert.replace('_', ' ').lower()}"
+
+
+def _shake_hands(connection: socket.socket, mechanism: str) -> tuple[int, list[str]]:
+    """SaslHandshake, version 1: Kafka's code, and the mechanisms that it has."""
+    name = mechanism.encode()
+    frame = struct.pack(">hhihh", _SASL_HANDSHAKE, 1, 1, -1, len(name)) + name
+    connection.sendall(struct.pack(">i", len(frame)) + frame)
+    with connection.makefile("rb") as answered:
+        (size,) = struct.unpack(">i", answered.read(4))
+        if not _ANSWER_MIN <= size <= _ANSWER_MAX:
+            raise ValueError(f"no answer of Kafka's: {size} bytes")
+        answer = answered.read(size)
+    _, code, count = struct.unpack_from(">ihi", answer)
+    offered, at = [], 10
+    for _ in range(count):
+        (length,) = struct.unpack_from(">h", answer, at)
+        offered.append(answer[at + 2 : at + 2 + length].decode())
+        at += 2 + length
+    return code, offered
 
 
 def _host_and_port(server: str) -> tuple[str, int]:
@@ -60,7 +144,9 @@ def _problem(server: str, context: ssl.SSLContext | None, deadline_s: float) -> 
     except ssl.SSLCertVerificationError as error:
         raise NotConnected(f"{server}: its certificate is not accepted: {error.verify_message}") from None
     except ssl.SSLError as error:
-        raise NotConnected(f"{server}: no TLS with it: {error.reason or error}") from None
+        raise NotConnected(
+            f"{server}: {_of_certificate(error) or f'no TLS with it: {error.reason or error}'}"
+        ) from None
     except (OSError, UnicodeError) as error:
         return f"{server}: {getattr(error, 'strerror', None) or error}"
     return ""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.kafka import Endpoint, connected, ending, endpoint_options, json_option
+from controller.cli.kafka import Endpoint, Whole, connected, ending, endpoint_options, json_option
 from controller.cli.kafka.json_files import parse_brokers
 from controller.cli.kafka.options import checked_servers
 from controller.cli.reassign.asked import Asked
@@ -38,7 +38,7 @@ _MAY_HAVE: Final = {
 }
 _BY_ZOOKEEPER: Final = frozenset({"generate", "execute", "verify"})
 _SPELLED: Final = {"as_text": "text"}
-_RATE: Final = click.IntRange(1, 2**63 - 1)
+_RATE: Final = Whole(1, 2**63 - 1)
 _FILE: Final = click.Path(path_type=Path)
 
 
@@ -64,7 +64,7 @@ _FILE: Final = click.Path(path_type=Path)
     metavar="BYTES/S",
     help="The most that a broker copies between its directories.",
 )
-@click.option("--timeout", type=click.IntRange(1, 2**31 - 1), metavar="MS", help="Of the request for moves.")
+@click.option("--timeout", type=Whole(1, 2**31 - 1), metavar="MS", help="Of the request for moves.")
 @click.option("--additional", is_flag=True, help="Accepted, as Kafka's: other moves always go on.")
 @click.option("--preserve-throttles", is_flag=True, help="Leave throttles as they are.")
 @click.option("--watch", is_flag=True, help="Stay until the plan is done, with a bar on a terminal.")

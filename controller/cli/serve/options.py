@@ -68,5 +68,5 @@ def as_topics(texts: Sequence[str], brokers: int) -> Mapping[str, NewTopic]:
             raise ValueError(f"--topic: {text!r:.80} is no NAME[:PARTITIONS[:REPLICATION_FACTOR]]")
         if found[1] in topics:
             raise ValueError(f"--topic: {found[1]:.80} is named twice")
-        topics[found[1]] = NewTopic(int(found[2] or 1), int(found[3] or min(3, brokers)))
+        topics[found[1]] = NewTopic(int(found[2] or 1), int(found[3] or min(3, max(1, brokers))))
     return topics

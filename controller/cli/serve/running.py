@@ -99,7 +99,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         others=lambda: remote,
     )
     stack.callback(remote.close)
-    stack.callback(cluster.close)
+    stack.callback(_closed, cluster, shown)
     try:
         client = server.client()
         try:
@@ -108,8 +108,8 @@ def _begin(options: Options, stack: ExitStack) -> Running:
             client.close()
         cluster.start()
         cluster.until_ready(READY_S)
-    except (StoreError, BadValue, ControllerError, TimeoutError) as error:
-        raise CannotServe(f"{shown}: {without_place(error)}") from error
+    except (StoreError, OSError, BadValue, ControllerError, TimeoutError) as error:
+        raise CannotServe(f"{shown}: {_why(error)}") from error
     _create(cluster, options.topics)
     place = options.listen
     with _listening("--listen", place):
@@ -133,7 +133,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     of_status = _status(options, {"/": _page, "/status.json": status.page}, stack)
     of_metrics = None
     if options.metrics is not None:
-        of_metrics = f"{_pages('--metrics', options.metrics, _metrics(cluster), stack)}metrics"
+        of_metrics = f"{_pages('--metrics', options.metrics, _metrics(cluster, gateway), stack)}metrics"
     controller_id = cluster.controller.describe().controller_id
     return Running(known_as, controller_id, bootstrap, reached, of_status, of_metrics)
 
@@ -179,10 +179,25 @@ def _server(url: str, shown: str) -> LiveServer:
     scheme, _, rest = url.partition(":")
     try:
         if scheme == "memory":
-            return LiveServer(file=rest or None)
+            server = LiveServer(file=rest or None)
+            if rest:
+                server.save()  # or it would be known at the end alone that it cannot be written
+            return server
         return LiveServer(lambda: open_store(url))
     except (StoreError, OSError, ValueError) as error:
-        raise CannotServe(f"{shown}: {without_place(error)}") from error
+        raise CannotServe(f"{shown}: {_why(error)}") from error
+
+
+def _closed(cluster: LiveCluster, shown: str) -> None:
+    try:
+        cluster.close()
+    except OSError as error:  # a file whose folder went, or a disk that is full
+        raise CannotServe(f"{shown}: what changed was not written: {_why(error)}") from error
+
+
+def _why(error: Exception) -> str:
+    """Without the file, which is that of the url or a part of it under a name that goes again."""
+    return (isinstance(error, OSError) and error.strerror) or without_place(error)
 
 
 def _create(cluster: LiveCluster, topics: Mapping[str, NewTopic]) -> None:
@@ -222,14 +237,14 @@ def _listening(option: str, place: Place) -> Iterator[None]:
         raise CannotServe(f"{option} {place}: {said}") from error
 
 
-def _metrics(cluster: LiveCluster) -> dict[str, Page]:
+def _metrics(cluster: LiveCluster, gateway: Gateway) -> dict[str, Page]:
     try:
         from controller.metrics.prometheus import exposition  # noqa: PLC0415 - whoever wants no metrics needs no more
     except ImportError as error:
         raise CannotServe(f"--metrics: {one_line(error)}") from error
 
     def page() -> tuple[str, bytes]:
-        return exposition(cluster.controller.metrics, *(meters.metrics for meters in cluster.meters()))
+        return exposition(cluster.controller.metrics, gateway.metrics, *(meters.metrics for meters in cluster.meters()))
 
     return {"/metrics": page}
 

@@ -25,10 +25,12 @@ from controller.model.values import TopicPartition
 from controller.model.view import ClusterView
 from controller.rig.live import LiveCluster
 from controller.runtime.journal import CallableSink
+from controller.wire.measured import events
 
 MOVES_MAX: Final = 100
 TOPICS_MAX: Final = 50
 ROWS_MAX: Final = 30
+VALUE_MAX: Final = 120
 _SHARE: Final = 20  # it may take this part of the time
 _FRESH_S: Final = 0.4
 _QUERY_S: Final = 10.0
@@ -116,6 +118,7 @@ class Status:
             "replicas_to_delete": described.replicas_to_delete,
             "findings": [f"{key}: {said}" for key, said in _first(described.findings.items(), TOPICS_MAX)],
             "requests": self._counts["requests"],
+            "events": dict(sorted(events(dict(self._counts)).items())),
             "kept_bytes": self._cluster.logs.kept_bytes,
             "journal": [_row(row) for row in self._recent.rows()],
         }
@@ -193,5 +196,15 @@ def _move(cluster: LiveCluster, tp: TopicPartition, move: PartitionReassignment)
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
     """What the page shows of a row."""
-    shown = ("ts", "event", "topic", "partition", "replicas", "isr", "target", "leader", "cause")
-    return {name: row[name] for name in shown if name in row}
+    shown = ("ts", "event", "topic", "partition", "replicas", "isr", "target", "leader", "broker", "cause")
+    said = {name: row[name] for name in shown if name in row}
+    detail = row.get("detail", {})
+    if "entity" in detail:
+        said["entity"] = detail["entity"]
+        said["changes"] = _changes(detail["was"], detail["configs"])
+    return said
+
+
+def _changes(was: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    changed = sorted(name for name in {**was, **now} if was.get(name) != now.get(name))
+    return [f"{name}={now[name]}"[:VALUE_MAX] if name in now else f"{name} taken back" for name in changed[:TOPICS_MAX]]

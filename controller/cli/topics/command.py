@@ -33,7 +33,7 @@ _FITTING: Final = {
     "list": ("topic", "exclude_internal"),
     "describe": ("topic", "topic_id", "if_exists", "exclude_internal", *_SHOWS),
 }
-_ALWAYS: Final = ("action", "bootstrap_server", "command_config", "as_json")
+_ALWAYS: Final = ("action", "bootstrap_server", "command_config", "partition_size_limit_per_response", "as_json")
 _EITHER: Final = (
     ("replica_assignment", "partitions", "create"),
     ("replica_assignment", "replication_factor", "create"),
@@ -66,6 +66,7 @@ _EITHER: Final = (
 @click.option("--under-min-isr-partitions", is_flag=True, help="Describe those with fewer in sync than configured.")
 @click.option("--at-min-isr-partitions", is_flag=True, help="Describe those with as many in sync as configured.")
 @click.option("--topics-with-overrides", is_flag=True, help="Describe topics with settings of their own.")
+@click.option("--partition-size-limit-per-response", type=int, metavar="N", help="Accepted, as Kafka's.")
 @json_option
 def topics(**given: Any) -> None:
     """Create, alter, delete, list and describe topics.
