@@ -230,13 +230,13 @@ class Duties:
         tp = TopicPartition(replica.topic, replica.partition)
         node = self._node_to_ask()
         asking.retry_at_ms = now_ms + RETRY_MS
-        if node is None or node.controller is None:
+        if node is None or node.asked is None:
             asking.future = None
             return
         asking.node, asking.process = node.node_id, node.process
         self.proposed(tp, asked)
         with self.server.speaking(node.name):
-            asking.future = node.controller.alter_isr(
+            asking.future = node.asked.alter_isr(
                 tp,
                 self.broker.broker_id,
                 asked.leader_epoch,
@@ -331,9 +331,6 @@ class Duties:
             for r in self.broker.replicas.values()
         ]
         for node in self.nodes.values():
-            if (
-                node.is_active
-                and node.controller is not None
-                and not self.network.is_cut(node.node_id, self.broker.broker_id)
-            ):
-                node.controller.report_log(reports)
+            is_cut = self.network.is_cut(node.node_id, self.broker.broker_id)
+            if node.is_told and node.asked is not None and not is_cut:
+                node.asked.report_log(reports)

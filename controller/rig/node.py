@@ -11,8 +11,9 @@ Rules
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any, Protocol
 
 import attrs
 
@@ -23,6 +24,7 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
+from controller.model.requests import AcceptedIsr
 from controller.model.values import TARGETS_SINCE, Settings, TopicPartition
 from controller.rig.clock import NodeClock
 from controller.rig.network import Network
@@ -31,6 +33,7 @@ from controller.rig.server import Client, RecordingServer
 from controller.rig.watched import WatchedAdmin
 from controller.runtime.executors import Call
 from controller.runtime.notices import LANE
+from controller.runtime.progress import LogReport
 from stores.base import Depth, Session, StoreEvent, Subscription
 from stores.faults import FaultStore
 
@@ -125,6 +128,22 @@ class NodeExecutor:
         """Nothing runs beside the rig."""
 
 
+class Asked(Protocol):
+    """What brokers ask of a controller, and tell it: as `Controller` has it."""
+
+    def alter_isr(  # noqa: PLR0917 - as the controller's
+        self,
+        tp: TopicPartition,
+        leader: int,
+        leader_epoch: int,
+        partition_epoch: int,
+        new_isr: Sequence[int],
+        broker_epoch: int,
+    ) -> Future[AcceptedIsr]: ...
+
+    def report_log(self, reports: Iterable[LogReport]) -> None: ...
+
+
 class State(enum.Enum):
     """How a node is."""
 
@@ -174,6 +193,16 @@ class Node:
     def controller(self) -> Controller | None:
         """The controller that runs here, None while the node is down."""
         return None if self.process is None else self.process.controller
+
+    @property
+    def asked(self) -> Asked | None:
+        """Whom brokers ask at this node, None while it is down."""
+        return self.controller
+
+    @property
+    def is_told(self) -> bool:
+        """Whether brokers tell it what their logs hold."""
+        return self.is_active
 
     @property
     def is_active(self) -> bool:

@@ -7,7 +7,7 @@ import logging
 import ssl
 import threading
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Final, Self, cast
@@ -24,6 +24,8 @@ from controller.wire.limits import Limits
 from controller.wire.listeners import Listeners, is_loopback
 from controller.wire.measured import measured
 from controller.wire.peers import Peers
+from controller.wire.peers.asking import Asking
+from controller.wire.peers.directory import AlreadyRunning
 from controller.wire.peers.forwarding import Forwarding
 from controller.wire.security.acls import Authorizer, allow_all
 from controller.wire.security.tls import HANDSHAKE_S, Tls, agree, as_context
@@ -43,8 +45,8 @@ class Gateway:
     beside it, `port` + 1 + its id where that is free. `advertised`: the host that clients are told, where that is not
     `host`; asked for where `host` is every address of the machine (0.0.0.0). `cluster_id`: as Metadata tells it.
     `limits`: what clients may ask of us. `elsewhere`: brokers that clients reach at their own address;
-    `broker_listener`: so are those that registered a listener of this name, at that (not with `peers`). `apis`: what is
-    answered, by API key.
+    `broker_listener`: so are those that registered a listener of this name, at that; of several names, at the first
+    one that they have. `apis`: what is answered, by API key.
 
     `users`: clients log in as one of these. `tls`: addresses speak TLS; a context that asks for certificates of clients
     knows them by these. `authorizer`: what each may do; to be given with either of them, without it everybody may do
@@ -68,7 +70,7 @@ class Gateway:
         cluster_id: str | None = None,
         limits: Limits | None = None,
         elsewhere: Mapping[int, Address] | None = None,
-        broker_listener: str | None = None,
+        broker_listener: str | Sequence[str] | None = None,
         apis: Mapping[int, Api] = APIS,
         users: Users | None = None,
         tls: ssl.SSLContext | Tls | None = None,
@@ -86,8 +88,6 @@ class Gateway:
             raise ValueError("who may do what is to be said: an authorizer (Acls, or allow_all) is asked for")
         if authenticates and peers is not None and peers.secret is None:
             raise ValueError("a secret of the gateways is asked for (Peers.secret): they tell each other who asks")
-        if broker_listener is not None and peers is not None:
-            raise ValueError("broker_listener and peers do not go together: answers of others get addresses of ours")
         self._forwarding = None if peers is None else Forwarding(controller, peers, context)
         self._limits = limits or Limits()
         self._listeners = Listeners(
@@ -96,9 +96,12 @@ class Gateway:
             self._connected,
             elsewhere or {},
             advertised=advertised,
-            broker_listener=broker_listener,
+            broker_listeners=(broker_listener,) if isinstance(broker_listener, str) else broker_listener or (),
         )
         self._tls = context
+        self.asking = None if self._forwarding is None else Asking(self._forwarding)
+        """Where there are `peers`: by it brokers of this process ask the active controller, in whichever process that
+        is, while the gateway listens."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._room = Budget(self._limits.queued_bytes)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -164,10 +167,10 @@ class Gateway:
         await self.shut()
 
     def addresses(self, broker_ids: Iterable[int]) -> dict[int, Address]:
-        """Where clients reach each of these brokers, while the gateway runs in its thread."""
+        """Where clients reach each of these brokers, while the gateway runs in its thread. These addresses stay."""
         if self._loop is None or self._address is None:
             raise WrongMode("this gateway does not listen yet")
-        return asyncio.run_coroutine_threadsafe(self._listeners.some(tuple(broker_ids)), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(self._listeners.keep(tuple(broker_ids)), self._loop).result()
 
     # --- on a loop
 
@@ -179,15 +182,22 @@ class Gateway:
         return self._address
 
     async def open(self) -> Address:
-        """Listens, on the running loop."""
+        """Listens, on the running loop. OSError where the address is taken; AlreadyRunning where there are `peers` and
+        another process has a gateway under this controller's id."""
         self._address = await self._listeners.open()
-        if self._forwarding is not None:
-            await self._forwarding.open(self._address)
+        if self._forwarding is not None and self.asking is not None:
+            try:
+                await self._forwarding.open(self._address)
+            except AlreadyRunning:
+                await self._listeners.close()
+                raise
+            self.asking.open()
         return self._address
 
     async def shut(self) -> None:
         """Hangs up on everybody, and listens no more."""
-        if self._forwarding is not None:
+        if self._forwarding is not None and self.asking is not None:
+            await self.asking.close()
             await self._forwarding.close()
         await self._listeners.close()
         for task in list(self._tasks):

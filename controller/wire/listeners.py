@@ -13,7 +13,7 @@ import asyncio
 import ipaddress
 import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from controller.model.values import Endpoint
@@ -33,7 +33,8 @@ class Listeners:
     """Listens at `host`; the common address at `port` (0: any free one), a broker's at `port` + 1 + its id where that
     is free, else at any. `elsewhere`: brokers that clients reach at an address of their own, not through us.
     `advertised`: the host that clients are told, where that is not `host`. ValueError where it would be none that can
-    be called. `broker_listener`: brokers that registered a listener of this name are told at that."""
+    be called. `broker_listeners`: brokers that registered a listener of one of these names are told at that, of
+    several at the first one of these."""
 
     def __init__(
         self,
@@ -43,13 +44,14 @@ class Listeners:
         elsewhere: Mapping[int, Address],
         *,
         advertised: str | None = None,
-        broker_listener: str | None = None,
+        broker_listeners: Sequence[str] = (),
         kept_s: float = KEPT_S,
     ) -> None:
         self._told = callable_host(host if advertised is None else advertised)
         self._host = host
         self._port = port
-        self._broker_listener = broker_listener
+        self._broker_listeners = tuple(broker_listeners)
+        self._asked_for: set[int] = set()
         self._client = client
         self._elsewhere = dict(elsewhere)
         self._kept_s = kept_s
@@ -75,8 +77,13 @@ class Listeners:
     ) -> dict[int, Address]:
         """An address for each id, which are all that are registered; opened where there was none, and closed of those
         that have not been registered for long. `endpoints`: what they registered that they listen at."""
-        given = {} if self._broker_listener is None or endpoints is None else endpoints
-        own = {b: Address(e.host, e.port) for b in given for e in given[b] if e.listener == self._broker_listener}
+        own = {
+            b: Address(e.host, e.port)
+            for name in reversed(self._broker_listeners)
+            for b, given in (endpoints or {}).items()
+            for e in given
+            if e.listener == name
+        }
         async with self._lock:
             self._close_gone(broker_ids)
         return own | await self.some(tuple(b for b in broker_ids if b not in own))
@@ -89,9 +96,14 @@ class Listeners:
                     self._servers[broker] = await self._listen_near(broker)
             return {b: self._elsewhere[b] if b in self._elsewhere else self._address(b) for b in broker_ids}
 
+    async def keep(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
+        """As `some`, of brokers that register themselves that they listen there: it stays, registered or not."""
+        self._asked_for.update(broker_ids)
+        return await self.some(broker_ids)
+
     def _close_gone(self, registered: tuple[int, ...]) -> None:
         """Who is connected there stays so."""
-        now, present = asyncio.get_running_loop().time(), frozenset(registered)
+        now, present = asyncio.get_running_loop().time(), self._asked_for.union(registered)
         for broker in [each for each in self._servers if each is not None]:
             if broker in present:
                 self._missed_at.pop(broker, None)

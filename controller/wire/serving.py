@@ -124,13 +124,15 @@ class Service:
 
     async def _here(self, api: Api, header: Header, answer: bytes | None) -> bytes | None:
         """An answer from elsewhere, with our addresses of the brokers: clients that we serve stay with us, and are
-        served when the one who answered is gone."""
+        served when the one who answered is gone. Brokers that are told at what they registered stay there."""
         name = TELLS_ADDRESSES.get(api.messages.api_key)
         if name is None or answer is None:
             return answer
         is_large = len(answer) > BRIEF
         told = await self._work.done(lambda: read_answer(api.messages, header, answer[SIZE.size :]), is_large=is_large)
-        reached = await self._addresses.of(tuple(getattr(broker, name) for broker in told.brokers))
+        brokers = tuple(getattr(broker, name) for broker in told.brokers)
+        registered = None if self._forwarding is None else await self._forwarding.endpoints(brokers)
+        reached = await self._addresses.of(brokers, registered)
         for broker in told.brokers:
             broker.host, broker.port = reached[getattr(broker, name)].host, reached[getattr(broker, name)].port
         return await self._work.done(lambda: write_again(told), is_large=is_large)

@@ -1,4 +1,4 @@
-"""Everything is real but the disks: ZooKeeper, a controller process that is killed, stock clients and tools."""
+"""Everything is real but the disks: ZooKeeper, two `kedge serve` of which one is killed, stock clients and tools."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ RATE: Final = 100_000  # bytes a second: a broker that gets four partitions of s
 
 
 @pytest.fixture
-def two(zookeeper_server: LocalZooKeeper, tmp_path: Path) -> Iterator[TwoControllers]:
+def two(zookeeper_server: LocalZooKeeper) -> Iterator[TwoControllers]:
     place = f"zookeeper://{zookeeper_server.address}/e2e-{uuid4().hex}"
-    with TwoControllers(place, tmp_path) as opened:
+    with TwoControllers(place) as opened:
         yield opened
 
 
@@ -151,12 +151,12 @@ def test_nothing_is_lost_and_no_throttle_is_left_when_the_active_controller_is_k
         assert set(during) == set(LISTS)
         watching = plans.begun("--progress", FILE, file, "--watch", "--json")
 
-        until(lambda: two.cluster.held_bytes()[3] > to_copy // 2)
+        until(lambda: two.held_bytes(3) > to_copy // 2)
         assert json.loads(plans.kedge("--list"))["partitions"]
         assert "messages behind" in plans.kedge("--progress", FILE, file)
         assert two.other.is_active
         before = writer.count
-        two.kill_other()
+        two.other.kill()
         assert not two.here.is_active
         until(lambda: two.here.is_active)
         assert writer.count > before, "writing waited for the failover"
@@ -189,7 +189,7 @@ def test_a_throttle_of_kedges_own_command_goes_with_the_last_move(
     assert settings(admin, "bills") == {name: {str(RATE)} for name in OF_KEDGE}
     assert all(f"{name}={RATE}" in plans.settings("--broker", "3") for name in OF_KEDGE)
     assert "messages behind" in plans.kedge("--progress", FILE, file)
-    two.kill_other()
+    two.other.kill()
     assert json.loads(plans.kedge("--progress", FILE, file, "--watch", "--json"))["in_sync"]
     assert replicas(admin, "bills") == targets(plan)
     until(lambda: settings(admin, "bills") == {})

@@ -7,10 +7,13 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import attrs
 
 DEADLINE_S = 60.0
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -25,20 +28,48 @@ def begun(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
+@attrs.define
+class Running:
+    """One that has begun. `at`: where what listens, as it says itself."""
+
+    process: subprocess.Popen[str]
+    at: dict[str, Any]
+    is_killed: bool = False
+
+    def status(self) -> dict[str, Any]:
+        """What its status page shows."""
+        with urllib.request.urlopen(f"{self.at['status']}status.json", timeout=DEADLINE_S) as answer:  # noqa: S310 - ours
+            found: dict[str, Any] = json.load(answer)
+        return found
+
+    @property
+    def is_active(self) -> bool:
+        """Whether its controller leads, as it says."""
+        return self.status()["controller_epoch"] is not None
+
+    def kill(self) -> None:
+        """It dies without a word. Idempotent."""
+        self.is_killed = True
+        self.process.kill()
+        self.process.wait(DEADLINE_S)
+
+
 @contextmanager
-def serving(*arguments: str, is_silent: bool = True) -> Iterator[dict[str, Any]]:
-    """Where what listens, as it says itself; at the end it is told to end, and has to, without a word, where
-    nothing went wrong that it has to tell of."""
+def running(*arguments: str, is_silent: bool = True) -> Iterator[Running]:
+    """At the end it is told to end, and has to, without a word, where nothing went wrong that it has to tell of, and
+    nobody killed it."""
     process = begun("--json", "--listen", "127.0.0.1:0", "--status", "127.0.0.1:0", *arguments)
     assert process.stdout is not None
     assert process.stderr is not None
     try:
         line = process.stdout.readline()
         assert line, process.stderr.read()
-        yield json.loads(line)
-        process.send_signal(signal.SIGTERM)
+        found = Running(process, json.loads(line))
+        yield found
+        if not found.is_killed:
+            process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=DEADLINE_S)
-        assert process.returncode == 0, said
+        assert found.is_killed or process.returncode == 0, said
         assert not (is_silent and said)
     except BaseException as error:
         process.kill()
@@ -47,3 +78,10 @@ def serving(*arguments: str, is_silent: bool = True) -> Iterator[dict[str, Any]]
     finally:
         process.kill()
         process.wait(DEADLINE_S)
+
+
+@contextmanager
+def serving(*arguments: str, is_silent: bool = True) -> Iterator[dict[str, Any]]:
+    """Where what listens."""
+    with running(*arguments, is_silent=is_silent) as found:
+        yield found.at

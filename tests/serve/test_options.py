@@ -77,6 +77,8 @@ def test_topics_have_1_partition_and_3_replicas_or_as_many_as_there_are_brokers(
         (["--topic", "a", "--topic", "a:2"], "named twice"),
         (["--topic", "a:1:9"], "--topic a: "),
         (["--brokers", "0", "--topic", "a"], "because only 0 broker(s) are registered."),
+        (["--node-id", "-1"], "--node-id: -1 is not within 0..2147483647"),
+        (["--node-id", "2147483648"], "--node-id: 2147483648"),
         (["--retention", "0"], "at least 1 byte"),
         (["--copy-rate", "0"], "at least 1 byte"),
         (["--users", "/no/such/file"], "--users: /no/such/file: No such file or directory\n"),
@@ -120,3 +122,16 @@ def test_a_file_that_cannot_be_written_is_one_line_before_anything_listens(
     done = serve("--store", f"memory:{tmp_path / file}")
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == f"kedge: memory:{tmp_path / file}: {said}\n"
+
+
+@pytest.mark.parametrize(
+    "content, said",
+    [(None, "No such file or directory"), (b"short", "less than 8 characters"), (b"\xff" * 20, "no text")],
+)
+def test_a_secret_that_is_none_is_refused(content: bytes | None, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    if content is not None:
+        file.write_bytes(content)
+    done = serve("--store", "etcd://127.0.0.1:1/x", "--peers-secret", str(file))
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert said in done.stderr

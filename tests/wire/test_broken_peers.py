@@ -12,9 +12,10 @@ from typing import Any, Self
 
 import pytest
 
+from controller.codec import keys
 from controller.wire.calls import Address
 from controller.wire.peers.directory import Directory
-from stores import MemoryStore
+from stores import Delete, MemoryStore
 from tests.wire.served import DEADLINE_S, RawClient, until
 from tests.wire.test_forwarding import METADATA, Pair, alter, retention
 
@@ -84,6 +85,9 @@ def broken(times: int, instead: bytes = b"", **options: Any) -> Iterator[tuple[P
     """A client of the stand-by's gateway, which finds the active one's behind what breaks."""
     with Pair(**options) as pair, Breaking(pair.active.address, times, instead) as breaking:
         finding = MemoryStore(pair.server)
+        found = finding.get(keys.gateway(1), timeout_s=5)
+        assert found is not None
+        finding.commit([Delete(found.key, found.version)], timeout_s=5)
         Directory(finding, 1).publish(breaking.address)
         with RawClient(pair.standby.address) as client:
             yield pair, breaking, client

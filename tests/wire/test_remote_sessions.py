@@ -10,13 +10,10 @@ import pytest
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller import BrokerRegistration, Controller, NewTopic
-from controller.wire import Gateway, Peers
+from controller import BrokerRegistration, NewTopic
 from controller.wire import messages as m
 from controller.wire.calls import Address
 from controller.wire.remote import with_remote_brokers
-from stores import MemoryStore
-from tests.runtime.world import Brokers
 from tests.wire.peers import Peer
 from tests.wire.remote import CLUSTER, Remote
 from tests.wire.served import RawClient, Served, until
@@ -206,11 +203,3 @@ def test_clients_are_told_the_listener_of_that_name_or_the_gateway(broker_listen
         ours = [b for b in told if b == 1 or broker_listener != "CLIENTS"]
         for broker, address in served.gateway.addresses(ours).items():
             assert told[broker] == (address.host, address.port)
-
-
-def test_listeners_of_brokers_are_not_told_where_gateways_pass_on() -> None:
-    """The answer of another gateway gets our addresses."""
-    store = MemoryStore()
-    with Controller(store, 1, Brokers()) as controller, pytest.raises(ValueError, match="do not go together"):
-        Gateway(controller, broker_listener="CLIENTS", peers=Peers(store=store))
-    store.close()

@@ -1,7 +1,10 @@
 """`kedge serve`: a cluster in one process, for people who test clients and tools.
 
 command    the options, and what is said at the start and at the end
-options    addresses, racks and topics as texts
+options    addresses, racks and topics as texts, and all of them as values
+entry      who may come in, and do what
+sharing    several processes on one store
+beginning  topics that are made at the start
 running    what runs: cluster, gateway, pages; and its end
 status     what the status page shows, as JSON
 pages      a small HTTP server on a thread

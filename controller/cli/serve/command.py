@@ -19,7 +19,7 @@ import click
 
 from controller.cli.amounts import Amount
 from controller.cli.printing import clean, fail, one_line
-from controller.cli.serve.options import as_brokers, as_host, as_place, as_topics
+from controller.cli.serve.options import CannotServe, Options, as_brokers, as_host, as_place, as_topics
 from controller.rig.live import RETENTION_BYTES
 from stores import public_url
 
@@ -34,6 +34,7 @@ _STATUS: Final = "127.0.0.1:8480"
 @click.option("--broker-listener", metavar="NAME", help="Remote brokers are told at their listener of this name.")
 @click.option("--racks", metavar="A,B,...", help="Racks of the brokers, in turn where there are fewer of them.")
 @click.option("--store", "url", metavar="URL", default="memory:", show_default=True, help="Where the metadata stand.")
+@click.option("--node-id", type=int, default=101, show_default=True, help="Of the controller; one for each process.")
 @click.option(
     "--topic", "topics", multiple=True, metavar="NAME[:PARTITIONS[:RF]]", help="Made at the start if missing."
 )
@@ -52,6 +53,8 @@ _STATUS: Final = "127.0.0.1:8480"
 )
 @click.option("--tls-key", type=click.Path(path_type=Path), help="Its key.")
 @click.option("--tls-clients-ca", type=click.Path(path_type=Path), help="Clients need a certificate that this signed.")
+@click.option("--peers-secret", type=click.Path(path_type=Path), help="What the processes on one store know alone.")
+@click.option("--peers-ca", type=click.Path(path_type=Path), help="Who signed the certificates of the others.")
 @click.option("--allow-anonymous", is_flag=True, help="Listen beyond this machine, though nobody has to log in.")
 @click.option("--json", "as_json", is_flag=True, help="Say where what listens as one JSON object.")
 def serve(
@@ -62,6 +65,7 @@ def serve(
     broker_listener: str | None,
     racks: str | None,
     url: str,
+    node_id: int,
     topics: tuple[str, ...],
     copy_rate: int | None,
     retention: int,
@@ -74,6 +78,8 @@ def serve(
     tls_certificate: Path | None,
     tls_key: Path | None,
     tls_clients_ca: Path | None,
+    peers_secret: Path | None,
+    peers_ca: Path | None,
     allow_anonymous: bool,
     as_json: bool,
 ) -> None:
@@ -92,11 +98,14 @@ def serve(
         fail("--retention and --copy-rate are at least 1 byte")
     if (tls_certificate is None) != (tls_key is None) or (tls_clients_ca is not None and tls_key is None):
         fail("--tls-certificate and --tls-key go together, and --tls-clients-ca with both")
+    if not 0 <= node_id < 2**31:
+        fail(f"--node-id: {node_id} is not within 0..2147483647")
     tls = None if tls_certificate is None or tls_key is None else (tls_certificate, tls_key, tls_clients_ca)
     try:
         brokers = as_brokers(count, racks)
-        options = running.Options(
+        options = Options(
             url=url,
+            node_id=node_id,
             listen=as_place("--listen", listen),
             advertise=None if advertise is None else as_host("--advertise", advertise),
             broker_listener=broker_listener,
@@ -111,6 +120,8 @@ def serve(
             users=users,
             acls=acls,
             tls=tls,
+            peers_secret=peers_secret,
+            peers_ca=peers_ca,
             allow_anonymous=allow_anonymous,
         )
         with _told_to_end() as ended, running.running(options) as found:
@@ -120,7 +131,7 @@ def serve(
             else:
                 _say(told, brokers, url)
             ended.wait()
-    except (running.CannotServe, ValueError) as error:
+    except (CannotServe, ValueError) as error:
         fail(one_line(error))
     if not as_json:
         click.echo("ended")
@@ -137,7 +148,9 @@ def _say(told: dict[str, object], brokers: dict[int, str | None], url: str) -> N
     for name in ("status", "metrics"):
         if told[name] is not None:
             click.echo(f"{name:<17} {told[name]}")
-    click.echo("ready; Ctrl-C ends it, and what was produced is gone then")
+    if told["active"] != told["controller"]:
+        click.echo(f"{'stands by':<17} controller {told['active']} is active")
+    click.echo("ready; Ctrl-C ends it" + (", and what was produced is gone then" if brokers else ""))
 
 
 @contextmanager

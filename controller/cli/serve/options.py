@@ -1,9 +1,10 @@
-"""Texts of options as values. ValueError says in one line what is wrong."""
+"""What to run: options as values. ValueError says in one line what is wrong with a text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import attrs
@@ -24,6 +25,36 @@ class Place:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class CannotServe(Exception):
+    """What was asked for cannot be had: one line that says why."""
+
+
+@attrs.frozen(kw_only=True)
+class Options:
+    """What to run. `status`: None for no page; `status_may_be_elsewhere`: any free port will do if that is taken."""
+
+    url: str
+    node_id: int
+    listen: Place
+    advertise: str | None
+    broker_listener: str | None
+    brokers: Mapping[int, str | None]
+    topics: Mapping[str, NewTopic]
+    seed: int | None
+    copy_rate_bytes_s: int | None
+    retention_bytes: int
+    status: Place | None
+    status_may_be_elsewhere: bool
+    metrics: Place | None
+    users: Path | None
+    acls: Path | None
+    tls: tuple[Path, Path, Path | None] | None
+    """Certificate, key, and who signs those of clients."""
+    peers_secret: Path | None
+    peers_ca: Path | None
+    allow_anonymous: bool
 
 
 def as_place(option: str, text: str) -> Place:
@@ -60,7 +91,8 @@ def as_brokers(count: int, racks: str | None) -> dict[int, str | None]:
 
 
 def as_topics(texts: Sequence[str], brokers: int) -> Mapping[str, NewTopic]:
-    """`NAME[:PARTITIONS[:REPLICATION_FACTOR]]`: 1 partition, and 3 replicas or as many as there are brokers."""
+    """`NAME[:PARTITIONS[:REPLICATION_FACTOR]]`: 1 partition, and 3 replicas or as many as there are brokers; 3 where
+    there are none here."""
     topics = {}
     for text in texts:
         found = _TOPIC.fullmatch(text)
@@ -68,5 +100,5 @@ def as_topics(texts: Sequence[str], brokers: int) -> Mapping[str, NewTopic]:
             raise ValueError(f"--topic: {text!r:.80} is no NAME[:PARTITIONS[:REPLICATION_FACTOR]]")
         if found[1] in topics:
             raise ValueError(f"--topic: {found[1]:.80} is named twice")
-        topics[found[1]] = NewTopic(int(found[2] or 1), int(found[3] or min(3, max(1, brokers))))
+        topics[found[1]] = NewTopic(int(found[2] or 1), int(found[3] or min(3, brokers) or 3))
     return topics

@@ -7,69 +7,40 @@ import socket
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib.resources import files
-from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
 from controller.cli.printing import one_line, without_place
-from controller.cli.serve.options import Place
+from controller.cli.serve import sharing
+from controller.cli.serve.beginning import create
+from controller.cli.serve.entry import authorizer_of, logins_of
+from controller.cli.serve.options import CannotServe, Options, Place
 from controller.cli.serve.pages import Page, Pages
 from controller.cli.serve.status import Recent, Status
 from controller.codec import BadValue
-from controller.model.errors import ApiError, ControllerError, TopicAlreadyExists
-from controller.model.requests import NewTopic
+from controller.model.errors import ControllerError, DuplicateBrokerRegistration
 from controller.rig.live import LiveCluster, LiveServer
 from controller.runtime.journal import Journal
-from controller.wire import Gateway
+from controller.wire import Gateway, Peers
 from controller.wire.calls import Address
 from controller.wire.cluster_id import cluster_id
 from controller.wire.data import with_logs
-from controller.wire.listeners import is_every_address, is_loopback
-from controller.wire.remote import RemoteHost, with_remote_brokers
-from controller.wire.security.acls import Acls, Authorizer, allow_all
-from controller.wire.security.tls import Tls
-from controller.wire.security.users import Users
+from controller.wire.peers.directory import AlreadyRunning
+from controller.wire.remote import RemoteHost, with_orders, with_remote_brokers
 from stores import open_store, public_url
 from stores.base import StoreError
 
 READY_S: Final = 60.0
-STATUS_PORT: Final = 8480
-
-
-class CannotServe(Exception):
-    """What was asked for cannot be had: one line that says why."""
-
-
-@attrs.frozen(kw_only=True)
-class Options:
-    """What to run. `status`: None for no page; `status_may_be_elsewhere`: any free port will do if that is taken."""
-
-    url: str
-    listen: Place
-    advertise: str | None
-    broker_listener: str | None
-    brokers: Mapping[int, str | None]
-    topics: Mapping[str, NewTopic]
-    seed: int | None
-    copy_rate_bytes_s: int | None
-    retention_bytes: int
-    status: Place | None
-    status_may_be_elsewhere: bool
-    metrics: Place | None
-    users: Path | None
-    acls: Path | None
-    tls: tuple[Path, Path, Path | None] | None
-    """Certificate, key, and who signs those of clients."""
-    allow_anonymous: bool
 
 
 @attrs.frozen
 class Running:
-    """What runs, and where. `status`, `metrics`: urls, None for none."""
+    """What runs, and where. `status`, `metrics`: urls, None for none. `active_id`: the active controller just now."""
 
     cluster_id: str
     controller_id: int
+    active_id: int | None
     bootstrap: Address
     brokers: Mapping[int, Address]
     status: str | None
@@ -84,95 +55,100 @@ def running(options: Options) -> Iterator[Running]:
 
 
 def _begin(options: Options, stack: ExitStack) -> Running:
-    users, tls = _beyond_this_machine(options)
-    authorizer = _authorizer(options)
+    users, tls = logins_of(options)
+    authorizer = sharing.trusting_gateways(authorizer_of(options))
     shown = public_url(options.url).removesuffix(":")
-    server = _server(options.url, shown)
-    recent, remote = Recent(), RemoteHost()
-    cluster = LiveCluster(
-        server,
-        options.brokers,
-        seed=options.seed,
-        copy_rate_bytes_s=options.copy_rate_bytes_s,
-        retention_bytes=options.retention_bytes,
-        journal=lambda _: Journal(recent.sink),
-        others=lambda: remote,
+    peers = sharing.peers_of(options, shown, stack)
+    recent = Recent()
+    cluster = _cluster(options, shown, peers, recent, stack)
+    with _in_the_store(shown):
+        known_as = _cluster_id(cluster.server, options.seed)
+        cluster.start_controllers()
+    gateway = Gateway(
+        cluster.controller,
+        options.listen.host,
+        options.listen.port,
+        advertised=options.advertise,
+        broker_listener=[sharing.LISTENER, *([options.broker_listener] if options.broker_listener else [])],
+        cluster_id=known_as,
+        apis=with_orders(cluster.host, with_remote_brokers(with_logs(cluster.logs))),
+        users=users,
+        tls=tls,
+        authorizer=authorizer,
+        allow_anonymous=options.allow_anonymous,
+        peers=peers,
     )
-    stack.callback(remote.close)
-    stack.callback(_closed, cluster, shown)
-    try:
-        client = server.client()
-        try:
-            known_as = cluster_id(client, options.seed)
-        finally:
-            client.close()
-        cluster.start()
-        cluster.until_ready(READY_S)
-    except (StoreError, OSError, BadValue, ControllerError, TimeoutError) as error:
-        raise CannotServe(f"{shown}: {_why(error)}") from error
-    _create(cluster, options.topics)
-    place = options.listen
-    with _listening("--listen", place):
-        gateway = Gateway(
-            cluster.controller,
-            place.host,
-            place.port,
-            advertised=options.advertise,
-            broker_listener=options.broker_listener,
-            cluster_id=known_as,
-            apis=with_remote_brokers(with_logs(cluster.logs)),
-            users=users,
-            tls=tls,
-            authorizer=authorizer,
-            allow_anonymous=options.allow_anonymous,
-        )
+    with _listening("--listen", options.listen), _alone(options):
         bootstrap = stack.enter_context(gateway).address
+    if peers is not None:
+        stack.callback(cluster.close)  # before the gateway, by which whoever leads from then on reaches brokers still
     reached = gateway.addresses(options.brokers)
+    _start_brokers(options, cluster, gateway, peers, shown)
+    create(cluster.controller, gateway.asking, options.topics, READY_S)
     about = {"cluster_id": known_as, "store": shown, "listen": f"{bootstrap.host}:{bootstrap.port}"}
     status = Status(lambda: cluster.controller, cluster, recent, gateway.counts, about)
     of_status = _status(options, {"/": _page, "/status.json": status.page}, stack)
     of_metrics = None
     if options.metrics is not None:
         of_metrics = f"{_pages('--metrics', options.metrics, _metrics(cluster, gateway), stack)}metrics"
-    controller_id = cluster.controller.describe().controller_id
-    return Running(known_as, controller_id, bootstrap, reached, of_status, of_metrics)
+    active_id = cluster.controller.active_id
+    return Running(known_as, options.node_id, active_id, bootstrap, reached, of_status, of_metrics)
 
 
-def _authorizer(options: Options) -> Authorizer:
-    """What each may do: everything, where nothing is said."""
-    if options.acls is None:
-        return allow_all
+def _cluster(options: Options, shown: str, peers: Peers | None, recent: Recent, stack: ExitStack) -> LiveCluster:
+    """It does not run yet."""
+    remote = RemoteHost() if peers is None else RemoteHost(tls=peers.tls, login=sharing.login(peers))
+    stack.callback(remote.close)
+    cluster = LiveCluster(
+        _server(options.url, shown),
+        options.brokers,
+        first_id=options.node_id,
+        seed=options.seed,
+        copy_rate_bytes_s=options.copy_rate_bytes_s,
+        retention_bytes=options.retention_bytes,
+        journal=lambda _: Journal(recent.sink),
+        others=lambda: remote,
+    )
+    stack.callback(_closed, cluster, shown)
+    return cluster
+
+
+def _start_brokers(options: Options, cluster: LiveCluster, gateway: Gateway, peers: Peers | None, shown: str) -> None:
+    """They listen where clients reach them, and somebody leads when this returns."""
+    places = sharing.endpoints(options, gateway.addresses(options.brokers))
+    cluster.listen(places)
+    with _in_the_store(shown):
+        if peers is not None and gateway.asking is not None:
+            cluster.asks(gateway.asking)
+            sharing.await_free(peers.store, places)
+        cluster.start()
+        cluster.until_ready(READY_S)
+
+
+@contextmanager
+def _in_the_store(shown: str) -> Iterator[None]:
     try:
-        return Acls.from_file(options.acls)
-    except ValueError as error:
-        raise CannotServe(f"--acls: {one_line(error)}") from error
+        yield
+    except DuplicateBrokerRegistration as error:
+        raise CannotServe(f"--brokers: {one_line(error)}") from error
+    except (StoreError, OSError, BadValue, ControllerError) as error:  # TimeoutError is an OSError
+        raise CannotServe(f"{shown}: {_why(error)}") from error
 
 
-def _beyond_this_machine(options: Options) -> tuple[Users | None, Tls | None]:
-    """What clients have to show; pages never ask for anything."""
-    for option, place in (("--status", options.status), ("--metrics", options.metrics), ("--listen", options.listen)):
-        has_login = option == "--listen" and (options.users or (options.tls and options.tls[2]))
-        if place is not None and not (is_loopback(place.host) or has_login or options.allow_anonymous):
-            raise CannotServe(
-                f"{option}: {place.host} is beyond this machine, and asks nobody who he is: say "
-                "--allow-anonymous if that is meant"
-            )
-    if options.advertise is None and is_every_address(options.listen.host):
-        raise CannotServe(
-            f"--listen: {options.listen.host} is every address of this machine: say --advertise HOST, "
-            "which clients are to call"
-        )
+@contextmanager
+def _alone(options: Options) -> Iterator[None]:
     try:
-        users = None if options.users is None else Users.from_file(options.users)
-    except ValueError as error:
-        raise CannotServe(f"--users: {one_line(error)}") from error
-    tls = None if options.tls is None else Tls(*options.tls)
+        yield
+    except AlreadyRunning as error:
+        raise sharing.taken(options, error) from error
+
+
+def _cluster_id(server: LiveServer, seed: int | None) -> str:
+    client = server.client()
     try:
-        if tls is not None:
-            tls.context()
-    except OSError as error:
-        raise CannotServe(f"--tls-certificate: {error.strerror or one_line(error)}") from error
-    return users, tls
+        return cluster_id(client, seed)
+    finally:
+        client.close()
 
 
 def _server(url: str, shown: str) -> LiveServer:
@@ -198,17 +174,6 @@ def _closed(cluster: LiveCluster, shown: str) -> None:
 def _why(error: Exception) -> str:
     """Without the file, which is that of the url or a part of it under a name that goes again."""
     return (isinstance(error, OSError) and error.strerror) or without_place(error)
-
-
-def _create(cluster: LiveCluster, topics: Mapping[str, NewTopic]) -> None:
-    """Those that are there already stay as they are."""
-    for name, future in cluster.controller.admin.create_topics(topics).values.items() if topics else ():
-        try:
-            future.result(READY_S)
-        except TopicAlreadyExists:
-            pass
-        except (ApiError, TimeoutError) as error:
-            raise CannotServe(f"--topic {name}: {one_line(error)}") from error
 
 
 def _status(options: Options, pages: Mapping[str, Page], stack: ExitStack) -> str | None:
@@ -258,6 +223,7 @@ def as_json(found: Running) -> dict[str, Any]:
     return {
         "cluster_id": found.cluster_id,
         "controller": found.controller_id,
+        "active": found.active_id,
         "bootstrap": _text(found.bootstrap),
         "brokers": {str(broker): _text(address) for broker, address in found.brokers.items()},
         "status": found.status,

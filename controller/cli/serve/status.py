@@ -3,7 +3,9 @@
 Rules
 * It is asked once a second by each page that is open, and made at most so often that it takes a twentieth of the
   controller's time: between, everybody gets what was made last.
-* Numbers are those of one moment of the committed state; what logs hold is a little newer.
+* Numbers are those of one moment of the committed state; what logs hold is a little newer, or what brokers of other
+  processes reported last.
+* A controller that stands by says so, and who is active; of the cluster it knows the brokers of its own process.
 * Lists are cut (`MOVES_MAX`, ...); beside each stands how many there are.
 """
 
@@ -14,27 +16,25 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
-import attrs
-
-from controller.host import Controller
+from controller.cli.serve.loads import COUNTED, TOPICS_MAX, loads
+from controller.host import Controller, Description
+from controller.model.errors import NotController
 from controller.model.requests import PartitionReassignment
-from controller.model.throttle_settings import LISTS, RATES
 from controller.model.values import TopicPartition
-from controller.model.view import ClusterView
 from controller.rig.live import LiveCluster
+from controller.rig.replica import Role
 from controller.runtime.journal import CallableSink
 from controller.wire.measured import events
 
 MOVES_MAX: Final = 100
-TOPICS_MAX: Final = 50
 ROWS_MAX: Final = 30
 VALUE_MAX: Final = 120
 _SHARE: Final = 20  # it may take this part of the time
 _FRESH_S: Final = 0.4
 _QUERY_S: Final = 10.0
-_RATES: Final = tuple(name for names in RATES.values() for name in names)
 
 
 class Recent:
@@ -54,17 +54,6 @@ class Recent:
         with self._lock:
             lines = list(self._lines)
         return [json.loads(line) for line in reversed(lines)]
-
-
-@attrs.frozen
-class _Load:
-    """What brokers have, counted in one pass."""
-
-    leaders: dict[int, int]
-    replicas: dict[int, int]
-    leaving: int
-    under_replicated: int
-    leaderless: int
 
 
 class Status:
@@ -98,100 +87,112 @@ class Status:
     def _make(self) -> dict[str, Any]:
         controller = self._controller()
         described = controller.describe()
-        state = controller.query(_state).result(_QUERY_S)
-        moves = controller.admin.list_partition_reassignments().result(_QUERY_S)
-        held = self._cluster.held_bytes()
-        for broker in state["brokers"]:
-            broker["bytes"] = held.get(broker["id"])
-        return {
+        shown = {
             **self._about,
             "at_ms": time.time_ns() // 1_000_000,
             "controller": described.controller_id,
-            "controller_epoch": described.controller_epoch,
-            "topics": described.topics,
-            "partitions": described.partitions,
-            "moves": [_move(self._cluster, tp, moves[tp]) for tp in _first(moves, MOVES_MAX)],
-            "moves_count": len(moves),
-            **state,
-            "throttles_to_remove": {kind: list(names) for kind, names in described.throttles_to_remove.items()},
-            "deleting_topics": list(described.deleting_topics)[:TOPICS_MAX],
-            "replicas_to_delete": described.replicas_to_delete,
             "findings": [f"{key}: {said}" for key, said in _first(described.findings.items(), TOPICS_MAX)],
             "requests": self._counts["requests"],
             "events": dict(sorted(events(dict(self._counts)).items())),
             "kept_bytes": self._cluster.logs.kept_bytes,
             "journal": [_row(row) for row in self._recent.rows()],
         }
+        if described.is_active:
+            try:
+                return shown | self._led(controller, described)
+            except NotController:
+                described = controller.describe()
+        return shown | self._standing_by(described)
+
+    def _led(self, controller: Controller, described: Description) -> dict[str, Any]:
+        state = controller.query(partial(loads, ours=self._cluster.brokers, told=controller.reported_log))
+        moves = controller.admin.list_partition_reassignments().result(_QUERY_S)
+        rows = state.result(_QUERY_S)
+        held = self._cluster.held_bytes()
+        for broker in rows["brokers"]:
+            broker["bytes"] = held.get(broker["id"], broker["bytes"])
+        return {
+            "active": described.controller_id,
+            "controller_epoch": described.controller_epoch,
+            "topics": described.topics,
+            "partitions": described.partitions,
+            "moves": [self._move(controller, tp, moves[tp]) for tp in _first(moves, MOVES_MAX)],
+            "moves_count": len(moves),
+            **rows,
+            "throttles_to_remove": {kind: list(names) for kind, names in described.throttles_to_remove.items()},
+            "deleting_topics": list(described.deleting_topics)[:TOPICS_MAX],
+            "replicas_to_delete": described.replicas_to_delete,
+        }
+
+    def _standing_by(self, described: Description) -> dict[str, Any]:
+        counts = ("topics", "partitions", "moves_count", "throttled_topics_count", "replicas_to_delete")
+        return {
+            "active": described.active_id,
+            "controller_epoch": None,
+            "moves": [],
+            "brokers": _own(self._cluster),
+            "throttled_topics": [],
+            "throttles_to_remove": {},
+            "deleting_topics": [],
+            **dict.fromkeys((*counts, *COUNTED), 0),
+        }
+
+    def _move(self, controller: Controller, tp: TopicPartition, move: PartitionReassignment) -> dict[str, Any]:
+        ends, leader = self._ends(controller, tp, move)
+        waits = [
+            {
+                "broker": waiting.broker,
+                "is_down": waiting.down,
+                "has": ends.get(waiting.broker, 0),
+                "of": leader,
+            }
+            for waiting in move.waiting_on
+        ]
+        return {
+            "topic": tp.topic,
+            "partition": tp.partition,
+            "replicas": list(move.replicas),
+            "target": list(move.target_replicas),
+            "isr": list(move.isr),
+            "adding": list(move.adding),
+            "removing": list(move.removing),
+            "waits_on": waits,
+            "started_at_ms": move.started_at,
+        }
+
+    def _ends(
+        self, controller: Controller, tp: TopicPartition, move: PartitionReassignment
+    ) -> tuple[dict[int, int], int]:
+        """Where logs end, and where the leader's does; of brokers elsewhere as they reported it, and as far as all in
+        sync have it."""
+        ends, leader = self._cluster.log_ends(tp)
+        far = {*move.replicas, *move.target_replicas} - self._cluster.brokers.keys()
+        reported = {b: report.end_offset for b in far if (report := controller.reported_log(tp, b)) is not None}
+        if leader < 0:
+            leader = max((end for b, end in reported.items() if b in move.isr), default=leader)
+        return {**reported, **ends}, leader
 
 
 def _first(found: Iterable[Any], count: int) -> list[Any]:
     return [one for one, _ in zip(found, range(count), strict=False)]
 
 
-def _state(view: ClusterView) -> dict[str, Any]:
-    load = _counted(view)
-    brokers = [
-        {
-            "id": broker,
-            "rack": view.brokers[broker].rack if broker in view.brokers else None,
-            "is_live": broker in view.brokers,
-            "leaders": load.leaders.get(broker, 0),
-            "replicas": load.replicas.get(broker, 0),
-            "throttles": _set(view.broker_config(str(broker)), _RATES),
-        }
-        for broker in sorted({*view.brokers, *view.admitted_brokers()})
-    ]
-    topics = [(name, said) for name in view.topic_names() if (said := _set(view.topic_config(name), LISTS))]
-    return {
-        "brokers": brokers,
-        "throttled_topics": [{"topic": name, **said} for name, said in sorted(topics)[:TOPICS_MAX]],
-        "throttled_topics_count": len(topics),
-        "leaving_partitions": load.leaving,
-        "under_replicated": load.under_replicated,
-        "leaderless": load.leaderless,
-    }
-
-
-def _counted(view: ClusterView) -> _Load:
-    leaders: dict[int, int] = {}
-    replicas: dict[int, int] = {}
-    leaving = under = leaderless = 0
-    for partition in view.partitions():
-        for broker in partition.members:
-            replicas[broker] = replicas.get(broker, 0) + 1
-        leaders[partition.leader] = leaders.get(partition.leader, 0) + 1
-        leaving += partition.status_code != 0
-        leaderless += partition.leader < 0
-        under += partition.move is None and len(partition.isr) < len(partition.replicas)
-    return _Load(leaders, replicas, leaving, under, leaderless)
-
-
-def _set(configs: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    return {name: configs[name] for name in names if configs.get(name)}
-
-
-def _move(cluster: LiveCluster, tp: TopicPartition, move: PartitionReassignment) -> dict[str, Any]:
-    ends, leader = cluster.log_ends(tp)
-    waits = [
-        {
-            "broker": waiting.broker,
-            "is_down": waiting.down,
-            "has": ends.get(waiting.broker, 0),
-            "of": leader,
-        }
-        for waiting in move.waiting_on
-    ]
-    return {
-        "topic": tp.topic,
-        "partition": tp.partition,
-        "replicas": list(move.replicas),
-        "target": list(move.target_replicas),
-        "isr": list(move.isr),
-        "adding": list(move.adding),
-        "removing": list(move.removing),
-        "waits_on": waits,
-        "started_at_ms": move.started_at,
-    }
+def _own(cluster: LiveCluster) -> list[dict[str, Any]]:
+    """The brokers of this process, as they see themselves."""
+    held = cluster.held_bytes()
+    with cluster.lock:
+        return [
+            {
+                "id": broker_id,
+                "rack": broker.registration.rack,
+                "is_live": broker.is_up,
+                "leaders": sum(1 for _ in broker.serving(Role.LEADER)),
+                "replicas": len(broker.replicas),
+                "throttles": {},
+                "bytes": held[broker_id],
+            }
+            for broker_id, broker in sorted(cluster.brokers.items())
+        ]
 
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:

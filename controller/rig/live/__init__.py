@@ -4,7 +4,9 @@
     node      a controller in threads of its own, whose callbacks reach the simulated brokers
     shelf     the records of a partition, kept once for all of its replicas
     logs      what clients do: append, read, ask for offsets; who waits for what
-    cluster   the thread in which brokers copy, report and ask, and all of the above put together
+    settings  what is set, as brokers read it from a store that several processes share
+    steps     the thread in which brokers copy, report and ask, and when
+    cluster   all of the above put together
 
 The brokers, their logs, what they copy and what they ask are those of `controller.rig`; only time is another: it is
 that of the wall, and nothing is held against the invariants. Everything that touches a broker runs under one lock.

@@ -5,24 +5,24 @@ Rules
   isr changes and report; then whoever waits for that is answered.
 * What clients ask for is done at once, between two steps; followers copy what was appended at once, too, where nothing
   says how fast they may (`Copying.catch_up`): so an answer does not wait for a walk over all replicas.
-* A step follows `TICK_S` after the last one while anything moves or is asked for, else `IDLE_S`; after a long one as
-  much time is left to others as it took.
+* On a store that other processes share the active controller may be in one of these: brokers obey whichever is, ask it
+  and tell it through what `asks` was given, and read settings from the store themselves.
 * Controllers are as any host's: they write to the store and call the brokers from threads of their own, under the lock.
 """
 
 from __future__ import annotations
 
-import logging
 import random
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Self
 
+import attrs
+
 from controller.host import Controller
 from controller.metrics import BrokerMeters
-from controller.model.values import BrokerRegistration, Settings, TopicPartition
+from controller.model.values import BrokerRegistration, Endpoint, Settings, TopicPartition
 from controller.rig.broker import Broker, Life
 from controller.rig.clock import NodeClock, VirtualClock
 from controller.rig.copying import Copying
@@ -30,26 +30,25 @@ from controller.rig.duties import Duties
 from controller.rig.live.logs import RETENTION_BYTES, LiveLogs
 from controller.rig.live.node import LiveHost, LiveNode, Others
 from controller.rig.live.server import LiveServer
+from controller.rig.live.settings import StoredSettings
+from controller.rig.live.steps import TICK_S, Steps
 from controller.rig.network import Network
+from controller.rig.node import Asked
 from controller.rig.replica import Role
 from controller.rig.timeline import Timeline
 
-TICK_S: Final = 0.005
-IDLE_S: Final = 0.05
+FIRST_ID: Final = 101
 _CLEAN_S: Final = 1.0
-_BUSY_STEPS: Final = 20  # steps without work before it counts as idle
-_PAUSE_S: Final = 1.0  # after a step that failed
-log = logging.getLogger(__name__)
 
 
 class LiveCluster:
     """`with LiveCluster(LiveServer(), {1: "a", 2: "b"}) as cluster:` controllers and brokers that live.
 
     `server`: the store, which the cluster closes. `brokers`: broker id -> rack (None = no rack). `controllers`: how
-    many nodes, with the ids 101, 102, ...; `copy_rate_bytes_s`: into each broker, None = at once. `retention_bytes`: so
-    many of each partition are kept. `lag_max_ms`: as replica.lag.time.max.ms. `journal`: makes the journal of a node,
-    by its id. `seed`: of topic ids and placements. `others`: makes what reaches brokers that are none of these, for a
-    node; their records are their own affair.
+    many nodes, with ids from `first_id` up; `copy_rate_bytes_s`: into each broker, None = at once. `retention_bytes`:
+    so many of each partition are kept. `lag_max_ms`: as replica.lag.time.max.ms. `journal`: makes the journal of a
+    node, by its id. `seed`: of topic ids and placements. `others`: makes what reaches brokers that are none of these,
+    for a node; their records are their own affair.
 
     Starting raises what registering raises: StoreError, DuplicateBrokerRegistration.
     """
@@ -60,6 +59,7 @@ class LiveCluster:
         brokers: Mapping[int, str | None],
         *,
         controllers: int = 1,
+        first_id: int = FIRST_ID,
         settings: Settings | None = None,
         seed: int | None = None,
         copy_rate_bytes_s: int | None = None,
@@ -71,26 +71,24 @@ class LiveCluster:
         self.server = server
         self.settings = settings or Settings()
         self.lock = threading.RLock()
-        self._woken = threading.Event()
-        self._asked: deque[Callable[[], None]] = deque()
-        self._thread: threading.Thread | None = None
-        self._closing = False
+        self._steps = Steps(self.lock, self._step, self._answer)
         self._begun_s = time.monotonic()
         self._cleaned_s = self._begun_s
-        self._quiet_steps = 0
-        self._stepped_s, self._took_s = self._begun_s, 0.0
         self._clock = VirtualClock(time.time_ns() // 1_000_000)
         timeline = Timeline(self._clock)
         timeline.is_mute = True  # nobody reads it, and the cluster may run for weeks
         self.brokers = {b: self._broker(b, rack) for b, rack in brokers.items()}
         chance = random.Random(seed)  # noqa: S311 - no secrets
         self.network = Network(self.brokers, chance, timeline, lambda: 0, requests_max=0)
-        host = (self.network, self.lock, self._woken.set, self.brokers)
+        host = (self.network, self.lock, self._steps.wake, self.brokers, server.is_shared)
         parts = (NodeClock(self._clock), server, self.network, self.settings, seed, lambda *_: None, journal)
-        ids = range(101, 101 + controllers)
+        ids = range(first_id, first_id + controllers)
         self.nodes = {i: LiveNode(i, *parts, host=LiveHost(i, *host, others and others())) for i in ids}
+        self._settings = StoredSettings(server.connection(), self.host.settings_read) if server.is_shared else None
         self.copying = Copying(self.brokers, timeline, copy_rate_bytes_s)
-        self.logs = LiveLogs(self.brokers, self.network.settings, self._soon, self.copying.catch_up, retention_bytes)
+        calls = (self._steps.soon, self.copying.catch_up)
+        kept = (retention_bytes, server.first_producer_id)
+        self.logs = LiveLogs(self.brokers, self.network.settings, *calls, *kept)
         self.duties = {b: self._duties(broker, timeline, lag_max_ms) for b, broker in self.brokers.items()}
 
     def _broker(self, broker_id: int, rack: str | None) -> Broker:
@@ -103,28 +101,49 @@ class LiveCluster:
 
     # --- life
 
-    def start(self) -> Self:
-        """Brokers are registered, controllers run. A cluster that could not be started is closed."""
+    def start_controllers(self) -> Self:
+        """Controllers run; brokers do not yet. A cluster that could not be started is closed."""
         try:
-            for duties in self.duties.values():
-                duties.register()
             for node in self.nodes.values():
-                node.start()
+                if node.controller is None:
+                    node.start()
         except BaseException:
             self.close()
             raise
-        self._thread = threading.Thread(target=self._live, name="kedge-brokers", daemon=True)
-        self._thread.start()
+        return self
+
+    def listen(self, endpoints: Mapping[int, Endpoint]) -> None:
+        """Brokers register that they listen there, from the next time on that they register."""
+        for broker_id, at in endpoints.items():
+            broker = self.brokers[broker_id]
+            broker.registration = attrs.evolve(broker.registration, host=at.host, port=at.port, endpoints=(at,))
+
+    def asks(self, elsewhere: Asked) -> None:
+        """Whom brokers ask while no controller of this process is active."""
+        for node in self.nodes.values():
+            node.elsewhere = elsewhere
+
+    def start(self) -> Self:
+        """Brokers are registered, controllers run. A cluster that could not be started is closed."""
+        try:
+            if self._settings is not None:
+                self._settings.begin()
+            for duties in self.duties.values():
+                duties.register()
+        except BaseException:
+            self.close()
+            raise
+        self.start_controllers()
+        self._steps.begin()
         return self
 
     def close(self) -> None:
         """Controllers hand over, brokers are unregistered, the store is closed. Idempotent."""
-        if self._closing:
+        if self._steps.is_over:
             return
-        self._closing = True
-        self._woken.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._steps.end()
+        if self._settings is not None:
+            self._settings.close()
         for node in self.nodes.values():
             node.stop()
         for duties in self.duties.values():
@@ -142,12 +161,25 @@ class LiveCluster:
 
     def until_ready(self, timeout_s: float) -> None:
         """A controller is active and has admitted every broker. TimeoutError where that takes longer."""
-        end_s, wanted = time.monotonic() + timeout_s, set(self.brokers)
-        while not (self.controller.is_active and wanted <= set(self.controller.describe().live_brokers)):
-            if time.monotonic() >= end_s or self._closing:
+        end_s = time.monotonic() + timeout_s
+        while not self._is_ready():
+            if time.monotonic() >= end_s or self._steps.is_over:
                 live = self.controller.describe().live_brokers
-                raise TimeoutError(f"not ready within {timeout_s:g} s: of brokers {sorted(wanted)} there are {live}")
+                raise TimeoutError(f"not ready within {timeout_s:g} s: of brokers {[*self.brokers]} there are {live}")
             time.sleep(TICK_S)
+
+    def _is_ready(self) -> bool:
+        """Where another process leads, brokers were told of each other by that."""
+        wanted, controller = set(self.brokers), self.controller
+        if controller.is_active:
+            return wanted <= set(controller.describe().live_brokers)
+        with self.lock:
+            return controller.active_id is not None and all(wanted <= set(b.peers) for b in self.brokers.values())
+
+    @property
+    def host(self) -> LiveHost:
+        """What controllers of other processes may call, too."""
+        return next(iter(self.nodes.values())).host
 
     @property
     def controller(self) -> Controller:
@@ -180,7 +212,7 @@ class LiveCluster:
             if self.brokers[broker_id].life is not Life.DOWN:
                 self.duties[broker_id].leave(at_once=True)
                 self.brokers[broker_id].stopped()
-        self._woken.set()
+        self._steps.wake()
 
     def restart_broker(self, broker_id: int) -> None:
         """It is up again with the logs that it had, under a new broker epoch. KeyError as above."""
@@ -190,43 +222,16 @@ class LiveCluster:
             broker.life = Life.UP
             self.network.started(broker)
             self.duties[broker_id].register()
-        self._woken.set()
+        self._steps.wake()
 
     # --- time
 
-    def _soon(self, call: Callable[[], None]) -> None:
-        self._asked.append(call)
-        self._woken.set()
+    def _answer(self) -> None:
+        self.logs.step()
 
-    def _live(self) -> None:
-        due_s = time.monotonic()
-        while not self._closing:
-            was_woken = self._woken.wait(max(0.0, due_s - time.monotonic()))
-            self._woken.clear()
-            try:
-                with self.lock:
-                    self._serve()
-                    if was_woken:
-                        self._quiet_steps = 0
-                        due_s = min(due_s, self._stepped_s + max(TICK_S, self._took_s))
-                    if time.monotonic() >= due_s:
-                        self._step()
-                        pause_s = TICK_S if self._quiet_steps < _BUSY_STEPS else IDLE_S
-                        due_s = self._stepped_s + max(pause_s, self._took_s)
-            except Exception:
-                log.exception("a step of the brokers failed")
-                time.sleep(_PAUSE_S)
-
-    def _serve(self) -> None:
-        """Do what clients asked for, and answer who waited for that."""
-        if self._asked:
-            while self._asked:
-                self._asked.popleft()()
-            self.logs.step()
-
-    def _step(self) -> None:
-        began_s = time.monotonic()
-        past_ms = int((began_s - self._begun_s) * 1000) - self._clock.elapsed_ms
+    def _step(self) -> bool:
+        now_s = time.monotonic()
+        past_ms = int((now_s - self._begun_s) * 1000) - self._clock.elapsed_ms
         self._clock.advance(past_ms)
         moved = False
         up = [duties for duties in self.duties.values() if duties.broker.is_up]
@@ -238,9 +243,7 @@ class LiveCluster:
             moved |= duties.step()
             duties.report()
         self.logs.step()
-        if began_s - self._cleaned_s > _CLEAN_S:
-            self._cleaned_s = began_s
+        if now_s - self._cleaned_s > _CLEAN_S:
+            self._cleaned_s = now_s
             self.logs.clean()
-        self._quiet_steps = 0 if moved or self.logs.is_waited_for else self._quiet_steps + 1
-        self._stepped_s = time.monotonic()
-        self._took_s = self._stepped_s - began_s
+        return moved or self.logs.is_waited_for

@@ -72,10 +72,11 @@ class LiveLogs:
     soon: Callable[[Callable[[], None]], None]
     copied: Callable[[Replica], None]
     retention_bytes: int = RETENTION_BYTES
+    first_producer_id: int = 1001
     _shelves: dict[ReplicaId, Shelf] = attrs.field(factory=dict)
     _promised: list[_Promised] = attrs.field(factory=list)
     _waiting: list[_Waiting] = attrs.field(factory=list)
-    _producer_ids: int = 1000
+    _producer_ids: int = 0
 
     # --- what clients ask for, from any thread
 
@@ -121,12 +122,12 @@ class LiveLogs:
         return future
 
     def new_producer_id(self) -> Future[int]:
-        """An id that no other producer of this cluster got."""
+        """An id that no other producer of this cluster got: from `first_producer_id` up."""
         future: Future[int] = Future()
 
         def next_id() -> None:
+            _answer(future, self.first_producer_id + self._producer_ids)
             self._producer_ids += 1
-            _answer(future, self._producer_ids)
 
         self._do(future, next_id)
         return future

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, TypeAlias
 
 import attrs
 
@@ -12,7 +13,9 @@ from controller.host import Controller
 from controller.model.host import Host, HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from controller.model.values import TARGETS_SINCE
 from controller.rig.network import Network
-from controller.rig.node import Node, NodeHost, NodeStore, Process, State
+from controller.rig.node import Asked, Node, NodeHost, NodeStore, Process, State
+
+Ordered: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 
 
 class Others(Host, Protocol):
@@ -24,7 +27,8 @@ class Others(Host, Protocol):
 
 class LiveHost(NodeHost):
     """Callbacks reach the brokers in `ours` under the lock of the cluster, which is told that something happened; for
-    all others there may be `others`."""
+    all others there may be `others`. `reads_settings`: brokers read settings themselves, and hear of none by a
+    controller."""
 
     def __init__(  # noqa: PLR0917 - as NodeHost, and what a live one has besides
         self,
@@ -33,9 +37,11 @@ class LiveHost(NodeHost):
         lock: AbstractContextManager[object],
         woken: Callable[[], None],
         ours: Container[int],
+        reads_settings: bool,  # noqa: FBT001 - as the rest
         others: Others | None,
     ) -> None:
         super().__init__(controller_id, network, TARGETS_SINCE)
+        self._reads_settings = reads_settings
         self._lock = lock
         self._woken = woken
         self._ours = ours
@@ -60,9 +66,20 @@ class LiveHost(NodeHost):
         return self._locked(super().stop_replica, request)
 
     def config_changed(self, kind: str, name: str, configs: Any) -> None:
-        """As NodeHost."""
+        """As NodeHost; what brokers read themselves may be newer."""
+        if not self._reads_settings:
+            with self._lock:
+                super().config_changed(kind, name, configs)
+
+    def settings_read(self, kind: str, name: str, configs: Mapping[str, str]) -> None:
+        """All settings of an entity, as brokers read them."""
         with self._lock:
             super().config_changed(kind, name, configs)
+
+    def obeyed(self, request: Ordered) -> HostResponse:
+        """What one of `ours` answers, whichever controller says so, of this process or another. Raises where that
+        broker is not there."""
+        return self._locked(partial(self._network.call, request.controller_id), request)
 
     def _locked(self, call: Callable[[Any], HostResponse], request: Any) -> HostResponse:
         with self._lock:
@@ -73,9 +90,21 @@ class LiveHost(NodeHost):
 
 @attrs.define(eq=False)
 class LiveNode(Node):
-    """`host`: what its controller calls."""
+    """`host`: what its controller calls. `elsewhere`: whom brokers ask while this one stands by: the active controller
+    of another process."""
 
     host: LiveHost = attrs.field(kw_only=True)
+    elsewhere: Asked | None = None
+
+    @property
+    def asked(self) -> Asked | None:
+        """The controller of this process where it is the active one, or knows of no other process."""
+        return self.controller if self.elsewhere is None or self.is_active else self.elsewhere
+
+    @property
+    def is_told(self) -> bool:
+        """As Node; somebody is active in another process, where this one is not."""
+        return self.elsewhere is not None or self.is_active
 
     def start(self) -> None:
         """A new process: its controller runs until `stop`."""

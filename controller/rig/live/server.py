@@ -6,14 +6,19 @@ nobody does, so the store may be written by others, too.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from controller.rig.client import StoreClient
 from controller.rig.server import Client, Connection, RecordingServer
 from stores.base import Commit, MetadataStore, Op
 from stores.memory import MemoryServer
 from stores.memory.stream import Link
+
+FIRST_PRODUCER_ID: Final = 1001
+_ID_BITS: Final = 62
+_ids: Final = random.SystemRandom()
 
 
 class LiveServer(RecordingServer):
@@ -26,6 +31,17 @@ class LiveServer(RecordingServer):
         if self._observer is not None:
             options = {"session_timeout_s": self._observer.session_timeout_s}
         super().__init__(**options)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other processes may have clients of the store, too."""
+        return self._opens is not None
+
+    @property
+    def first_producer_id(self) -> int:
+        """From which on ids are given to producers. Any process that shares the store gives some, also one that was
+        started again, and no two may be the same."""
+        return _ids.getrandbits(_ID_BITS) if self.is_shared else FIRST_PRODUCER_ID
 
     def client(self) -> Client:
         """One more client."""

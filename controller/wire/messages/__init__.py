@@ -42,6 +42,8 @@ from controller.wire.messages.private import (
     DeletePartitionsResponse,
     ReassignPartitionsRequest,
     ReassignPartitionsResponse,
+    ReportLogsRequest,
+    ReportLogsResponse,
 )
 
 _PAIRS: Final = (
@@ -56,6 +58,7 @@ _PAIRS: Final = (
     (AlterInterbrokerThrottledRatesRequest, AlterInterbrokerThrottledRatesResponse),
     (AlterInterbrokerThrottledReplicasRequest, AlterInterbrokerThrottledReplicasResponse),
     (DeletePartitionsRequest, DeletePartitionsResponse),
+    (ReportLogsRequest, ReportLogsResponse),
 )
 
 # The header of version 0 has no client id, and readers of headers know of no such thing.
@@ -96,6 +99,8 @@ __all__ = [
     "MetadataResponse",
     "ReassignPartitionsRequest",
     "ReassignPartitionsResponse",
+    "ReportLogsRequest",
+    "ReportLogsResponse",
     "StopReplicaRequest",
     "StopReplicaResponse",
     "UpdateMetadataRequest",

@@ -1,6 +1,6 @@
 """Requests that no release of Kafka has, under keys of our own from 20000 up: ReassignPartitions (20000),
 AlterInterbrokerThrottledRates (20001) and AlterInterbrokerThrottledReplicas (20002) of KIP-179, DeletePartitions
-(20003) of KIP-694.
+(20003) of KIP-694, and ReportLogs (20004), by which a broker tells what its logs hold.
 
 Those of KIP-179 are older than flexible versions and have none. `throttle`, `leader_rate` and `follower_rate` are bytes
 per second. Version 1 of AlterInterbrokerThrottledRates adds `family`: 0 `replication.throttled` (KIP-73, what version 0
@@ -43,4 +43,12 @@ class DeletePartitionsRequest(ApiMessage, load_json=SCHEMAS):
 
 
 class DeletePartitionsResponse(ApiMessage, load_json=SCHEMAS):
+    pass
+
+
+class ReportLogsRequest(ApiMessage, load_json=SCHEMAS):
+    pass
+
+
+class ReportLogsResponse(ApiMessage, load_json=SCHEMAS):
     pass

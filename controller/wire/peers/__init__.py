@@ -4,6 +4,7 @@
     leading     whether somebody else still leads, for all who wait for that one's answer
     relay       a frame of a client's, with who asked and where, from one gateway to another
     forwarding  a client's frames to whoever leads just now
+    asking      what brokers of this process have to say to whoever leads
 
 Rules
 * A frame is passed on once. Who gets it and does not lead says so, and does nothing.

@@ -1,16 +1,28 @@
-"""Where gateways are found: `/kedge/gateways/<controller id>`, an ephemeral key with an address."""
+"""Where gateways are found: `/kedge/gateways/<controller id>`, an ephemeral key with an address; and where brokers
+registered that they listen."""
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Collection
 from contextlib import suppress
+from typing import Final
 
-from controller.codec import BadValue, keys
+from controller.codec import BadValue, broker, keys
 from controller.codec.small import decode_gateway, encode_gateway
+from controller.model.errors import ControllerError
+from controller.model.values import Endpoint
 from controller.wire.calls import Address
-from stores.base import ABSENT, Conflict, Delete, MetadataStore, Put
+from stores.base import ABSENT, Conflict, Delete, Entry, MetadataStore, Put, StoreError
 from stores.recipes import reap_own_leftover
 
-_TIMEOUT_S = 5.0
+_TIMEOUT_S: Final = 5.0
+_LISTENS_S: Final = 1.0
+_TRIES: Final = 3
+
+
+class AlreadyRunning(ControllerError):
+    """Another process has a gateway under this controller's id, which listens."""
 
 
 class Directory:
@@ -18,8 +30,10 @@ class Directory:
 
     def __init__(self, store: MetadataStore, controller_id: int) -> None:
         self._store = store
+        self._controller_id = controller_id
         self._key = keys.gateway(controller_id)
         self._published: int | None = None
+        self._endpoints: dict[int, tuple[Endpoint, ...]] = {}
 
     @property
     def is_published(self) -> bool:
@@ -27,15 +41,27 @@ class Directory:
         return self._published == self._store.session.session_id
 
     def publish(self, address: Address) -> None:
-        """Others find this gateway there, as long as this session lives. A key of an earlier session goes: a controller
-        has one gateway."""
+        """Others find this gateway there, as long as this session lives. A key of an earlier session goes where nobody
+        listens any more: a controller has one gateway. AlreadyRunning where somebody does."""
         session_id = self._store.session.session_id
         value = encode_gateway(address.host, address.port)
-        reap_own_leftover(self._store, self._key, lambda _: True, _TIMEOUT_S)
+        for _ in range(_TRIES):
+            reap_own_leftover(self._store, self._key, lambda entry: not _is_running(entry, address), _TIMEOUT_S)
+            entry = self._store.get(self._key, sync=True, timeout_s=_TIMEOUT_S)
+            if entry is not None and entry.owner not in {None, session_id}:
+                raise AlreadyRunning(self._said(entry))
+            expected = ABSENT if entry is None else entry.version
+            with suppress(Conflict):  # somebody was faster: look who
+                self._store.commit([Put(self._key, value, expected, ephemeral=True)], timeout_s=_TIMEOUT_S)
+                self._published = session_id
+                return
+        raise AlreadyRunning(f"{self._key} is written by others all the time")
+
+    def require_alone(self) -> None:
+        """AlreadyRunning where another process has a gateway under this id just now."""
         entry = self._store.get(self._key, sync=True, timeout_s=_TIMEOUT_S)
-        expected = ABSENT if entry is None else entry.version
-        self._store.commit([Put(self._key, value, expected, ephemeral=True)], timeout_s=_TIMEOUT_S)
-        self._published = session_id
+        if entry is not None and entry.owner != self._store.session.session_id and _is_running(entry, None):
+            raise AlreadyRunning(self._said(entry))
 
     def withdraw(self) -> None:
         """Nobody finds it any more."""
@@ -48,7 +74,45 @@ class Directory:
     def find(self, controller_id: int) -> Address | None:
         """Where the gateway of that controller is; None where it has none, or none that can be read."""
         entry = self._store.get(keys.gateway(controller_id), timeout_s=_TIMEOUT_S)
-        try:
-            return None if entry is None else Address(*decode_gateway(entry.value))
-        except BadValue:
-            return None
+        return None if entry is None else _address(entry)
+
+    def endpoints(self, broker_ids: Collection[int]) -> dict[int, tuple[Endpoint, ...]]:
+        """Where these brokers registered that they listen; what was known last of those that are not registered now,
+        and of all where the store does not answer."""
+        ordered = sorted(broker_ids)
+        with suppress(StoreError):
+            entries = self._store.get_many([keys.broker(each) for each in ordered], timeout_s=_TIMEOUT_S)
+            for entry in filter(None, entries):
+                self._learn(entry)
+        return {each: self._endpoints.get(each, ()) for each in ordered}
+
+    def _learn(self, entry: Entry) -> None:
+        broker_id = int(entry.key.rpartition("/")[2])
+        with suppress(BadValue, ValueError, TypeError):
+            self._endpoints[broker_id] = broker.decode(entry.value, broker_id).endpoints
+
+    def _said(self, entry: Entry) -> str:
+        at = _address(entry)
+        where = "" if at is None else f", its gateway listens at {at.host}:{at.port}"
+        return f"controller {self._controller_id} runs already{where}"
+
+
+def _address(entry: Entry) -> Address | None:
+    try:
+        return Address(*decode_gateway(entry.value))
+    except BadValue:
+        return None
+
+
+def _is_running(entry: Entry, own: Address | None) -> bool:
+    at = _address(entry)
+    return at is not None and at != own and listens(at)
+
+
+def listens(address: Address) -> bool:
+    """Whether anybody does, as far as can be seen from here."""
+    try:
+        socket.create_connection((address.host, address.port), _LISTENS_S).close()
+    except OSError:
+        return False
+    return True

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Collection
 from typing import Final
 
 import attrs
 
 from controller.host import Controller
 from controller.model.errors import NotController
+from controller.model.values import Endpoint
 from controller.wire.calls import Address
 from controller.wire.errors import Refused
 from controller.wire.peers import Peers
-from controller.wire.peers.directory import Directory
+from controller.wire.peers.directory import AlreadyRunning, Directory
 from controller.wire.peers.leading import Leading
 from controller.wire.peers.relay import Broken, Link, Lost, NotActive, NotReached
 from controller.wire.protocol import read_header
@@ -60,7 +61,7 @@ class Forwarding:
 
     async def open(self, address: Address) -> None:
         """Others find this gateway from now on, also in later sessions of its store. Where the store cannot be reached
-        now it is tried again."""
+        now it is tried again. AlreadyRunning where another process has a gateway under the same id."""
         found = Address(self._peers.host or address.host, address.port)
         await self._publish(found)
         self._tasks = (asyncio.create_task(self._keep(found)), asyncio.create_task(self._leading.watch()))
@@ -78,7 +79,10 @@ class Forwarding:
         while True:
             await asyncio.sleep(_KEEPING_S)
             if not self._directory.is_published:
-                await self._publish(address)
+                try:
+                    await self._publish(address)
+                except AlreadyRunning as error:
+                    log.warning("other gateways do not find this one, it is tried again: %s", error)
 
     async def _publish(self, address: Address) -> None:
         try:
@@ -87,6 +91,15 @@ class Forwarding:
             log.warning("other gateways do not find this one, it is tried again: %r", error)
 
     # --- finding
+
+    @property
+    def active_id(self) -> int | None:
+        """Who leads, as far as is known here."""
+        return self._controller.active_id
+
+    async def endpoints(self, broker_ids: Collection[int]) -> dict[int, tuple[Endpoint, ...]]:
+        """Where brokers registered that they listen, as far as is known."""
+        return await asyncio.to_thread(self._directory.endpoints, broker_ids)
 
     async def forward(self, way: Way, frame: bytes, principal: str, broker_id: int | None) -> bytes | None:
         """The answer of whoever leads. NotController where that is this one, by now, or nobody was found in time: in

@@ -6,6 +6,9 @@ link        one connection to a broker: which versions it speaks, a request, its
 sessions    BrokerRegistration and BrokerHeartbeat: who is alive
 in_sync     AlterPartition: a leader says who is in sync
 leaving     ControlledShutdown: a broker goes in good order
+reporting   ReportLogs: what its logs hold
+obeying     the other side: brokers of this process take orders of controllers elsewhere
+received    those orders as the requests that they were made of
 
 host = RemoteHost()
 controller = Controller(store, 1, host)
@@ -24,6 +27,8 @@ from controller.wire.calls import Api
 from controller.wire.remote.host import RemoteHost
 from controller.wire.remote.in_sync import IsrChanges
 from controller.wire.remote.leaving import LEAVING
+from controller.wire.remote.obeying import with_orders
+from controller.wire.remote.reporting import REPORTS
 from controller.wire.remote.sessions import Sessions
 from controller.wire.security.client import Credentials
 
@@ -34,10 +39,10 @@ def with_remote_brokers(base: Mapping[int, Api] = APIS, *, session_s: float = SE
     """What a gateway answers (`Gateway(apis=...)`), with what remote brokers ask for. A broker that does not beat for
     `session_s` is dead. One table per gateway. ValueError for a time that is not positive."""
     apis = {**base}
-    for api in (*Sessions(session_s).table, IsrChanges().api, LEAVING):
+    for api in (*Sessions(session_s).table, IsrChanges().api, LEAVING, REPORTS):
         apis[api.messages.api_key] = api
     apis.update((api.messages.api_key, api) for api in table(apis))
     return apis
 
 
-__all__ = ["Credentials", "RemoteHost", "with_remote_brokers"]
+__all__ = ["Credentials", "RemoteHost", "with_orders", "with_remote_brokers"]

@@ -1,0 +1,102 @@
+"""What topics and brokers have set, as brokers read it from the store themselves, whoever is the active controller.
+
+Rules
+* What is read is told whole, in the order in which it was read; a key that is gone is told as no settings, once.
+* A value that cannot be read is passed over: what was in force stays.
+* While the store does not answer everything stays as it was, and is read again when it does.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from controller.codec import BadValue, keys
+from controller.codec.small import decode_config
+from controller.model.values import BROKERS, TOPICS
+from stores.base import Changed, Closed, Depth, MetadataStore, Resync, StoreError, StoreEvent, Subscription
+
+Told = Callable[[str, str, Mapping[str, str]], None]
+"""Kind and name of an entity, and all that it has set from now on."""
+
+_KINDS: Final = {keys.CONFIG_TOPICS: TOPICS, keys.CONFIG_BROKERS: BROKERS}
+_READ_S: Final = 10.0
+_LOOK_S: Final = 0.5  # how long it may take to notice the end
+_PAUSE_S: Final = 0.5  # after the store did not answer
+_TAKEN_MAX: Final = 1000  # hints that are looked up together
+log = logging.getLogger(__name__)
+
+
+class StoredSettings:
+    """A thread that reads, until it is closed. `store`: whoever made it closes it after this."""
+
+    def __init__(self, store: MetadataStore, told: Told) -> None:
+        self._store, self._told = store, told
+        self._known: dict[str, bytes] = {}  # versions may come again, where a key was deleted meanwhile
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._read_on, name="kedge-settings", daemon=True)
+
+    def begin(self) -> None:
+        """Everything that is set was told when this returns. Raises what the store raises."""
+        self._look(_KINDS)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._is_over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _read_on(self) -> None:
+        try:
+            hints = self._store.subscribe(keys.CONFIG_TOPICS, Depth.VALUES)
+            hints.add(keys.CONFIG_BROKERS, Depth.VALUES)
+            due: set[str] = set()
+            while not self._is_over.is_set():
+                due |= self._hinted(hints)
+                try:
+                    self._look(due)
+                    due = set()
+                except StoreError as error:
+                    log.info("settings are read again: %r", error)
+                    self._is_over.wait(_PAUSE_S)
+            hints.close()
+        except Closed:
+            pass
+
+    def _hinted(self, hints: Subscription) -> set[str]:
+        """What to look at: a key, or all below a prefix."""
+        found: set[str] = set()
+        event: StoreEvent | None = hints.poll(_LOOK_S)
+        while event is not None and len(found) < _TAKEN_MAX:
+            if isinstance(event, Changed):
+                found.add(event.key)
+            elif isinstance(event, Resync):
+                found.add(event.prefix)
+            event = hints.poll(0)
+        return found
+
+    def _look(self, due: Iterable[str]) -> None:
+        paths = {each for each in due if each not in _KINDS}
+        for prefix in _KINDS.keys() & set(due):
+            paths |= {f"{prefix}/{name}" for name in self._store.children(prefix, timeout_s=_READ_S)}
+            paths |= {path for path in self._known if path.startswith(f"{prefix}/")}
+        if not paths:
+            return
+        ordered = sorted(paths)
+        columns = self._store.get_columns(ordered, timeout_s=_READ_S)
+        for path, value in zip(ordered, columns.values, strict=True):
+            self._tell(path, value)
+
+    def _tell(self, path: str, value: bytes | None) -> None:
+        prefix, _, name = path.rpartition("/")
+        if value is None:
+            if self._known.pop(path, None) is not None:
+                self._told(_KINDS[prefix], name, {})
+        elif self._known.get(path) != value:
+            self._known[path] = value
+            try:
+                self._told(_KINDS[prefix], name, decode_config(value))
+            except BadValue as error:
+                log.warning("%s is passed over: %s", path, error)

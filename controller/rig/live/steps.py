@@ -1,0 +1,90 @@
+"""The thread in which brokers live, and when it does what.
+
+Rules
+* A step follows `TICK_S` after the last one while anything moves or is asked for, else `IDLE_S`; after a long one as
+  much time is left to others as it took.
+* What was asked for is done at once, between two steps.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Final
+
+TICK_S: Final = 0.005
+IDLE_S: Final = 0.05
+_BUSY_STEPS: Final = 20  # steps without work before it counts as idle
+_PAUSE_S: Final = 1.0  # after a step that failed
+log = logging.getLogger(__name__)
+
+
+class Steps:
+    """`step`: time goes on; whether anything moved. `answered`: whoever waits for what was asked for hears of it.
+    Both are called under `lock`, as is what was asked for."""
+
+    def __init__(
+        self, lock: AbstractContextManager[object], step: Callable[[], bool], answered: Callable[[], None]
+    ) -> None:
+        self._lock, self._step, self._answered = lock, step, answered
+        self._woken = threading.Event()
+        self._asked: deque[Callable[[], None]] = deque()
+        self._thread: threading.Thread | None = None
+        self._quiet_steps = 0
+        self._stepped_s, self._took_s = time.monotonic(), 0.0
+        self.is_over = False
+
+    def begin(self) -> None:
+        self._thread = threading.Thread(target=self._live, name="kedge-brokers", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """When it returns no step is under way, and none will follow."""
+        self.is_over = True
+        self._woken.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def wake(self) -> None:
+        """Something happened that may be followed up."""
+        self._woken.set()
+
+    def soon(self, call: Callable[[], None]) -> None:
+        """The call is made by the thread, before its next step."""
+        self._asked.append(call)
+        self._woken.set()
+
+    def _live(self) -> None:
+        due_s = time.monotonic()
+        while not self.is_over:
+            was_woken = self._woken.wait(max(0.0, due_s - time.monotonic()))
+            self._woken.clear()
+            try:
+                with self._lock:
+                    self._serve()
+                    if was_woken:
+                        self._quiet_steps = 0
+                        due_s = min(due_s, self._stepped_s + max(TICK_S, self._took_s))
+                    if time.monotonic() >= due_s:
+                        self._timed()
+                        pause_s = TICK_S if self._quiet_steps < _BUSY_STEPS else IDLE_S
+                        due_s = self._stepped_s + max(pause_s, self._took_s)
+            except Exception:
+                log.exception("a step of the brokers failed")
+                time.sleep(_PAUSE_S)
+
+    def _serve(self) -> None:
+        if self._asked:
+            while self._asked:
+                self._asked.popleft()()
+            self._answered()
+
+    def _timed(self) -> None:
+        began_s = time.monotonic()
+        self._quiet_steps = 0 if self._step() else self._quiet_steps + 1
+        self._stepped_s = time.monotonic()
+        self._took_s = self._stepped_s - began_s

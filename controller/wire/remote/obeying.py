@@ -1,0 +1,107 @@
+"""LeaderAndIsr, UpdateMetadata and StopReplica, as brokers of this process take them at their addresses: from whichever
+controller is the active one, in this process or another. Each broker has to drop what an older one says.
+
+Rules
+* None of these requests says for which broker it is: the address does. At the common one they are refused (42).
+* One at a time for each broker, in the order in which they came, also over several connections.
+* They are taken in one version each, the one that says all that Kedge's controllers have to say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+from controller.model.errors import ErrorCode
+from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from controller.wire.apis import APIS
+from controller.wire.apis.versions import table
+from controller.wire.calls import Api, Call
+from controller.wire.messages import LeaderAndIsrRequest as LeaderAndIsr
+from controller.wire.messages import StopReplicaRequest as StopReplica
+from controller.wire.messages import UpdateMetadataRequest as UpdateMetadata
+from controller.wire.protocol import Answer, Messages, Request
+from controller.wire.reading import as_uuid
+from controller.wire.remote import received
+from controller.wire.remote.link import messages
+
+Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
+
+
+class Brokers(Protocol):
+    """Those of this process."""
+
+    def obeyed(self, request: Ordered) -> HostResponse:
+        """What the broker answers that it is for. Raises OSError where that is not there. It may take a moment."""
+
+
+def with_orders(brokers: Brokers, base: Mapping[int, Api] = APIS) -> dict[int, Api]:
+    """The APIs of `base`, and those by which `brokers` are told what to do, who has CLUSTER_ACTION. One table per
+    gateway. A stand-by's gateway answers them itself."""
+    obeying = _Obeying(brokers)
+    rows = (
+        (LeaderAndIsr, received.leader_and_isr, _by_id),
+        (StopReplica, received.stop_replica, _by_name),
+        (UpdateMetadata, received.update_metadata, _nothing_more),
+    )
+    apis = {**base}
+    for kind, read, told in rows:
+        api = _newest(messages(kind.API_KEY))
+        apis[api.api_key] = Api(api, obeying.handler(read, told), is_of_logs=True)
+    apis.update((api.messages.api_key, api) for api in table(apis))
+    return apis
+
+
+def _newest(api: Messages) -> Messages:
+    return Messages(api.request, api.response, api.versions[-1:])
+
+
+Told = Callable[[Any, HostResponse], Answer]
+
+
+class _Obeying:
+    def __init__(self, brokers: Brokers) -> None:
+        self._brokers = brokers
+        self._turns: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    def handler(
+        self, read: Callable[[Request, int], Ordered], told: Told
+    ) -> Callable[[Call, Request], Awaitable[Answer]]:
+        async def obey(call: Call, request: Request) -> Answer:
+            if call.broker_id is None:
+                return {"error_code": ErrorCode.INVALID_REQUEST}
+            order = read(request, call.broker_id)
+            async with self._turns[call.broker_id]:
+                done = asyncio.ensure_future(asyncio.to_thread(self._brokers.obeyed, order))
+                try:
+                    response = await asyncio.shield(done)
+                except asyncio.CancelledError:
+                    await asyncio.wait([done])  # it is obeyed all the same, and the next one is to come after it
+                    raise
+            return {"error_code": response.error, **told(order, response)}
+
+        return obey
+
+
+def _by_id(order: LeaderAndIsrRequest, response: HostResponse) -> Answer:
+    """What went wrong, by the ids of topics."""
+    ids = {p.topic: p.topic_id for p in order.partitions}
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for tp, code in response.errors.items():
+        topics.setdefault(tp.topic, []).append({"partition_index": tp.partition, "error_code": code})
+    return {"topics": [{"topic_id": as_uuid(ids[name]), "partition_errors": rows} for name, rows in topics.items()]}
+
+
+def _by_name(_: StopReplicaRequest, response: HostResponse) -> Answer:
+    return {
+        "partition_errors": [
+            {"topic_name": tp.topic, "partition_index": tp.partition, "error_code": code}
+            for tp, code in response.errors.items()
+        ]
+    }
+
+
+def _nothing_more(_: UpdateMetadataRequest, __: HostResponse) -> Answer:
+    return {}

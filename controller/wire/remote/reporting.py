@@ -1,0 +1,58 @@
+"""ReportLogs: what the logs of a broker hold, of which progress, lag and sizes are told. Nothing is decided by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from controller.model.errors import ErrorCode
+from controller.runtime.progress import LogReport
+from controller.wire.calls import Api, Call
+from controller.wire.messages import ReportLogsRequest
+from controller.wire.protocol import Answer, Request
+from controller.wire.remote.link import messages
+
+REPORTED: Final = messages(ReportLogsRequest.API_KEY)
+_UNKNOWN: Final = -1  # of a size
+
+
+async def report_logs(call: Call, request: Request) -> Answer:
+    """All of it is taken in, or none (42: a number or a name that can be none)."""
+    try:
+        reports = [
+            LogReport(
+                topic.name,
+                log.partition_index,
+                request.broker_id,
+                log.leader_epoch,
+                log.start_offset,
+                log.end_offset,
+                log.high_watermark,
+                None if log.size_bytes == _UNKNOWN else log.size_bytes,
+            )
+            for topic in request.topics
+            for log in topic.partitions
+        ]
+    except ValueError:
+        return {"error_code": ErrorCode.INVALID_REQUEST}
+    call.controller.report_log(reports)
+    return {"error_code": ErrorCode.NONE}
+
+
+def as_fields(broker_id: int, reports: Iterable[LogReport]) -> dict[str, Any]:
+    """The request that tells these of a broker."""
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for report in reports:
+        row = {
+            "partition_index": report.partition,
+            "leader_epoch": report.leader_epoch,
+            "start_offset": report.start_offset,
+            "end_offset": report.end_offset,
+            "high_watermark": report.high_watermark,
+            "size_bytes": _UNKNOWN if report.size_bytes is None else report.size_bytes,
+        }
+        topics.setdefault(report.topic, []).append(row)
+    return {"broker_id": broker_id, "topics": [{"name": n, "partitions": rows} for n, rows in topics.items()]}
+
+
+REPORTS: Final = Api(REPORTED, report_logs)

@@ -1,0 +1,78 @@
+"""What two processes have, on one store: one leads and has no broker, the other has three and stands by."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any, Final, Self
+
+from controller import NewTopic, TopicPartition
+from controller.host import Controller
+from controller.model.values import Endpoint
+from controller.rig.broker import Broker
+from controller.rig.live import LiveCluster, LiveServer
+from controller.wire import Gateway, Peers
+from controller.wire.data import with_logs
+from controller.wire.remote import Credentials, RemoteHost, with_orders, with_remote_brokers
+from stores import MemoryStore
+from stores.memory import MemoryServer
+from tests.wire.served import DEADLINE_S, RACKS, until
+
+LISTENER: Final = "OWN"
+
+
+class Shared:
+    """`with Shared() as shared:` controller 102 leads, 101 stands by beside the brokers. `peers`, and all other options
+    of gateways, are those of both; `protocol` is what the brokers' addresses speak then."""
+
+    def __init__(self, protocol: str = "PLAINTEXT", peers: dict[str, Any] | None = None, **options: Any) -> None:
+        self._protocol, self._peers, self._options = protocol, peers or {}, options
+        self.server = MemoryServer()
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            self.leading, self.active = self._process(stack, 102, {})
+            self.leading.start().until_ready(DEADLINE_S)
+            self.cluster, self.standby = self._process(stack, 101, RACKS)
+            told = self.standby.addresses(RACKS)
+            self.cluster.listen({b: Endpoint(LISTENER, at.host, at.port, self._protocol) for b, at in told.items()})
+            assert self.standby.asking is not None
+            self.asking = self.standby.asking
+            self.cluster.asks(self.asking)
+            self.cluster.start().until_ready(DEADLINE_S)
+            self._stack = stack.pop_all()
+        return self
+
+    def _process(self, stack: ExitStack, node_id: int, racks: Any) -> tuple[LiveCluster, Gateway]:
+        secret = self._peers.get("secret")
+        login = None if secret is None else Credentials("kedge-gateway", secret, "SCRAM-SHA-256")
+        host = RemoteHost(tls=self._peers.get("tls"), login=login)
+        stack.callback(host.close)
+        server = LiveServer(lambda: MemoryStore(self.server))
+        cluster = LiveCluster(server, racks, first_id=node_id, others=lambda: host)
+        stack.callback(cluster.close)
+        cluster.start_controllers()
+        finding = MemoryStore(self.server)
+        stack.callback(finding.close)
+        apis = with_orders(cluster.host, with_remote_brokers(with_logs(cluster.logs)))
+        peers = Peers(store=finding, **self._peers)
+        gateway = Gateway(cluster.controller, broker_listener=LISTENER, apis=apis, peers=peers, **self._options)
+        return cluster, stack.enter_context(gateway)
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @property
+    def controller(self) -> Controller:
+        """The one that leads."""
+        return self.leading.controller
+
+    def topic(self, name: str, replicas: list[list[int]]) -> list[TopicPartition]:
+        """It is led, by brokers of the other process."""
+        self.controller.admin.create_topics({name: NewTopic(-1, -1, replicas)}).all().result(DEADLINE_S)
+        tps = [TopicPartition(name, partition) for partition in range(len(replicas))]
+        until(lambda: not any(self.cluster.logs.bounds(None, tp).result(DEADLINE_S).error for tp in tps))
+        return tps
+
+    def broker(self, broker_id: int) -> Broker:
+        return self.cluster.brokers[broker_id]

@@ -1,0 +1,57 @@
+"""Where gateways find each other, and brokers of other processes."""
+
+from __future__ import annotations
+
+import pytest
+from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
+
+from controller import BrokerRegistration, Controller
+from controller.codec.small import decode_gateway, encode_gateway
+from controller.model.values import Endpoint
+from controller.wire import Gateway, Peers
+from controller.wire.peers.directory import AlreadyRunning
+from stores import ABSENT, MemoryStore, Put
+from stores.servers import free_port
+from tests.runtime.world import Brokers
+from tests.wire.served import RawClient, until
+from tests.wire.test_forwarding import METADATA, Pair
+
+
+def test_brokers_that_registered_a_listener_of_that_name_are_told_at_it_by_all() -> None:
+    """Of several listeners at the first by name; all others at the gateway that is asked."""
+    with Pair(broker_listener=["OWN", "OTHER"]) as pair:
+        own, other = Endpoint("OWN", "h1", 1), Endpoint("OTHER", "h2", 2)
+        for broker, endpoints in {7: (other, own), 8: (other,), 9: (Endpoint("NONE", "h3", 3),)}.items():
+            pair.standby.controller.register_broker(BrokerRegistration(broker, endpoints=endpoints))
+        until(lambda: len(pair.active.controller.describe().live_brokers) == 6)
+        expected = {7: ("h1", 1), 8: ("h2", 2)}
+        for node in (pair.active, pair.standby):
+            with RawClient(node.address) as client:
+                told = {b.node_id: (b.host, b.port) for b in client.ask(*METADATA, topics=[]).brokers}
+                described = client.ask(DescribeClusterRequest, DescribeClusterResponse, 1).brokers
+            assert told == {b.broker_id: (b.host, b.port) for b in described}
+            assert {broker: told[broker] for broker in (7, 8)} == expected
+            at = node.gateway.addresses((1, 9))
+            assert {broker: told[broker] for broker in (1, 9)} == {b: (at[b].host, at[b].port) for b in at}
+
+
+def test_a_controller_has_one_gateway_that_listens() -> None:
+    """A second one is refused, and listens nowhere; one that listens no more does not hold up the next."""
+    with Pair() as pair:
+        finding = MemoryStore(pair.server)
+        gone = finding.another_session()
+        port = free_port()
+        gone.commit([Put("/kedge/gateways/3", encode_gateway("127.0.0.1", port), ABSENT, ephemeral=True)], timeout_s=5)
+        taken = Gateway(pair.standby.controller, port=free_port(), peers=Peers(store=finding))
+        with pytest.raises(
+            AlreadyRunning, match=f"controller 2 runs already, .* at 127.0.0.1:{pair.standby.address.port}"
+        ):
+            taken.start()
+        with Controller(MemoryStore(pair.server), 3, Brokers()) as third:
+            third.start()
+            with Gateway(third, peers=Peers(store=finding)) as gateway:
+                entry = finding.get("/kedge/gateways/3", timeout_s=5)
+                assert entry is not None
+                assert decode_gateway(entry.value) == (gateway.address.host, gateway.address.port)
+        for store in (gone, finding):
+            store.close()
