@@ -4,6 +4,9 @@ writes nothing."""
 from __future__ import annotations
 
 import json
+import socket
+import struct
+import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing
@@ -19,6 +22,7 @@ from tests.cli.store.impostors import nobody, silent, web
 from tests.cli.store.places import content, is_one_line, run, zookeeper_url
 from tests.conformance.zookeeper import server as zookeeper
 from tests.stores.etcd.served import server as etcd
+from tests.wire.served import until
 
 CONNECT_S = 1.0
 PATIENT_S = 8.0  # where an answer is wanted: a busy machine takes a second to hash a password, or for a handshake
@@ -196,3 +200,18 @@ def test_no_command_prints_a_password(guarded: str, tmp_path: Path) -> None:
     assert [result.exit_code for result in results] == [0, 0, 0, 2]
     assert not any(SECRET in result.output for result in results)
     assert SECRET not in file.read_text()
+
+
+def test_who_hangs_up_on_an_impostor_later_leaves_no_word_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Stores keep connections until they are collected, in the middle of another test."""
+    before = set(threading.enumerate())
+    with web() as port:
+        client = socket.create_connection(("127.0.0.1", port))
+        client.sendall(b"GET / HTTP/1.1\r\n")
+        until(lambda: len(set(threading.enumerate()) - before) == 2)  # that of the server, and that of this client
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # as one that is killed
+    client.close()
+    for handler in set(threading.enumerate()) - before:
+        handler.join(PATIENT_S)
+        assert not handler.is_alive()
+    assert capsys.readouterr().err == ""
