@@ -109,6 +109,17 @@ def _sizes(logs: Arrow | None, topics: Any, topic: Ints, keys: Ints) -> tuple[In
     return np.where(sized, size, (total // np.maximum(count, 1))[topic] if len(topics) else 0), sized, meant
 
 
+def averaged(tables: Mapping[str, Arrow]) -> int:
+    """Of how many partitions of `replica_load` the size is the mean of their topic, as `replica_log` has no log of
+    theirs."""
+    found = tables[REPLICA_LOAD.name].filter(known(tables[REPLICA_LOAD.name].column("size_bytes")))
+    topics = sorted_topics(found)
+    topic = topic_codes(found.column("topic"), topics)
+    keys = keys_of(topic, numbers(found.column("partition")))
+    _, sized, _ = _sizes(tables.get(REPLICA_LOG.name), topics, topic, keys)
+    return int((~sized).sum())
+
+
 def _unmeasured(partition: Arrow, size: Ints, sized: Bools, meant: Bools) -> _Rates:
     """What is said without a sample: a rate in the table partition, or size over retention."""
     retention_s = amounts(partition.column("retention_ms")) / 1000

@@ -70,14 +70,17 @@ def submit(
     numbers. May be called again after anything: it goes on where the cluster is. `dry_run`: the first wave that is not
     done is checked, and what would be handed over told; nothing is written.
 
-    BadInput: no export, one that differs from its manifest, or one that needs throttles and is handed over without an
-    admin API and not with `throttles=False`. Refused: the cluster is not what the plan was made from, something else is
-    being reassigned, a target is down, the plan was changed, somebody else submits it. Stopped: a wave is not complete
-    within `timeout_s`, or cannot be. What the store raises, where it refuses.
+    BadInput: no export, one that differs from its manifest, one with none of the waves, or one that needs throttles
+    and is handed over without an admin API and not with `throttles=False`. Refused: the cluster is not what the plan
+    was made from, something else is being reassigned, a target is down, the plan was changed, somebody else submits it.
+    Stopped: a wave is not complete within `timeout_s`, or cannot be. What the store raises, where it refuses.
     """
     plan = read_export(folder)
     follower = _follower(store, options)
     waves = [_as_asked(wave, options) for wave in plan.waves if _is_in(wave, first, last)]
+    if plan.waves and not waves:
+        asked = f"{'the first' if first is None else first} to {'the last' if last is None else last}"
+        raise BadInput(f"{folder}: has waves 1 to {plan.waves[-1].number}, and none of those asked for: {asked}")
     _check_throttles(folder, follower, waves)
     with _begun(plan, dry_run=dry_run) as progress:
         if progress.is_undoing:

@@ -62,6 +62,18 @@ def test_who_is_not_on_a_list_with_a_good_row_is_dead_and_whose_row_is_bad_is_no
     assert brokers(tmp_path) == {1: ("a", "alive"), 2: (None, "alive"), 3: (None, "dead")}
 
 
+def test_sizes_that_are_the_mean_of_their_topic_are_told(tmp_path: Path) -> None:
+    more = {**MAP, "partitions": [*ENTRIES, {"topic": "u", "partition": 0, "replicas": [1]}]}
+    done = collect(tmp_path, map=more, partition_meta={"t": {"0": {"Size": 1024.0}, "2": {"Size": 3072.0}}})
+    holds = (
+        "holds     3 brokers, 4 partitions, 12.0 KiB, sizes of 1 taken as the mean of their topic, sizes not known of 1"
+    )
+    assert (done.exit_code, done.stdout.splitlines()[1]) == (0, holds)
+    whole = {"t": {str(p): {"Size": 1024.0} for p in range(3)}, "u": {"0": {"Size": 1.0}}}
+    said = json.loads(collect(tmp_path, "--json", map=more, partition_meta=whole).stdout)
+    assert (said["averaged"], said["unsized"]) == (0, 0)
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_published_clusters_are_collected_by_the_name_of_one(tmp_path: Path, shared_data: Path, named: bool) -> None:
     """By that of the snapshot's cluster, or by an option where it is called otherwise there."""

@@ -176,11 +176,22 @@ def test_a_memory_store_is_refused_since_nobody_would_see_the_key(still: Made) -
         (("--rollback", "--cancel"), "give one of --rollback and --cancel"),
         (("--timeout", "soon"), "is no duration, as 90s, 15m or 2h are"),
         (("--timeout", "0s"), "is no duration"),
+        (("--rollback", "--from-wave", "2"), "--rollback and --cancel are of every wave that was begun"),
+        (("--cancel", "--to-wave", "2"), "--rollback and --cancel are of every wave that was begun"),
     ],
 )
 def test_what_cannot_be_used_is_exit_code_2(still: Made, arguments: tuple[str, ...], says: str) -> None:
     done = run(still, *arguments)
     assert (done.exit_code, says in done.stderr) == (2, True), done.stderr
+
+
+def test_a_module_that_cannot_be_imported_is_one_line(
+    still: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "our_host.py").write_text("raise RuntimeError('it needs its settings')")
+    monkeypatch.syspath_prepend(tmp_path)
+    done = run(still, "--admin", "our_host:leader")
+    assert (done.exit_code, done.stderr) == (2, "kedge: --admin 'our_host:leader': it needs its settings\n")
 
 
 def test_a_folder_that_is_no_export_is_told_before_a_store_is_asked(tmp_path: Path) -> None:

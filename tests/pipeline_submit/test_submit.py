@@ -281,6 +281,15 @@ def test_a_wave_that_runs_is_cancelled_by_its_rollback(made: Made) -> None:
     assert made.replicas() == made.before
 
 
+@pytest.mark.parametrize(
+    "first,last,asked", [(9, None, "9 to the last"), (None, 0, "the first to 0"), (3, 2, "3 to 2")]
+)
+def test_waves_that_are_not_there_are_refused(made: Made, first: int | None, last: int | None, asked: str) -> None:
+    with pytest.raises(BadInput, match=f"has waves 1 to 4, and none of those asked for: {asked}"):
+        submit(made.folder, made.store, made.options(), first=first, last=last)
+    assert made.replicas() == made.before
+
+
 def test_some_waves_can_be_handed_over_alone(made: Made) -> None:
     done = submit(made.folder, made.store, made.options(), last=1)
     assert done.waves == (1,)

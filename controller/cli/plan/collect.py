@@ -26,7 +26,7 @@ from pipeline.collect.layouts import from_broker_list, from_map
 from pipeline.collect.log_dirs import from_log_dirs
 from pipeline.collect.prometheus import from_prometheus
 from pipeline.errors import BadInput
-from pipeline.stages.load import load
+from pipeline.stages.load import averaged, load
 from pipeline.stages.validate import validate
 from pipeline.tables.declared import BROKER, BROKER_SAMPLE, PARTITION, QUARANTINE, REPLICA_LOAD, TABLES
 from pipeline.tables.files import Place, check_name
@@ -89,6 +89,7 @@ def collect(
         "bytes": sum(found["broker_load"].column("size_bytes").to_pylist()),
         "request_p99_ms": _slowest(found[BROKER_SAMPLE.name]),
         **_known(found[REPLICA_LOAD.name]),
+        "averaged": averaged(found),
         "consistent": consistent,
         "quarantined": reasons,
         "written": not dry_run,
@@ -167,7 +168,8 @@ def _known(load: Any) -> dict[str, Any]:
 def _size(said: dict[str, Any]) -> str:
     if said["unsized"] and said["unsized"] == said["partitions"]:
         return "no size is known"
-    return amount(said["bytes"]) + (f", sizes not known of {said['unsized']}" if said["unsized"] else "")
+    meant = f", sizes of {said['averaged']} taken as the mean of their topic" if said["averaged"] else ""
+    return amount(said["bytes"]) + meant + (f", sizes not known of {said['unsized']}" if said["unsized"] else "")
 
 
 def _rows(said: dict[str, Any]) -> list[tuple[str, str]]:

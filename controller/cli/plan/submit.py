@@ -122,6 +122,8 @@ def submit(folder: str, url: str, *, as_json: bool, plain: bool, **asked: Any) -
     """
     if sum((asked["rollback"], asked["cancels"], asked["dry_run"] and asked["cancels"])) > 1:
         raise click.UsageError("give one of --rollback and --cancel; --cancel has no --dry-run")
+    if (asked["rollback"] or asked["cancels"]) and (asked["from_wave"] or asked["to_wave"]):
+        raise click.UsageError("--rollback and --cancel are of every wave that was begun: no --from-wave, no --to-wave")
     if url.startswith("memory:"):
         fail(f"{url}: {_IN_MEMORY}")
     try:
@@ -165,7 +167,7 @@ def _admin(named: str) -> Callable[[], Any]:
     module, colon, name = named.partition(":")
     try:
         found = getattr(import_module(module), name) if module and colon else None
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001 - the module is the host's, and may raise anything when it is imported
         raise BadInput(f"--admin {named!r:.120}: {one_line(error)}") from None
     if not callable(found):
         raise BadInput(f"--admin {named!r:.120}: expected MODULE:NAME of a function that gives an admin API")
