@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pipeline.amounts import amount, duration
-from pipeline.stages.plan import LEVELS
-from pipeline.stages.requests import settings_of
+from pipeline.stages.requests import LEVELS, settings_of
 
 LONG_S: Final = 30 * 86_400  # above that a wave is no plan: its partitions cannot be touched for so long
 

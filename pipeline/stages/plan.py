@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import attrs
 import numpy as np
@@ -25,6 +25,8 @@ from pipeline.kernel.moves import Told, quiet
 from pipeline.kernel.outcome import Outcome, added, weights
 from pipeline.stages.arrays import Limits, lagging, leaving, to_cluster
 from pipeline.stages.requests import (
+    KINDS,
+    LEVELS,
     Add,
     Drain,
     FixRacks,
@@ -47,19 +49,6 @@ from pipeline.tables.declared import (
     REDUCTION,
     REPLICA_LOAD,
 )
-
-KINDS: Final[Mapping[type, str]] = {
-    Drain: "drain",
-    Add: "add",
-    Rebalance: "rebalance",
-    FixRacks: "fix-racks",
-    SetFactor: "set-rf",
-    Leaders: "leaders",
-    ReducePartitions: "reduce-partitions",
-}
-
-LEVELS: Final = frozenset({KINDS[Add], KINDS[Rebalance]})
-"""Those that ask for bytes to be level, which nobody can do who does not know how many they are."""
 
 
 @attrs.frozen(eq=False)

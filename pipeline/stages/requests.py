@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -81,6 +81,19 @@ class ReducePartitions:
                 f"limits of a partition: expected above 0, got {self.bytes_max} bytes, {self.bps_max} bytes/s"
             )
 
+
+KINDS: Final[Mapping[type, str]] = {
+    Drain: "drain",
+    Add: "add",
+    Rebalance: "rebalance",
+    FixRacks: "fix-racks",
+    SetFactor: "set-rf",
+    Leaders: "leaders",
+    ReducePartitions: "reduce-partitions",
+}
+
+LEVELS: Final = frozenset({KINDS[Add], KINDS[Rebalance]})
+"""Those that ask for bytes to be level, which nobody can do who does not know how many they are."""
 
 Request: TypeAlias = Drain | Add | Rebalance | FixRacks | SetFactor | Leaders | ReducePartitions
 

@@ -23,8 +23,9 @@ from pipeline.cautions import copied_words, of_plan, ratio_words
 from pipeline.errors import BadInput
 from pipeline.stages.arrays import Limits
 from pipeline.stages.export import plan_json
-from pipeline.stages.plan import KINDS, plan
+from pipeline.stages.plan import plan
 from pipeline.stages.requests import (
+    KINDS,
     TOLERANCE,
     Add,
     Drain,
