@@ -30,13 +30,13 @@ RACKS: Final = ("--racks", "a,b,c")
 @pytest.fixture
 def store(tmp_path: Path) -> tuple[str, str]:
     """The option that names it. So long nobody leads when the active one was killed."""
-    return "--store", f"{etcd_url(tmp_path)}&session_timeout=3"
+    return "--store", f"{etcd_url(tmp_path)}&session_timeout=5"
 
 
 @pytest.fixture
 def leading(store: tuple[str, str]) -> Iterator[Running]:
-    """Controller 102, without brokers."""
-    with running(*store, "--node-id", "102", *NONE) as found:
+    """Controller 102, without brokers. It may tell that it does not reach brokers whose process ends."""
+    with running(*store, "--node-id", "102", *NONE, is_silent=False) as found:
         assert found.is_active
         yield found
 
@@ -140,9 +140,8 @@ def test_with_the_process_of_the_brokers_they_go_and_come_back(store: tuple[str,
         assert produced(survivor, "orders") == 0
         killed.kill()
         until(lambda: survivor.is_active and survivor.status()["leaderless"] == 1)
-        assert not any(each["is_live"] for each in survivor.status()["brokers"])
+        until(lambda: not any(each["is_live"] for each in survivor.status()["brokers"]))
         with running(*store, "--node-id", "102") as back:
-            assert not back.is_active
             until(lambda: survivor.status()["leaderless"] == 0)
             assert produced(survivor, "orders") == 0
             assert described(survivor, "orders")[0] == {int(b): at for b, at in back.at["brokers"].items()}
@@ -150,7 +149,7 @@ def test_with_the_process_of_the_brokers_they_go_and_come_back(store: tuple[str,
 
 def test_a_process_that_comes_back_where_it_was_need_not_wait_for_what_it_left(store: tuple[str, str]) -> None:
     """The sessions of its brokers would live for longer than the test."""
-    where = ("--store", store[1].replace("session_timeout=3", "session_timeout=600"))
+    where = ("--store", store[1].replace("session_timeout=5", "session_timeout=600"))
     with running(*where, *NONE, "--node-id", "102", is_silent=False):  # it tells that brokers are not reached
         place = ("--listen", f"127.0.0.1:{free_port()}")
         with running(*where, *place, "--topic", "orders:1:3") as killed:
