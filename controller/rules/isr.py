@@ -78,21 +78,24 @@ def accepted_isr(view: ClusterView, event: AlterIsr) -> AcceptedIsr | ApiError:
     return AcceptedIsr(partition.isr, view.partition_epoch(partition))
 
 
+def _named(event: AlterIsr) -> str:
+    return f"{event.topic}-{event.partition}"
+
+
 def _check_epochs(view: ClusterView, partition: Partition, event: AlterIsr) -> ApiError | None:
-    name = f"{event.topic}-{event.partition}"
     epoch = view.partition_epoch(partition)
     if event.leader_epoch > partition.leader_epoch or event.partition_epoch > epoch:
         return NotController(
-            f"{name}: the request knows leader epoch {event.leader_epoch} and partition epoch {event.partition_epoch}, "
-            f"this controller {partition.leader_epoch} and {epoch}"
+            f"{_named(event)}: the request knows leader epoch {event.leader_epoch} and partition epoch "
+            f"{event.partition_epoch}, this controller {partition.leader_epoch} and {epoch}"
         )
     if event.leader_epoch < partition.leader_epoch:
-        return FencedLeaderEpoch(f"{name}: leader epoch is {partition.leader_epoch}, not {event.leader_epoch}")
+        return FencedLeaderEpoch(f"{_named(event)}: leader epoch is {partition.leader_epoch}, not {event.leader_epoch}")
     if event.leader != partition.leader:
-        return InvalidRequest(f"{name}: {event.leader} does not lead, {partition.leader} does")
+        return InvalidRequest(f"{_named(event)}: {event.leader} does not lead, {partition.leader} does")
     same = event.new_isr == partition.isr and event.leader_recovery_state == partition.leader_recovery_state
     if event.partition_epoch < epoch and not same:
-        return InvalidUpdateVersion(f"{name}: partition epoch is {epoch}, not {event.partition_epoch}")
+        return InvalidUpdateVersion(f"{_named(event)}: partition epoch is {epoch}, not {event.partition_epoch}")
     return None
 
 
@@ -101,20 +104,21 @@ def _may_be_in_sync(view: ClusterView, partition: Partition, broker: int) -> boo
 
 
 def _check_content(view: ClusterView, partition: Partition, event: AlterIsr) -> ApiError | None:
-    name = f"{event.topic}-{event.partition}"
     new_isr, members = event.new_isr, partition.members
     # Whoever shuts down may stay until it was decided on, and does not join.
     dead = [] if all_alive(view, new_isr) else [b for b in new_isr if not _may_be_in_sync(view, partition, b)]
     if dead:
-        return IneligibleReplica(f"{name}: {dead} of the new isr {list(new_isr)} are not alive")
+        return IneligibleReplica(f"{_named(event)}: {dead} of the new isr {list(new_isr)} are not alive")
     strangers = [b for b in new_isr if b not in members]
     if strangers or not new_isr or event.leader not in new_isr or len(set(new_isr)) != len(new_isr):
         return InvalidRequest(
-            f"{name}: an isr holds the leader {event.leader} and only members of {list(members)}, each once; "
+            f"{_named(event)}: an isr holds the leader {event.leader} and only members of {list(members)}, each once; "
             f"got {list(new_isr)}"
         )
     if event.leader_recovery_state not in (0, 1):
-        return InvalidRequest(f"{name}: leader_recovery_state is 0 or 1, not {event.leader_recovery_state}")
+        return InvalidRequest(f"{_named(event)}: leader_recovery_state is 0 or 1, not {event.leader_recovery_state}")
     if event.leader_recovery_state == 1 and (len(new_isr) > 1 or partition.leader_recovery_state == 0):
-        return InvalidRequest(f"{name}: a leader that recovers is alone in its isr, and none goes back to recovering")
+        return InvalidRequest(
+            f"{_named(event)}: a leader that recovers is alone in its isr, and none goes back to recovering"
+        )
     return None

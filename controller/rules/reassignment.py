@@ -79,7 +79,6 @@ def _is_gone(view: ClusterView, partition: Partition, event: AlterReassignment) 
 def _check_target(
     view: ClusterView, partition: Partition, target: Replicas, event: AlterReassignment
 ) -> ApiError | None:
-    name = f"{event.topic}-{event.partition}"
     running = partition.move is not None and partition.move.target == target
     if reasons := check_replicas(view, target, partition.members if running else partition.replicas):
         return InvalidReplicaAssignment(reasons)
@@ -87,6 +86,7 @@ def _check_target(
         return PolicyViolation(event.policy_message)
     size = len(partition.move.origin if partition.move else partition.replicas)
     if not event.allow_replication_factor_change and len(target) != size:
+        name = f"{event.topic}-{event.partition}"
         return InvalidReplicationFactor(f"{name}: the target has {len(target)} replicas, the partition {size}")
     return None
 

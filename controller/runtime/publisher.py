@@ -106,7 +106,7 @@ class Publisher:
             self._timers.topics_late(late, self._services.elapsed_ms())
             self._tell_brokers(batch.records())
             for record, token, _ in batch.log:
-                if isinstance(record, r.PartitionPurged):
+                if type(record) is r.PartitionPurged:
                     self._purged(record.before, token)
         self.answer(decided)
 

@@ -38,7 +38,7 @@ class Budget:
         self._bytes_left = bytes_max - FIXED_BYTES
         self._intent_bytes: dict[int, int] = {}
 
-    def take(self, log: Sequence[tuple[Record, object, list[Mark]]]) -> bool:
+    def take(self, log: Sequence[tuple[Record, object, Sequence[Mark]]]) -> bool:
         """Count what the records of one Decision add; False if the batch would outgrow the store by it."""
         for record, _, fresh in log:
             if fresh:

@@ -88,13 +88,10 @@ def _gone(key: str, where: Expect) -> Op:
     return Check(key, ABSENT) if where is ABSENT else Delete(key, where)
 
 
-@attrs.frozen
 class _Kind:
-    ground: Ground
-
-    @property
-    def state(self) -> ClusterState:
-        return self.ground.state
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self.state = ground.state
 
     def cost_max(self, of: Any) -> int:  # noqa: ARG002 - what it holds adds its own bytes, or is a few
         return _PATH + NAME_CHARACTERS_MAX

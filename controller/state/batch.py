@@ -30,7 +30,7 @@ class Batch:
     __slots__ = ("log", "marks")
 
     def __init__(self) -> None:
-        self.log: list[tuple[Record, object, list[Mark]]] = []
+        self.log: list[tuple[Record, object, tuple[Mark, ...]]] = []
         self.marks: dict[Mark, None] = {}
 
     def __len__(self) -> int:
@@ -39,11 +39,11 @@ class Batch:
     def note(self, record: Record, token: object, marks: Iterable[Mark]) -> None:
         """`record` was applied and dirties `marks`; `token` is what its undoing needs."""
         known = self.marks
-        fresh: list[Mark] = []
+        fresh: tuple[Mark, ...] = ()
         for mark in marks:
             if mark not in known:
                 known[mark] = None
-                fresh.append(mark)
+                fresh = (*fresh, mark)
         self.log.append((record, token, fresh))
 
     def take_back(self) -> tuple[Record, object]:

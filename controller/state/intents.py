@@ -31,8 +31,9 @@ class Intents:
 
     def __init__(self) -> None:
         self.keys: dict[KeyId, IntentKey] = {}
-        self._open: dict[int, dict[_Slot, tuple[DeleteIntent, int | None]]] = {}
+        self._open: dict[int, dict[_Slot, DeleteIntent]] = {}
         self._undurable: dict[int, dict[_Slot, DeleteIntent]] = {}
+        self._seqs: dict[int, dict[_Slot, int]] = {}  # of the durable ones: under which seq
         self._of_topic: dict[str, int] = {}  # topic_id -> how many are open
         self._of_slot: dict[_Slot, int] = {}
 
@@ -43,12 +44,15 @@ class Intents:
         return sorted(broker for broker, slots in self._open.items() if slots)
 
     def of(self, broker: int) -> Sequence[DeleteIntent]:
-        return tuple(intent for intent, _ in self._open.get(broker, {}).values())
+        return tuple(self._open.get(broker, {}).values())
 
     def get(self, broker: int, topic_id: str, partition: int) -> DeleteIntent | None:
         slots = self._open.get(broker)
-        found = None if slots is None else slots.get((topic_id, partition))
-        return None if found is None else found[0]
+        return None if slots is None else slots.get((topic_id, partition))
+
+    def seq_of(self, intent: DeleteIntent) -> int | None:
+        """Under which seq an open intent is durable; None: not yet."""
+        return self._seqs.get(intent.broker, {}).get((intent.topic_id, intent.partition))
 
     def count_of(self, topic_id: str) -> int:
         """How many of a topic are open."""
@@ -62,17 +66,17 @@ class Intents:
         """Take in a key as it stands in the store. Of two intents for one replica the newer one (higher epoch)
         stands."""
         key = self.keys[broker, seq] = IntentKey(version, 0)
-        slots = self._open.setdefault(broker, {})
+        slots, seqs = self._open.setdefault(broker, {}), self._seqs.setdefault(broker, {})
         for intent in intents:
             slot = (intent.topic_id, intent.partition)
             held = slots.get(slot)
-            if held is not None and held[0].leader_epoch >= intent.leader_epoch:
+            if held is not None and held.leader_epoch >= intent.leader_epoch:
                 continue
-            if held is not None and held[1] is not None:
-                self.keys[broker, held[1]].open_count -= 1
             if held is None:
                 self._count(slot, 1)
-            slots[slot] = (intent, seq)
+            elif slot in seqs:
+                self.keys[broker, seqs[slot]].open_count -= 1
+            slots[slot], seqs[slot] = intent, seq
             key.open_count += 1
 
     def finished_keys(self) -> list[KeyId]:
@@ -80,8 +84,8 @@ class Intents:
         return [key_id for key_id, key in self.keys.items() if not key.open_count]
 
     def open(self, intent: DeleteIntent) -> None:
-        self._put(intent, None)
-        self._undurable.setdefault(intent.broker, {})[intent.topic_id, intent.partition] = intent
+        slot = self._put(intent)
+        self._undurable.setdefault(intent.broker, {})[slot] = intent
 
     def unopen(self, intent: DeleteIntent) -> None:
         """Undo `open`."""
@@ -102,7 +106,7 @@ class Intents:
         if seq is None:
             self.open(intent)
         else:
-            self._put(intent, seq)
+            self._seqs[intent.broker][self._put(intent)] = seq
             self.keys[intent.broker, seq].open_count += 1
 
     def undurable(self, broker: int) -> list[DeleteIntent]:
@@ -112,20 +116,21 @@ class Intents:
     def durable(self, broker: int, seq: int, version: int) -> None:
         """The undurable intents of `broker` were committed under `seq`."""
         fresh = self._undurable.pop(broker, {})
-        for slot, intent in fresh.items():
-            self._open[broker][slot] = (intent, seq)
         if fresh:
+            self._seqs.setdefault(broker, {}).update(dict.fromkeys(fresh, seq))
             self.keys[broker, seq] = IntentKey(version, len(fresh))
 
-    def _put(self, intent: DeleteIntent, seq: int | None) -> None:
+    def _put(self, intent: DeleteIntent) -> _Slot:
         slot = (intent.topic_id, intent.partition)
-        self._open.setdefault(intent.broker, {})[slot] = (intent, seq)
+        self._open.setdefault(intent.broker, {})[slot] = intent
         self._count(slot, 1)
+        return slot
 
     def _take(self, intent: DeleteIntent) -> int | None:
         slot = (intent.topic_id, intent.partition)
-        _, seq = self._open[intent.broker].pop(slot)
+        del self._open[intent.broker][slot]
         self._count(slot, -1)
+        seq = self._seqs.get(intent.broker, {}).pop(slot, None)
         if seq is None:
             del self._undurable[intent.broker][slot]
         return seq

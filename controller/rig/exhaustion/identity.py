@@ -157,9 +157,9 @@ class Telling(Stored):
             self.rank(SEQ, seq)
         for broker, slots in sorted(intents._open.items()):  # noqa: SLF001
             self.say(broker)
-            for _, (intent, seq) in sorted(slots.items()):
+            for _, intent in sorted(slots.items()):
                 self.thing(intent)
-                self.rank(SEQ, seq)
+                self.rank(SEQ, intents.seq_of(intent))
 
     def dispatcher(self, dispatcher: Any) -> None:
         """Of its log counts what stands behind the place of each lane: with one partition, whether anything does."""
