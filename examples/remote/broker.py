@@ -2,7 +2,8 @@
 
     python examples/remote/broker.py --gateway 127.0.0.1:9092 --id 1 --rack a
 
-Its logs are empty, so whoever fetches is in sync; the rest is as it has to be. SIGTERM hands leadership over first.
+Its logs are empty, so whoever fetches is in sync; the rest is as it has to be. SIGTERM hands leadership over
+first, where somebody can take it before --patience is over.
 """
 
 import argparse
@@ -131,9 +132,9 @@ class Broker:
 
     async def live(self) -> None:
         server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
-        leaving, may_go = asyncio.Event(), False
+        leaving, may_go, patience = asyncio.Event(), False, self.options.patience
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, leaving.set)
-        while not may_go:
+        while not may_go and patience > 0:
             with contextlib.suppress(OSError, asyncio.IncompleteReadError):  # whoever is not there is tried again
                 may_go = await self.beat(server.sockets[0].getsockname()[1], leaving)
                 for (topic, partition), role in list(self.roles.items()):
@@ -143,6 +144,7 @@ class Broker:
                         fetch.topics = [FetchTopic(topic, asked, version=FETCH)]
                         await self.ask(self.peers[role.leader], fetch)
             await asyncio.sleep(self.options.beat)
+            patience -= self.options.beat if leaving.is_set() else 0
         server.close()
         serving = list(self.serving)
         for writer in self.serving.values():
@@ -152,7 +154,8 @@ class Broker:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    options = {"gateway": "127.0.0.1:9092", "id": 1, "rack": "", "cluster-id": "kedge", "beat": 1.0}  # beat in seconds
+    options = {"gateway": "127.0.0.1:9092", "id": 1, "rack": "", "cluster-id": "kedge"}
+    options |= {"beat": 1.0, "patience": 30.0}  # seconds
     for name, default in options.items():
         parser.add_argument(f"--{name}", type=type(default), default=default)
     asyncio.run(Broker(parser.parse_args()).live())

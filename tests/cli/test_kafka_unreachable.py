@@ -139,6 +139,13 @@ def test_who_logs_in_where_nobody_does_is_told_so(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: {served.bootstrap}: {why}; {said}\n")
 
 
+def test_a_cluster_without_brokers_is_told_as_such(tmp_path: Path) -> None:
+    with Served(racks={}) as served:
+        done = ask(served.bootstrap, tmp_path, socket_connection_setup_timeout_ms=1000)
+    told = f"Error: {served.bootstrap}: no broker of this cluster is alive\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
+
+
 @pytest.mark.parametrize("words", ["--describe", "--alter --add-config retention.ms=1"])
 def test_who_may_not_is_told_so_in_kafkas_words(words: str) -> None:
     with Served(authorizer=lambda *_: False) as served:

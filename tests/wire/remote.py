@@ -86,10 +86,12 @@ class Remote:
 class Process:
     """An example broker in a process of its own."""
 
-    def __init__(self, broker_id: int, gateway: str, rack: str | None, cluster_id: str = CLUSTER) -> None:
+    def __init__(
+        self, broker_id: int, gateway: str, rack: str | None, cluster_id: str = CLUSTER, patience_s: float = 60.0
+    ) -> None:
         self._said = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed with the process
         command = [sys.executable, str(SCRIPT), "--gateway", gateway, "--id", str(broker_id), "--beat", "0.1"]
-        command += ["--cluster-id", cluster_id, *(["--rack", rack] if rack else [])]
+        command += ["--patience", str(patience_s), "--cluster-id", cluster_id, *(["--rack", rack] if rack else [])]
         self._process = subprocess.Popen(command, stdout=self._said, stderr=subprocess.STDOUT)
 
     def __enter__(self) -> Self:

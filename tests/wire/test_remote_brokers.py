@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller import NewTopic, TopicPartition
-from tests.wire.remote import Remote
+from tests.wire.remote import Process, Remote
 from tests.wire.served import until
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
@@ -50,6 +50,24 @@ def test_a_broker_that_is_asked_to_go_hands_leadership_over_first() -> None:
         assert not [line for line in brokers[1].said() if line.startswith(("Traceback", "Exception", "Task"))]
         assert remote.partition("orders").leader == 2
         until(lambda: "leads orders 0 targets None" in brokers[2].said())
+
+
+def test_a_broker_that_leads_what_nobody_else_can_goes_when_its_patience_is_over() -> None:
+    """Also where its gateway went before."""
+    with Remote() as remote:
+        where = f"{remote.address.host}:{remote.address.port}"
+        with Process(1, where, None, patience_s=0.5) as one, Process(2, where, None, patience_s=0.5) as two:
+            remote.live(1, 2)
+            alone = NewTopic(replica_assignments=[[1], [2]])
+            remote.controller.admin.create_topics({"orders": alone}).all().result(30)
+            until(lambda: "leads orders 0 targets None" in one.said() and "leads orders 1 targets None" in two.said())
+            one.ask_to_go()
+            until(lambda: one.ended() is not None)
+            assert one.ended() == 0
+            remote.gateway.close()
+            two.ask_to_go()
+            until(lambda: two.ended() is not None)
+            assert two.ended() == 0
 
 
 def test_a_broker_that_was_killed_and_started_again_joins_the_isr_again() -> None:

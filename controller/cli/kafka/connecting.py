@@ -15,7 +15,7 @@ import click
 
 from controller.cli.kafka.errors import NotConnected
 from controller.cli.kafka.options import Endpoint
-from controller.cli.kafka.probing import await_server, misfit
+from controller.cli.kafka.probing import await_server, is_empty, misfit
 from controller.cli.kafka.properties import read_properties
 from controller.cli.kafka.security import settings
 
@@ -68,6 +68,8 @@ def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
                     f"{servers}: the connection was closed while it authenticated by {given['sasl_mechanism']}"
                 ) from None
             if left_ms <= try_ms or heard.is_final:
+                if not heard.last and any(is_empty(each, given.get("ssl_context")) for each in servers.split(",")):
+                    said = "no broker of this cluster is alive"
                 raise NotConnected(f"{servers}: {said}") from None
             try_ms *= 2
 

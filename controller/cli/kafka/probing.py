@@ -19,6 +19,7 @@ from controller.cli.kafka.errors import NotConnected
 _PAUSE_S: Final = 0.1
 _ANSWER_S: Final = 2.0
 _ALERT_S: Final = 0.5
+_METADATA: Final = 3
 _SASL_HANDSHAKE: Final = 17
 _ANSWER_MIN: Final = 10
 _ANSWER_MAX: Final = 10_000
@@ -59,6 +60,17 @@ def misfit(server: str, context: ssl.SSLContext | None, mechanism: str | None) -
     if mechanism is not None and code in _ASKS_FOR_LOGIN and mechanism not in offered:
         return f"it has {', '.join(offered)}, but not {mechanism}"
     return ""
+
+
+def is_empty(server: str, context: ssl.SSLContext | None) -> bool:
+    """Whether it answers, without a login, and names no broker: kafka-python does not tell that from silence."""
+    header = struct.pack(">hhih", _METADATA, 1, 1, -1)
+    try:
+        with _connection(server, context) as connection:
+            _, brokers = struct.unpack_from(">ii", _asked(connection, header + struct.pack(">i", 0)))
+    except (OSError, UnicodeError, ValueError, struct.error):
+        return False
+    return bool(brokers == 0)
 
 
 def _speaks_tls(server: str) -> bool:
@@ -112,13 +124,8 @@ def _of_certificate(error: ssl.SSLError) -> str:
 def _shake_hands(connection: socket.socket, mechanism: str) -> tuple[int, list[str]]:
     """SaslHandshake, version 1: Kafka's code, and the mechanisms that it has."""
     name = mechanism.encode()
-    frame = struct.pack(">hhihh", _SASL_HANDSHAKE, 1, 1, -1, len(name)) + name
-    connection.sendall(struct.pack(">i", len(frame)) + frame)
-    with connection.makefile("rb") as answered:
-        (size,) = struct.unpack(">i", answered.read(4))
-        if not _ANSWER_MIN <= size <= _ANSWER_MAX:
-            raise ValueError(f"no answer of Kafka's: {size} bytes")
-        answer = answered.read(size)
+    header = struct.pack(">hhih", _SASL_HANDSHAKE, 1, 1, -1)
+    answer = _asked(connection, header + struct.pack(">h", len(name)) + name)
     _, code, count = struct.unpack_from(">ihi", answer)
     offered, at = [], 10
     for _ in range(count):
@@ -126,6 +133,16 @@ def _shake_hands(connection: socket.socket, mechanism: str) -> tuple[int, list[s
         offered.append(answer[at + 2 : at + 2 + length].decode())
         at += 2 + length
     return code, offered
+
+
+def _asked(connection: socket.socket, frame: bytes) -> bytes:
+    """The answer to a request, from its correlation id on. ValueError: it is none of Kafka's."""
+    connection.sendall(struct.pack(">i", len(frame)) + frame)
+    with connection.makefile("rb") as answered:
+        (size,) = struct.unpack(">i", answered.read(4))
+        if not _ANSWER_MIN <= size <= _ANSWER_MAX:
+            raise ValueError(f"no answer of Kafka's: {size} bytes")
+        return answered.read(size)
 
 
 def _host_and_port(server: str) -> tuple[str, int]:
