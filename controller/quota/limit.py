@@ -7,7 +7,8 @@ instead: over any time it is what the limit gives for that time, PACE_MS more, a
 allowance. PACE_MS is within 5 % of the window, and long enough for a host that asks some times a second.
 
 A change of the limit holds at once. For the window what went before counts as it is (a limit that is lowered may be
-exceeded for up to 11 s, as in Kafka); the pace goes on at the new limit.
+exceeded for up to 11 s, as in Kafka); the pace goes on at the new limit, and waits for what went ahead of it no longer
+than before.
 """
 
 from __future__ import annotations
@@ -42,9 +43,15 @@ class ReplicationQuota:
         if not is_rate(limit):
             raise ValueError(f"a limit is 1 to 2^63-1 bytes a second, not {limit!r}")
         self._accrue()
-        # What went ahead of the pace is time that has to pass; how many bytes that is depends on the limit.
-        self._credit = 0.0 if UNLIMITED in {self._limit, limit} else self._credit / self._limit * limit
+        self._credit = 0.0 if UNLIMITED in {self._limit, limit} else self._at(limit)
         self._limit = limit
+
+    def _at(self, limit: int) -> float:
+        """The credit under another limit. What went ahead of the pace is waited for as long as under the former limit;
+        but not for more bytes than went, or a record that took an hour of a byte a second would take it still when the
+        limit is raised."""
+        scaled = self._credit / self._limit * limit
+        return scaled if self._credit >= 0 else max(scaled, self._credit)
 
     @property
     def is_limited(self) -> bool:

@@ -159,6 +159,15 @@ def test_a_change_of_the_limit_keeps_the_time_that_is_owed_and_goes_on_at_the_ne
     assert quota.allowance() == 100
 
 
+def test_a_limit_that_is_raised_waits_for_no_more_bytes_than_went() -> None:
+    """A record of 1,000 bytes under one byte a second: 1,000 seconds, and then 10 microseconds."""
+    quota, clock = _quota(1)
+    quota.record(1_000)
+    quota.limit = 100_000_000
+    clock.ms += 1
+    assert quota.allowance() == 100_000 - 1_000
+
+
 def test_a_limit_of_one_byte_a_second_gives_one_byte_a_second() -> None:
     quota, clock = _quota(1)
     gone = 0
