@@ -150,8 +150,8 @@ class FileOrder:
 
 
 class _Run:
-    """Lines of a term that plainly follow on each other: so do most, which then take a fifth of the time. They are held
-    against each other as the journal spells them, and counted; what is not plain goes the long way."""
+    """Lines of a term that plainly follow on each other: so do most, and a value for each would cost more. They are
+    held against each other as the journal spells them, and counted; what is not plain goes the long way."""
 
     __slots__ = (
         *("begun", "commits", "ended", "epoch", "event", "events"),

@@ -143,6 +143,9 @@ def _settings(master: str, folder: Path) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(2 * cores),
         "spark.sql.adaptive.enabled": "true",
+        # A table is one file of some megabytes, parted over the cores: by Spark's own values one core has it all.
+        "spark.sql.files.minPartitionNum": str(2 * cores),
+        "spark.sql.files.openCostInBytes": str(2**18),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),

@@ -27,6 +27,9 @@ from pipeline.tables.schema import Table
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")  # of a folder, and of no other folder
 PART: Final = "part"
 _PLAN: Final = "plan"
+GROUP_ROWS: Final = 65_536
+"""Of a group of rows in a file of Parquet: a group is the least that Spark gives to a core, and one of a million rows
+is work for one core alone."""
 _LISTED_MAX: Final = 20
 
 
@@ -65,7 +68,7 @@ class Place:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".{path.name}.{os.getpid()}")
         try:
-            pq.write_table(found, beside, compression="zstd", compression_level=1)
+            pq.write_table(found, beside, compression="zstd", compression_level=1, row_group_size=GROUP_ROWS)
             beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)

@@ -11,7 +11,7 @@ import pytest
 from pipeline.errors import BadInput, NotFound
 from pipeline.tables.arrow import arrow_schema, conform, empty, from_rows
 from pipeline.tables.declared import BROKER, PARTITION, PLAN, QUARANTINE, TABLES
-from pipeline.tables.files import Place, Wanted, find_place, find_places, read_all
+from pipeline.tables.files import GROUP_ROWS, Place, Wanted, find_place, find_places, read_all
 from pipeline.tables.journal import JOURNAL_EVENT
 from pipeline.tables.rejects import Rejects
 from pipeline.tables.schema import Table
@@ -42,6 +42,12 @@ def test_a_table_lies_below_its_cluster_and_snapshot(place: Place, tmp_path: Pat
 def test_the_same_rows_give_the_same_bytes(place: Place) -> None:
     first = place.write(BROKER, BROKERS).read_bytes()
     assert place.write(BROKER, BROKERS).read_bytes() == first
+
+
+def test_a_file_has_groups_of_rows_for_several_cores(place: Place) -> None:
+    rows = from_rows(BROKER, [(i, None, None, "alive", None, None, None) for i in range(GROUP_ROWS + 1)])
+    assert pq.read_metadata(place.write(BROKER, rows)).num_row_groups == 2
+    assert place.read(BROKER).equals(rows)
 
 
 def test_maps_and_lists_come_back(place: Place) -> None:
