@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -75,6 +76,41 @@ def test_no_certificate_an_expired_one_and_one_of_another_authority_are_refused(
     assert served.gateway.counts["connections"] == connections  # none that could have asked for anything
     assert served.gateway.counts["tls_failed"] > failed
     assert brokers(client_of(served, authority, authority.sign("bob"))) == set(RACKS)
+
+
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+@pytest.mark.parametrize(
+    "which, alert",
+    [
+        ("none", "HANDSHAKE_FAILURE|CERTIFICATE_REQUIRED"),
+        ("expired", "CERTIFICATE_EXPIRED"),
+        ("of another authority", "UNKNOWN_CA"),
+    ],
+)
+def test_a_client_is_told_by_an_alert_why_its_certificate_is_refused(
+    served: Served, authority: Authority, tmp_path: Path, *, which: str, alert: str, version: str
+) -> None:
+    context = ssl.create_default_context(cafile=authority.file)
+    context.maximum_version = ssl.TLSVersion[version]
+    if which != "none":
+        signing = Authority(tmp_path, "another") if which == "of another authority" else authority
+        own = signing.sign("late", days=-1 if which == "expired" else 30)
+        context.load_cert_chain(own.certificate, own.key)
+    failed = served.gateway.counts["tls_failed"]
+    with pytest.raises(ssl.SSLError, match=f"(?i)alert.*({alert})|({alert}).*alert"):
+        _asked(served, context)
+    until(lambda: served.gateway.counts["tls_failed"] == failed + 1)
+
+
+def _asked(served: Served, context: ssl.SSLContext) -> bytes:
+    """What is answered to one who asks at once: a client of TLS 1.3 does not wait until it is let in."""
+    at = served.address.host, served.address.port
+    with (
+        socket.create_connection(at, timeout=10) as plain,
+        context.wrap_socket(plain, server_hostname=served.address.host) as client,
+    ):
+        client.send(b"\0\0\0\x0a\0\x12\0\0\0\0\0\x07\xff\xff")
+        return client.recv(1)
 
 
 def test_passwords_go_over_tls(authority: Authority, ours: Signed) -> None:
