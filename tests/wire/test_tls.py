@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 import ssl
@@ -111,6 +112,27 @@ def _asked(served: Served, context: ssl.SSLContext) -> bytes:
     ):
         client.send(b"\0\0\0\x0a\0\x12\0\0\0\0\0\x07\xff\xff")
         return client.recv(1)
+
+
+def test_a_context_serves_others_than_gateways(authority: Authority, ours: Signed) -> None:
+    """A host may give it to a server of its own, where nobody holds a failure back."""
+    context = ssl.create_default_context(cafile=authority.file)
+
+    async def exchanged(certificate: Signed | None) -> bytes:
+        if certificate is not None:
+            context.load_cert_chain(certificate.certificate, certificate.key)
+        tls = Tls(ours.certificate, ours.key, authority.file).context()
+        async with await asyncio.start_server(lambda _, writer: writer.write(b"in"), "127.0.0.1", 0, ssl=tls) as server:
+            at = server.sockets[0].getsockname()
+            reader, writer = await asyncio.open_connection(*at, ssl=context)
+            try:
+                return await asyncio.wait_for(reader.readexactly(2), 30)
+            finally:
+                writer.transport.abort()
+
+    with pytest.raises((OSError, asyncio.IncompleteReadError)):
+        asyncio.run(exchanged(None))
+    assert asyncio.run(exchanged(authority.sign("alice"))) == b"in"
 
 
 def test_passwords_go_over_tls(authority: Authority, ours: Signed) -> None:

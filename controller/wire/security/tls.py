@@ -89,24 +89,24 @@ class _Ending:
             protocol.eof_received()
 
 
-_ENDING: ContextVar[_Ending] = ContextVar("_ENDING")
+_ENDING: ContextVar[_Ending | None] = ContextVar("_ENDING", default=None)
 """Of the client whose handshake runs: asyncio asks a context for it in the context of who began it."""
 
 
 class _Handshake(ssl.SSLObject):
-    ending: _Ending
+    ending: _Ending | None
     incoming: ssl.MemoryBIO
     outgoing: ssl.MemoryBIO
 
     def do_handshake(self) -> None:
         """Once failed it never ends by itself: what still comes is dropped."""
-        if self.ending.why is None:
+        if self.ending is None or self.ending.why is None:
             try:
                 return super().do_handshake()
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 raise
             except ssl.SSLError as error:
-                if not self.outgoing.pending:
+                if self.ending is None or not self.outgoing.pending:
                     raise
                 self.ending.soon(error)
         self.incoming.read()
