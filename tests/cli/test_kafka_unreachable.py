@@ -72,9 +72,7 @@ def test_who_shows_no_certificate_is_told_long_before_the_time_to_connect_is_ove
             served.bootstrap, tmp_path, security_protocol="SSL", socket_connection_setup_timeout_ms=setup_ms, **trust
         )
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    said = (
-        "it hangs up once TLS is agreed on: perhaps it asks for a certificate that it accepts, ssl.keystore.location\n"
-    )
+    said = "it asks for a certificate of ours: --command-config takes ssl.keystore.location\n"
     assert done.stderr.endswith(said), done.stderr
     assert time.monotonic() - began < _SETUP_S
 
@@ -100,6 +98,22 @@ def test_what_a_server_says_of_our_certificate_is_told(tmp_path: Path, who: str 
         thread.start()
         assert misfit(f"127.0.0.1:{listening.getsockname()[1]}", ours, None) == said
         thread.join(_SETUP_S)
+
+
+def test_who_is_hung_up_on_without_a_word_is_told_what_may_be_wrong(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    gateway = authority.sign("gateway")
+    theirs = Tls(gateway.certificate, gateway.key).context()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=_shake_hands_once, args=(listening, theirs))
+        thread.start()
+        said = misfit(
+            f"127.0.0.1:{listening.getsockname()[1]}", ssl.create_default_context(cafile=authority.file), None
+        )
+        thread.join(_SETUP_S)
+    assert said == (
+        "it hangs up once TLS is agreed on: perhaps it asks for a certificate that it accepts, ssl.keystore.location"
+    )
 
 
 def _shake_hands_once(listening: socket.socket, context: ssl.SSLContext) -> None:

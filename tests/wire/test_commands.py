@@ -183,3 +183,22 @@ def test_what_is_listed_can_be_executed_again_and_is_an_empty_plan_when_nothing_
     assert moving[TP].target_replicas == tuple(row["replicas"]) == (3, 2)
     assert contents(served) == before
     assert "started partition reassignment for orders-0" in again.stdout
+
+
+def test_a_plan_that_is_refused_as_a_whole_leaves_no_throttle(tmp_path: Path) -> None:
+    """Whoever asks may set a throttle, may not move, and may take the throttle back."""
+    may_alter = iter([True, False, True])
+
+    def permits(_principal: str, operation: str, resource: str) -> bool:
+        return next(may_alter) if (operation, resource) == ("ALTER", "CLUSTER") else True
+
+    plan = tmp_path / "plan.json"
+    plan.write_text('{"partitions":[{"topic":"orders","partition":0,"replicas":[2,3]}]}')
+    with Served(authorizer=permits) as opened:
+        opened.controller.admin.create_topics({"orders": NewTopic(replica_assignments={0: [1, 2]})}).all().result(30)
+        words = ["--bootstrap-server", opened.bootstrap, "--reassignment-json-file", str(plan), "--throttle", "1000"]
+        done = CliRunner().invoke(kedge, ["reassign-partitions", "--execute", *words])
+        assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, "Error: Cluster authorization failed.")
+        assert next(may_alter, None) is None
+        brokers = ["configs", "--bootstrap-server", opened.bootstrap, "--describe", "--entity-type", "brokers"]
+        assert "throttled.rate" not in CliRunner().invoke(kedge, brokers).stdout

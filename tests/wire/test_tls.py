@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -75,6 +77,62 @@ def test_no_certificate_an_expired_one_and_one_of_another_authority_are_refused(
     assert served.gateway.counts["connections"] == connections  # none that could have asked for anything
     assert served.gateway.counts["tls_failed"] > failed
     assert brokers(client_of(served, authority, authority.sign("bob"))) == set(RACKS)
+
+
+@pytest.mark.parametrize("version", ["TLSv1_2", "TLSv1_3"])
+@pytest.mark.parametrize(
+    "which, alert",
+    [
+        ("none", "HANDSHAKE_FAILURE|CERTIFICATE_REQUIRED"),
+        ("expired", "CERTIFICATE_EXPIRED"),
+        ("of another authority", "UNKNOWN_CA"),
+    ],
+)
+def test_a_client_is_told_by_an_alert_why_its_certificate_is_refused(
+    served: Served, authority: Authority, tmp_path: Path, *, which: str, alert: str, version: str
+) -> None:
+    context = ssl.create_default_context(cafile=authority.file)
+    context.maximum_version = ssl.TLSVersion[version]
+    if which != "none":
+        signing = Authority(tmp_path, "another") if which == "of another authority" else authority
+        own = signing.sign("late", days=-1 if which == "expired" else 30)
+        context.load_cert_chain(own.certificate, own.key)
+    failed = served.gateway.counts["tls_failed"]
+    with pytest.raises(ssl.SSLError, match=f"(?i)alert.*({alert})|({alert}).*alert"):
+        _asked(served, context)
+    until(lambda: served.gateway.counts["tls_failed"] == failed + 1)
+
+
+def _asked(served: Served, context: ssl.SSLContext) -> bytes:
+    """What is answered to one who asks at once: a client of TLS 1.3 does not wait until it is let in."""
+    at = served.address.host, served.address.port
+    with (
+        socket.create_connection(at, timeout=10) as plain,
+        context.wrap_socket(plain, server_hostname=served.address.host) as client,
+    ):
+        client.send(b"\0\0\0\x0a\0\x12\0\0\0\0\0\x07\xff\xff")
+        return client.recv(1)
+
+
+def test_a_context_serves_others_than_gateways(authority: Authority, ours: Signed) -> None:
+    """A host may give it to a server of its own, where nobody holds a failure back."""
+    context = ssl.create_default_context(cafile=authority.file)
+
+    async def exchanged(certificate: Signed | None) -> bytes:
+        if certificate is not None:
+            context.load_cert_chain(certificate.certificate, certificate.key)
+        tls = Tls(ours.certificate, ours.key, authority.file).context()
+        async with await asyncio.start_server(lambda _, writer: writer.write(b"in"), "127.0.0.1", 0, ssl=tls) as server:
+            at = server.sockets[0].getsockname()
+            reader, writer = await asyncio.open_connection(*at, ssl=context)
+            try:
+                return await asyncio.wait_for(reader.readexactly(2), 30)
+            finally:
+                writer.transport.abort()
+
+    with pytest.raises((OSError, asyncio.IncompleteReadError)):
+        asyncio.run(exchanged(None))
+    assert asyncio.run(exchanged(authority.sign("alice"))) == b"in"
 
 
 def test_passwords_go_over_tls(authority: Authority, ours: Signed) -> None:

@@ -38,7 +38,12 @@ def execute(cluster: Cluster, plan: Plan, options: Options, *, as_json: bool) ->
     say(rollback_text(current))
     held = lists(running, plan.targets, current)
     _throttle(cluster, plan, held, options, say)
-    refused = cluster.alter_reassignments(plan.targets, options.timeout_ms or DEFAULT_TIMEOUT_MS)
+    try:
+        refused = cluster.alter_reassignments(plan.targets, options.timeout_ms or DEFAULT_TIMEOUT_MS)
+    except Refused:  # all of it
+        if options.throttle is not None and _is_idle(cluster, options, began=bool(running)):
+            throttling.give_back(cluster, held)
+        raise
     started = [tp for tp in plan.entries if tp not in refused]
     if options.throttle is not None and _is_idle(cluster, options, began=bool(started or running)):
         throttling.give_back(cluster, held)
@@ -52,10 +57,10 @@ def execute(cluster: Cluster, plan: Plan, options: Options, *, as_json: bool) ->
 
 
 def _is_idle(cluster: Cluster, options: Options, *, began: bool) -> bool:
-    """Whether a throttle was set for nothing: no end of a move will take it back."""
-    if throttling.removes_by_itself(cluster):
-        return not options.throttle_stays and not cluster.reassignments()
-    return not began
+    """Whether a throttle was set for nothing: no end of a move will take it back. Asked of the cluster, since a request
+    that ended by its time may have begun moves."""
+    stays = options.throttle_stays if throttling.removes_by_itself(cluster) else began
+    return not stays and not cluster.reassignments()
 
 
 def refusals(refused: Mapping[TopicPartition, Refused]) -> str:
