@@ -10,8 +10,8 @@
 | LEADER_ORDER | partition | another leads than the first replica |
 | CAP_DISK, CAP_IN, CAP_OUT | broker | load; the share of the capacity that may be used |
 
-A partition that moves has the replicas of before and after in its row: RACK and RF take it for the fewer of its replicas
-and its target, so that what is there for the time of the move alone is neither a factor nor asks for racks.
+A partition that moves has the replicas of before and after in its row: RACK and RF take it for the fewer of its
+replicas and its target, so that what is there for the time of the move alone is neither a factor nor asks for racks.
 """
 
 from __future__ import annotations

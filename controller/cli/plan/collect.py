@@ -1,4 +1,5 @@
-"""`kedge plan collect`: a snapshot of a cluster, from a store or a map and from files of other tools, as tables.
+"""`kedge plan collect`: a snapshot of a cluster, from a store, from brokers or a map, and from files of other tools, as
+tables.
 
 * Collected, validated and loaded in one go: the tables are those that plans are made of. What could not be used is in
   the table quarantine, and counted; then the exit code is 1.
@@ -43,6 +44,8 @@ def _files(name: str, text: str, *, many: bool = False) -> Callable[[Any], Any]:
 @click.option("--cluster", metavar="ID", required=True, help="What to call the cluster.")
 @click.option("--snapshot", metavar="ID", required=True, help="What to call it; the last by name is the newest.")
 @click.option("--store", metavar="URL", help="Partitions and brokers of a metadata store.")
+@click.option("--bootstrap-server", metavar="HOST:PORT[,...]", help="What a gateway or a Kafka cluster tells.")
+@click.option("--command-config", metavar="FILE", type=_FILES, help="Properties of that connection: TLS, SASL.")
 @_files("--tree", "Partitions and brokers of a tree in a file (kedge store dump, or recorded).")
 @_files("--map", "Partitions of a map, as kafka-reassign-partitions and kafka-kit write it.")
 @_files("--broker-list", "Brokers by id with their racks, as JSON.")
@@ -66,9 +69,12 @@ def collect(
     plain: bool,
     **sources: Any,
 ) -> None:
-    """Take a snapshot of a cluster into TABLES: one of --store, --tree and --map, and what is known beside it."""
-    if sum(sources[name] is not None for name in ("store", "tree", "map")) != 1:
-        raise click.UsageError("give one of --store, --tree and --map")
+    """Take a snapshot of a cluster into TABLES: one of --store, --bootstrap-server, --tree and --map, and what is known
+    beside it."""
+    if sum(sources[name] is not None for name in ("store", "bootstrap_server", "tree", "map")) != 1:
+        raise click.UsageError("give one of --store, --bootstrap-server, --tree and --map")
+    if sources["command_config"] is not None and sources["bootstrap_server"] is None:
+        raise click.UsageError("--command-config is of the connection to a --bootstrap-server, which is not given")
     if broker_list_cluster is not None and sources["broker_list"] is None:
         raise click.UsageError("--broker-list-cluster names a cluster of a --broker-list, which is not given")
     with failing(), bar("collecting", shown=not plain):
@@ -104,6 +110,8 @@ def _read(into: Gathered, sources: dict[str, Any], listed: str) -> bool | None:
     now = datetime.now(UTC)
     if sources["store"] is not None:
         consistent = _read_store(sources["store"], into)
+    if sources["bootstrap_server"] is not None:
+        _read_cluster(sources["bootstrap_server"], sources["command_config"], into)
     readers: tuple[tuple[str, Callable[[bytes, str], None]], ...] = (
         ("tree", lambda data, file: _read_tree(data, file, into)),
         ("map", lambda data, file: from_map(data, file, into)),
@@ -142,6 +150,23 @@ def _read_store(url: str, into: Gathered) -> bool:
             return from_store(store, public_url(url), into, timeout_s=READ_ALL_S)
         except StoreError as error:
             fail(f"{public_url(url)}: cannot be read: {without_place(error)}")
+
+
+def _read_cluster(servers: str, config_file: str | None, into: Gathered) -> None:
+    from controller.cli.kafka import Endpoint, Failed, connected  # noqa: PLC0415 - as above
+    from controller.cli.kafka.options import checked_servers  # noqa: PLC0415
+
+    try:
+        endpoint = Endpoint(checked_servers(servers), None if config_file is None else Path(config_file))
+    except ValueError as error:
+        raise BadInput(f"--bootstrap-server: {error}") from None
+    try:
+        with connected(endpoint) as cluster:
+            from controller.cli.plan.asking import from_cluster  # noqa: PLC0415 - kafka-python is there
+
+            from_cluster(cluster, endpoint.servers, into)
+    except Failed as error:
+        raise BadInput(str(error)) from None
 
 
 def _write(place: Place, found: dict[str, Any]) -> None:
