@@ -29,7 +29,7 @@ from pipeline.collect.prometheus import from_prometheus
 from pipeline.errors import BadInput
 from pipeline.stages.load import averaged, load
 from pipeline.stages.validate import validate
-from pipeline.tables.declared import BROKER, BROKER_SAMPLE, PARTITION, QUARANTINE, REPLICA_LOAD, TABLES
+from pipeline.tables.declared import BROKER, BROKER_LOAD, BROKER_SAMPLE, PARTITION, QUARANTINE, REPLICA_LOAD, TABLES
 from pipeline.tables.files import Place, check_name
 
 _FILES: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
@@ -92,7 +92,7 @@ def collect(
         "snapshot": snapshot,
         "brokers": found[BROKER.name].num_rows,
         "partitions": found[PARTITION.name].num_rows,
-        "bytes": sum(found["broker_load"].column("size_bytes").to_pylist()),
+        "bytes": _bytes(found),
         "request_p99_ms": _slowest(found[BROKER_SAMPLE.name]),
         **_known(found[REPLICA_LOAD.name]),
         "averaged": averaged(found),
@@ -183,6 +183,13 @@ def _slowest(samples: Any) -> dict[str, float]:
     return {name.removesuffix("_p99_ms"): max(found) for name, found in times.items() if found}
 
 
+def _bytes(found: dict[str, Any]) -> int | None:
+    """Of all replicas of known size; None where there are partitions, and of none of them one is known."""
+    sizes = found[REPLICA_LOAD.name].column("size_bytes")
+    nobody_knows = len(sizes) and sizes.null_count == len(sizes)
+    return None if nobody_knows else sum(found[BROKER_LOAD.name].column("size_bytes").to_pylist())
+
+
 def _known(load: Any) -> dict[str, Any]:
     """On what the rates that are known are based, and of how many partitions a rate, or a size, is not."""
     bases = counted(load.filter(load.column("write_bps").is_valid()).column("basis").to_pylist())
@@ -191,7 +198,7 @@ def _known(load: Any) -> dict[str, Any]:
 
 
 def _size(said: dict[str, Any]) -> str:
-    if said["unsized"] and said["unsized"] == said["partitions"]:
+    if said["bytes"] is None:
         return "no size is known"
     meant = f", sizes of {said['averaged']} taken as the mean of their topic" if said["averaged"] else ""
     return amount(said["bytes"]) + meant + (f", sizes not known of {said['unsized']}" if said["unsized"] else "")
