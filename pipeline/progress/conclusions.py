@@ -46,9 +46,11 @@ def conclude(
 def _sized(move: Move, samples: Samples) -> Move:
     """Bytes by the sizes of replicas: what is to be copied, and, of a move that runs, what is on the targets
     already."""
-    sizes = samples.size_bytes.get((move.topic, move.partition))
+    key = move.topic, move.partition
+    sizes = samples.size_bytes.get(key)
     if sizes is None:
-        return move
+        size = samples.any_bytes.get(key)
+        return move if size is None else move._replace(bytes_total=size * len(move.adding))
     whole = sizes.get(move.leader, max((sizes.get(b, 0) for b in move.replicas), default=0))
     total = whole * len(move.adding)
     copied = move.bytes_copied

@@ -1,8 +1,11 @@
 """What the journal does not say: sizes, rates, disks, from tables of the pipeline.
 
-A folder with `replica_log`, `partition` and `broker`, each a folder or a file of Parquet, with the columns that
-`spec/pipeline.md` gives them; any of them may be missing, and of each only the columns here are read. A table that
-cannot be read, or lacks a column, is refused; a row with a null key is quarantined.
+* A folder with `replica_log`, `partition`, `broker` and `replica_load`, each a folder or a file of Parquet, of which
+  only the columns here are read; any of them may be missing. Or the folder of tables that `kedge plan collect` writes
+  to: then one snapshot of it, since the sum of several would be nobody's.
+* The rate of a partition is what `partition` says, else what `replica_load` does, where it was measured.
+* A future replica fills its disk and is not the replica yet. A size without a broker is that of every replica.
+* A table that cannot be read, or lacks a column, is refused; a row with a null key is quarantined.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import Any, Final
 import attrs
 
 from pipeline.audit.values import Quarantined
+from pipeline.errors import PipelineError
 
 Key = tuple[str, int]
 
@@ -21,8 +25,18 @@ _COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "replica_log": ("broker_id", "topic", "partition", "size_bytes"),
     "partition": ("topic", "partition", "write_bps"),
     "broker": ("broker_id", "disk_capacity_bytes"),
+    "replica_load": ("topic", "partition", "write_bps", "basis"),
 }
-_MAY_BE_NULL: Final = ("write_bps", "disk_capacity_bytes")
+_FUTURE: Final = "is_future"
+_GUESSED: Final = "size_only"  # the basis of a rate that nobody measured
+_MAY_BE_NULL: Final = frozenset(
+    {
+        ("partition", "write_bps"),
+        ("broker", "disk_capacity_bytes"),
+        ("replica_log", "broker_id"),
+        ("replica_load", "write_bps"),
+    }
+)
 
 
 class BadSamples(ValueError):
@@ -31,56 +45,88 @@ class BadSamples(ValueError):
 
 @attrs.frozen
 class Samples:
-    """`size_bytes`: of each replica, by partition and broker. `write_bps`: by partition, bytes/s. `disk_bytes`:
-    capacity by broker; `used_bytes`: the sum of its replicas."""
+    """`size_bytes`: of each replica, by partition and broker; `any_bytes`: of the partition, on whichever broker.
+    `write_bps`: by partition, bytes/s. `disk_bytes`: capacity by broker; `used_bytes`: the sum of its replicas."""
 
     size_bytes: Mapping[Key, Mapping[int, int]] = attrs.field(factory=dict)
+    any_bytes: Mapping[Key, int] = attrs.field(factory=dict)
     write_bps: Mapping[Key, float] = attrs.field(factory=dict)
     disk_bytes: Mapping[int, int] = attrs.field(factory=dict)
     used_bytes: Mapping[int, int] = attrs.field(factory=dict)
     quarantine: tuple[Quarantined, ...] = ()
 
 
-def read_samples(folder: Path) -> Samples:
-    """The tables of a folder. Raises BadSamples where there is none of them, or one cannot be read."""
+def read_samples(folder: Path, cluster: str | None = None, snapshot: str | None = None) -> Samples:
+    """The tables of a folder. Of a folder of snapshots: those of `cluster`, which may be left out where there is one
+    only, and of `snapshot`, else of the last by name. Raises BadSamples where there is none of them, or one cannot be
+    read."""
     quarantine: list[Quarantined] = []
-    tables = {name: _rows(folder, name, quarantine) for name in _COLUMNS}
-    if all(rows is None for rows in tables.values()):
+    paths = _paths(folder, cluster, snapshot)
+    if not paths:
         raise BadSamples(f"{folder}: none of {', '.join(_COLUMNS)} is there")
+    tables = {name: _rows(path, name, quarantine) for name, path in paths.items()}
     sizes: dict[Key, dict[int, int]] = {}
+    anywhere: dict[Key, int] = {}
     used: dict[int, int] = {}
-    for row in tables["replica_log"] or ():
-        broker, size = row["broker_id"], row["size_bytes"]
-        sizes.setdefault((row["topic"], row["partition"]), {})[broker] = size
+    for row in tables.get("replica_log", ()):
+        key, broker, size = (row["topic"], row["partition"]), row["broker_id"], row["size_bytes"]
+        if broker is None:
+            anywhere[key] = size
+            continue
         used[broker] = used.get(broker, 0) + size
-    rates = {(row["topic"], row["partition"]): row["write_bps"] for row in tables["partition"] or ()}
-    disks = {row["broker_id"]: row["disk_capacity_bytes"] for row in tables["broker"] or ()}
+        if not row.get(_FUTURE):
+            sizes.setdefault(key, {})[broker] = size
+    measured = [row for row in tables.get("replica_load", ()) if row["basis"] != _GUESSED]
+    rates = {
+        (row["topic"], row["partition"]): row["write_bps"]
+        for row in (*measured, *tables.get("partition", ()))
+        if row["write_bps"] is not None
+    }
+    disks = {row["broker_id"]: row["disk_capacity_bytes"] for row in tables.get("broker", ())}
     return Samples(
         sizes,
-        {key: rate for key, rate in rates.items() if rate is not None},
+        anywhere,
+        rates,
         {broker: size for broker, size in disks.items() if size is not None},
         used,
         tuple(quarantine),
     )
 
 
-def _rows(folder: Path, name: str, quarantine: list[Quarantined]) -> list[dict[str, Any]] | None:
-    found = next((path for path in (folder / name, folder / f"{name}.parquet") if path.exists()), None)
-    if found is None:
-        return None
+def _paths(folder: Path, cluster: str | None, snapshot: str | None) -> dict[str, Path]:
+    """Where each table is that is there."""
+    if any(folder.glob("partition/cluster=*")):
+        from pipeline.tables.declared import PARTITION, TABLES  # noqa: PLC0415 - with pyarrow, as below
+        from pipeline.tables.files import find_place  # noqa: PLC0415
+
+        try:
+            place = find_place(folder, PARTITION, cluster, snapshot)
+        except PipelineError as error:
+            raise BadSamples(str(error)) from None
+        return {name: place.path(TABLES[name]) for name in _COLUMNS if place.has(TABLES[name])}
+    if cluster is not None or snapshot is not None:
+        raise BadSamples(f"{folder}: its tables are not of clusters and snapshots, of which one could be named")
+    each = {name: (folder / name, folder / f"{name}.parquet") for name in _COLUMNS}
+    found = {name: next((path for path in paths if path.exists()), None) for name, paths in each.items()}
+    return {name: path for name, path in found.items() if path is not None}
+
+
+def _rows(path: Path, name: str, quarantine: list[Quarantined]) -> list[dict[str, Any]]:
     import pyarrow as pa  # noqa: PLC0415 - a journal alone is read without it
     import pyarrow.dataset as ds  # noqa: PLC0415
 
     columns = _COLUMNS[name]
     try:
-        table = ds.dataset(found, format="parquet").to_table(columns=list(columns))
+        there = ds.dataset(path, format="parquet")
+        more = [_FUTURE] if name == "replica_log" and _FUTURE in there.schema.names else []
+        table = there.to_table(columns=[*columns, *more])
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        raise BadSamples(f"{found}: {' '.join(str(error).split())[:300]}") from error
+        raise BadSamples(f"{path}: {' '.join(str(error).split())[:300]}") from error
     kept = []
     for number, row in enumerate(table.to_pylist(), 1):
-        missing = [column for column in columns if row[column] is None and column not in _MAY_BE_NULL]
+        missing = [column for column in columns if row[column] is None and (name, column) not in _MAY_BE_NULL]
         if missing:
-            quarantine.append(Quarantined(str(found), number, str(row)[:1000], f"no {', '.join(missing)}"))
+            quarantine.append(Quarantined(str(path), number, str(row)[:1000], f"no {', '.join(missing)}"))
         else:
             kept.append(row)
     return kept

@@ -202,13 +202,14 @@ def _listed(rows: DataFrame, findings: Column, *, partitions: bool = False) -> D
 def _by_partition(rows: DataFrame, partition: DataFrame, factor: int | None) -> DataFrame:
     """What a partition's row shows: one pass over the rows, all findings of a row as one list."""
     size, moving = f.size("replicas"), f.col("target_replicas").isNotNull()
+    lasting = f.when(moving, f.least(size, f.size("target_replicas"))).otherwise(size)
     if factor is None:
-        largest = partition.groupBy(*KEY, "topic").agg(f.max(f.size("replicas")).alias("aim"))
+        largest = partition.groupBy(*KEY, "topic").agg(f.max(lasting).alias("aim"))
         rows = rows.join(f.broadcast(largest), [*KEY, "topic"])
     else:
         rows = rows.withColumn("aim", f.lit(factor))
     rows = rows.withColumn("racks_of", f.transform("replicas", lambda broker: at("racks", broker)))
-    distinct, wanted = f.size(f.array_distinct("racks_of")), f.least(size, f.col("rack_count_alive"))
+    distinct, wanted = f.size(f.array_distinct("racks_of")), f.least(lasting, f.col("rack_count_alive"))
     members = f.concat("replicas", f.coalesce("target_replicas", f.array().cast("array<int>")))
     outside = f.size(f.array_except("isr", members)) > 0
     leader, first = f.col("leader"), f.get("replicas", f.lit(0))
@@ -219,7 +220,7 @@ def _by_partition(rows: DataFrame, partition: DataFrame, factor: int | None) -> 
     findings = f.concat(
         _unsound(),
         _where((f.col("rack_count") > 1) & (distinct < wanted), _finding("RACK", distinct, wanted, f.lit("racks"))),
-        _where(size < f.col("aim"), _finding("RF", size, f.col("aim"), f.lit("replicas"))),
+        _where(lasting < f.col("aim"), _finding("RF", lasting, f.col("aim"), f.lit("replicas"))),
         f.transform(f.array_intersect("replicas", "dead"), _dead),
         _where(behind | outside, _finding("ISR", in_sync, size, f.lit("replicas in sync"))),
         _where(led & (leader != first), _finding("LEADER_ORDER", place, f.lit(0), f.lit("place of the leader"))),

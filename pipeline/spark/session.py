@@ -2,7 +2,8 @@
 
 * Embedded (`local[*]`): the JVM is bound to the loopback interface, opens no page, keeps its files in a folder of its
   own, and ends with the session. What it has to say goes into that folder; it is shown if it does not start.
-* `master` names a cluster, `remote` a server of Spark Connect (sc://host:port), which needs no Java here.
+* `master` names a cluster, whose workers come to our JVM: it is bound to the address that leads to the master.
+  `remote` names a server of Spark Connect (sc://host:port), which needs no Java here.
 * Python workers run the interpreter that runs this.
 """
 
@@ -17,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pipeline.spark.starting import NoSpark, need_answer, need_listener, reason_of
+from pipeline.spark.starting import LOOPBACK, NoSpark, need_answer, need_listener, reason_of
 from stores.servers.debian import have
 from stores.servers.java import JAVA_PACKAGE, find_java
 from stores.servers.process import NoServer
@@ -80,11 +81,12 @@ def session(
         need_answer(remote, remote_timeout_s)
         yield from _reached(SparkSession.builder.remote(remote), settings or {})
         return
-    need_listener(master or LOCAL)
+    address = need_listener(master or LOCAL)
     _sweep(Path(tempfile.gettempdir()))
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
     try:
-        yield from _embedded(SparkSession.builder, master or LOCAL, folder, settings or {})
+        with _variables(**({} if address is None else {"SPARK_LOCAL_IP": address})):
+            yield from _embedded(SparkSession.builder, master or LOCAL, folder, settings or {})
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -116,8 +118,7 @@ def _embedded(
     for name, value in {**_settings(master, folder), **settings}.items():
         builder = builder.config(name, value)
     home = Path(java()).resolve().parents[1]
-    with _variables(JAVA_HOME=str(home), PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable,
-                    SPARK_LOCAL_IP="127.0.0.1"):  # fmt: skip
+    with _variables(JAVA_HOME=str(home), PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable):
         said = folder / "said.txt"
         try:
             with _stderr_to(said):
@@ -153,7 +154,7 @@ def _settings(master: str, folder: Path) -> dict[str, str]:
         "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={folder} -Dlog4j2.configurationFile={quiet}",
     }
     if master.startswith("local"):
-        ours |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+        ours |= {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
     return ours
 
 

@@ -19,6 +19,7 @@ from uuid import uuid4
 _PAUSE_S: Final = 0.2
 _CONNECT_S: Final = 5.0
 _CLUSTER: Final = "spark://"
+LOOPBACK: Final = "127.0.0.1"
 _THROWN: Final = re.compile(r"(?:Exception|Error): (.+)")
 _LAST: Final = re.compile(r".*last error: (?:UNKNOWN: )?(?:ipv[46]:\S+: )?")
 _CAUSE: Final = "Caused by: "
@@ -51,23 +52,25 @@ def need_answer(remote: str, timeout_s: float) -> None:
         channel.close()
 
 
-def need_listener(master: str) -> None:
+def need_listener(master: str) -> str | None:
     """Somebody listens at one of the addresses of `master`, where that is spark://host:port[,host:port]: Spark would
     start a JVM, and ask for more than a minute. Raises NoSpark where nobody does. Other masters, and what is no such
-    address, are for Spark to judge."""
+    address, are for Spark to judge.
+
+    The address at which we are to be found, for the workers come to us: the loopback where they are in this process,
+    that of the way to the master where it listens; None: for Spark to find."""
     if not master.startswith(_CLUSTER):
-        return
+        return LOOPBACK if master.startswith("local") else None
     problems = []
     for address in master.removeprefix(_CLUSTER).split(","):
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
-            return
+            return None
         try:
-            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S).close()
+            with socket.create_connection((host.strip("[]"), int(port)), _CONNECT_S) as reached:
+                return str(reached.getsockname()[0]) if reached.family == socket.AF_INET else None
         except OSError as error:
             problems.append(f"{address}: {error.strerror or error}")
-        else:
-            return
     raise NoSpark(f"no master of Spark listens: {', '.join(problems)}"[:500])
 
 

@@ -9,6 +9,9 @@
 | ISR | partition | members in sync; replicas. Also a member outside replicas and targets |
 | LEADER_ORDER | partition | another leads than the first replica |
 | CAP_DISK, CAP_IN, CAP_OUT | broker | load; the share of the capacity that may be used |
+
+A partition that moves has the replicas of before and after in its row: RACK and RF take it for the fewer of its
+replicas and its target, so that what is there for the time of the move alone is neither a factor nor asks for racks.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ def check(
         tables[BROKER.name], partition, tables.get(REPLICA_LOAD.name), limits=chosen, ignore_racks=ignore_racks
     )
     found = [
-        *_placement(cluster, factor),
+        *_placement(cluster, partition, factor),
         *_sync(cluster, partition),
         *_capacity(cluster),
         *_duplicates(tables.get(QUARANTINE.name)),
@@ -51,21 +54,19 @@ def check(
     return from_rows(VIOLATION, found)
 
 
-def racks_wanted(cluster: Cluster, usable: Bools) -> Any:
-    """In how many racks each partition's replicas could stand, over the usable brokers."""
-    return np.minimum(cluster.factors, max(1, len(np.unique(cluster.rack[usable]))))
-
-
-def _placement(cluster: Cluster, factor: int | None) -> Iterator[Row]:
+def _placement(cluster: Cluster, partition: Arrow, factor: int | None) -> Iterator[Row]:
     if not len(cluster.topic):
         return
-    racks, wanted = distinct_racks(cluster.replicas, cluster.rack), racks_wanted(cluster, cluster.alive)
+    moving, targets = known(partition.column("target_replicas")), flat(partition.column("target_replicas"))[1]
+    lasting = np.where(moving, np.minimum(cluster.factors, targets), cluster.factors)
+    racks = distinct_racks(cluster.replicas, cluster.rack)
+    wanted = np.minimum(lasting, max(1, len(np.unique(cluster.rack[cluster.alive]))))
     if len(cluster.racks) > 1:
         yield from _rows(cluster, "RACK", racks < wanted, racks, wanted, unit="racks")
     largest = np.zeros(len(cluster.topics), np.int64)
-    np.maximum.at(largest, cluster.topic, cluster.factors)
+    np.maximum.at(largest, cluster.topic, lasting)
     aim = largest[cluster.topic] if factor is None else np.full(len(cluster.topic), factor)
-    yield from _rows(cluster, "RF", cluster.factors < aim, cluster.factors, aim, unit="replicas")
+    yield from _rows(cluster, "RF", lasting < aim, lasting, aim, unit="replicas")
     for row, column in np.argwhere((cluster.replicas != NOBODY) & ~cluster.alive[cluster.replicas]).tolist():
         broker = int(cluster.brokers[cluster.replicas[row, column]])
         yield ("DEAD", *_where(cluster, row), broker, 1.0, 0.0, "replicas", NOW)

@@ -140,6 +140,13 @@ def test_samples_that_cannot_be_used_are_exit_code_2(tmp_path: Path) -> None:
     assert "none of replica_log, partition, broker" in done.stderr
 
 
+def test_a_snapshot_of_no_samples_is_exit_code_2(tmp_path: Path) -> None:
+    write(tmp_path, written())
+    done = run("progress", tmp_path, "--snapshot", "s1")
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "--samples" in done.stderr
+
+
 def test_the_local_engine_loads_neither_spark_nor_arrow(tmp_path: Path) -> None:
     """In a fresh interpreter, with a page: nobody pays for what he does not ask for."""
     write(tmp_path, written())

@@ -74,6 +74,17 @@ def test_sizes_that_are_the_mean_of_their_topic_are_told(tmp_path: Path) -> None
     assert (said["averaged"], said["unsized"]) == (0, 0)
 
 
+def test_bytes_of_which_none_is_known_are_null_and_not_0(tmp_path: Path) -> None:
+    """0 are the bytes of sizes that are known to be 0, and of no partition at all."""
+
+    def told(**files: Any) -> Any:
+        return json.loads(collect(tmp_path, "--json", **files).stdout)["bytes"]
+
+    assert told(map=MAP) is None
+    assert told(map=MAP, partition_meta={"t": {"0": {"Size": 0.0}}}) == 0
+    assert told(map={**MAP, "partitions": []}) == 0
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_published_clusters_are_collected_by_the_name_of_one(tmp_path: Path, shared_data: Path, named: bool) -> None:
     """By that of the snapshot's cluster, or by an option where it is called otherwise there."""

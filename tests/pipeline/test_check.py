@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pipeline.collect.gathered import Gathered
+from pipeline.collect.store import from_tree_file
 from pipeline.errors import BadInput
 from pipeline.generate import generate
 from pipeline.stages.arrays import Limits
 from pipeline.stages.check import check
+from pipeline.stages.load import load
 from pipeline.stages.validate import validate
 from tests.pipeline.snapshots import broker, loads, partition, tables
 
@@ -50,6 +54,24 @@ def test_a_factor_below_that_of_its_topic_or_below_the_wanted_one_is_told() -> N
     partitions = [partition("t", 0, [1, 2]), partition("t", 1, [1])]
     assert found(BROKERS, partitions) == [("RF", "t", 1, None, 1.0, 2.0, "now")]
     assert [row[2] for row in found(BROKERS, partitions, factor=3)] == [0, 1]
+
+
+def test_what_a_move_adds_for_its_time_is_no_factor_and_asks_for_no_racks() -> None:
+    """Of two replicas that move, three or four stand in the row meanwhile; nobody else lacks one for that."""
+    four = [broker(1, "a"), broker(2, "b"), broker(3, "a"), broker(4, "b"), broker(5, "c")]
+    moving = partition("t", 0, [3, 4, 1, 2], isr=[1, 2], leader=1, target=[3, 4])
+    grows = partition("t", 1, [1, 2], target=[1, 2, 5])
+    told = found(four, [moving, grows, partition("t", 2, [1, 2]), partition("t", 3, [1])])
+    assert [row for row in told if row[0] != "LEADER_ORDER"] == [("RF", "t", 3, None, 1.0, 2.0, "now")]
+    assert [row[2] for row in found(four, [moving, grows], factor=3) if row[0] == "RF"] == [0, 1]
+
+
+def test_a_recorded_move_makes_no_other_partition_short_of_replicas(shared_data: Path) -> None:
+    """Four of six partitions of two replicas move, each over a row of three."""
+    gathered = Gathered()
+    from_tree_file((shared_data / "kafka_3_9_tree_moving.json").read_bytes(), "tree", gathered)
+    given = validate(gathered.tables())
+    assert set(check({**given, **load(given)}).column("kind").to_pylist()) == {"LEADER_ORDER"}
 
 
 def test_a_replica_on_a_dead_broker_is_told() -> None:

@@ -14,6 +14,9 @@ from pipeline.progress import BadSamples, Move, Progress, Samples, progress, rea
 from pipeline.progress.conclusions import STUCK_MS, calibrate, causes_of, conclude
 from pipeline.progress.moves import world_of
 from pipeline.progress.values import Told, World
+from pipeline.tables.arrow import from_rows
+from pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_LOG
+from pipeline.tables.files import Place
 from tests.pipeline_journal.journals import Row, append, find, throttled, write, written
 
 LED = World((), (), is_led=True, last_ts_ms=10_000_000)
@@ -186,3 +189,56 @@ def test_tables_are_written_with_their_schemas(tmp_path: Path) -> None:
     ]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names
     assert pq.read_table(tmp_path / "out" / "audit_violation").num_rows == 0
+
+
+def snapshot_in(root: Path, snapshot: str, cluster: str = "c") -> None:
+    """As `kedge plan collect` writes it: broker 3 has a future replica beside its own, and t-1 a size of no broker."""
+    place = Place(root, cluster, snapshot)
+    logs = [(1, "/a", "t", 0, 100), (3, "/a", "t", 0, 25), (3, "/b", "t", 0, 7), (None, None, "t", 1, 60)]
+    place.write(REPLICA_LOG, from_rows(REPLICA_LOG, [(*log, None, log[1] == "/b") for log in logs]))
+    place.write(PARTITION, from_rows(PARTITION, [("t", 0, [1, 3], [1], 1, 0, None, 0, None, None)]))
+    loads = [("t", 0, 100, 5.0, None, 1.0, "measured"), ("t", 1, 60, 0.1, None, 0.5, "size_only")]
+    place.write(REPLICA_LOAD, from_rows(REPLICA_LOAD, loads))
+    place.write(BROKER, from_rows(BROKER, [(3, None, None, "alive", 100, None, None)]))
+
+
+def test_samples_of_a_folder_of_snapshots_are_those_of_the_last_or_the_named_one(tmp_path: Path) -> None:
+    """Not the sum of all of them, by which a disk of 100 bytes with 32 on it would be full."""
+    for snapshot in ("s1", "s2", "s3", "s4"):
+        snapshot_in(tmp_path, snapshot)
+    for found in (read_samples(tmp_path), read_samples(tmp_path, snapshot="s2")):
+        assert found.used_bytes == {1: 100, 3: 32}
+        assert "disk full" not in causes_of(move(), LED, found)
+    with pytest.raises(BadSamples, match="holds no snapshot s9"):
+        read_samples(tmp_path, snapshot="s9")
+
+
+def test_samples_of_a_folder_of_several_clusters_are_of_the_one_that_is_named(tmp_path: Path) -> None:
+    for cluster in ("east", "west"):
+        snapshot_in(tmp_path, "s1", cluster)
+    with pytest.raises(BadSamples, match="holds the clusters east, west: name one"):
+        read_samples(tmp_path)
+    assert read_samples(tmp_path, cluster="west").used_bytes == {1: 100, 3: 32}
+
+
+def test_a_future_replica_fills_the_disk_and_is_not_the_replica(tmp_path: Path) -> None:
+    snapshot_in(tmp_path, "s1")
+    assert read_samples(tmp_path).size_bytes["t", 0] == {1: 100, 3: 25}
+
+
+def test_a_size_that_names_no_broker_is_that_of_every_replica(tmp_path: Path) -> None:
+    """As kafka-kit's metrics give it: what is to be copied is known, what is copied already is not."""
+    snapshot_in(tmp_path, "s1")
+    samples = read_samples(tmp_path)
+    assert samples.quarantine == ()
+    (found,) = conclude([Told(move(partition=1), ((0, 1),))], LED, samples).moves
+    assert (found.bytes_copied, found.bytes_total) == (None, 60)
+
+
+def test_rates_that_were_measured_are_those_of_the_loads_where_the_partition_has_none(tmp_path: Path) -> None:
+    """`kedge plan collect` puts the rates of samples there; one that was worked out from the size is no measurement."""
+    snapshot_in(tmp_path, "s1")
+    samples = read_samples(tmp_path)
+    assert samples.write_bps == {("t", 0): 5.0}
+    throttled = LED._replace(rates_bps=((3, 5.0),))
+    assert list(causes_of(move(), throttled, samples)) == ["throttle below ingest"]

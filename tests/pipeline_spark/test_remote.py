@@ -250,6 +250,16 @@ def test_a_master_that_nobody_is_is_told_before_a_jvm_is_started(made: Path) -> 
     need_listener("spark://no-port")  # for Spark to judge
 
 
+@pytest.mark.parametrize("master,address", [("local[*]", "127.0.0.1"), ("yarn", None), ("spark://no-port", None)])
+def test_workers_of_a_cluster_do_not_look_for_us_at_their_own_loopback(master: str, address: str | None) -> None:
+    assert need_listener(master) == address
+
+
+def test_a_cluster_finds_us_at_the_address_that_leads_to_its_master() -> None:
+    with silent() as server:
+        assert need_listener(f"spark://127.0.0.1:{server.getsockname()[1]}") == "127.0.0.1"
+
+
 @pytest.mark.parametrize(
     "master,said",
     [

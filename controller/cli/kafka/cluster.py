@@ -167,6 +167,7 @@ def _partition(said: Any) -> PartitionState:
         tuple(said.isr_nodes),
         tuple(said.offline_replicas or ()),
         status=int.from_bytes(status, "big", signed=True),
+        leader_epoch=None if said.leader_epoch is None or said.leader_epoch < 0 else said.leader_epoch,
     )
 
 

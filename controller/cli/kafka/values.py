@@ -20,7 +20,8 @@ class Broker:
 @attrs.frozen
 class PartitionState:
     """`leader` is None where there is none. `elr`, `last_known_elr`: None where the server does not say.
-    `status`: Kedge's (KIP-694): 0 online, -1 read only, 1 offline; of other servers always 0."""
+    `status`: Kedge's (KIP-694): 0 online, -1 read only, 1 offline; of other servers always 0. `leader_epoch` is None
+    where the server does not say."""
 
     index: int
     leader: int | None
@@ -30,6 +31,7 @@ class PartitionState:
     elr: tuple[int, ...] | None = None
     last_known_elr: tuple[int, ...] | None = None
     status: int = 0
+    leader_epoch: int | None = None
 
 
 @attrs.frozen

@@ -1,4 +1,5 @@
-"""`kedge plan collect`: a snapshot of a cluster, from a store or a map and from files of other tools, as tables.
+"""`kedge plan collect`: a snapshot of a cluster, from a store, from brokers or a map, and from files of other tools, as
+tables.
 
 * Collected, validated and loaded in one go: the tables are those that plans are made of. What could not be used is in
   the table quarantine, and counted; then the exit code is 1.
@@ -28,7 +29,7 @@ from pipeline.collect.prometheus import from_prometheus
 from pipeline.errors import BadInput
 from pipeline.stages.load import averaged, load
 from pipeline.stages.validate import validate
-from pipeline.tables.declared import BROKER, BROKER_SAMPLE, PARTITION, QUARANTINE, REPLICA_LOAD, TABLES
+from pipeline.tables.declared import BROKER, BROKER_LOAD, BROKER_SAMPLE, PARTITION, QUARANTINE, REPLICA_LOAD, TABLES
 from pipeline.tables.files import Place, check_name
 
 _FILES: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
@@ -43,6 +44,8 @@ def _files(name: str, text: str, *, many: bool = False) -> Callable[[Any], Any]:
 @click.option("--cluster", metavar="ID", required=True, help="What to call the cluster.")
 @click.option("--snapshot", metavar="ID", required=True, help="What to call it; the last by name is the newest.")
 @click.option("--store", metavar="URL", help="Partitions and brokers of a metadata store.")
+@click.option("--bootstrap-server", metavar="HOST:PORT[,...]", help="What a gateway or a Kafka cluster tells.")
+@click.option("--command-config", metavar="FILE", type=_FILES, help="Properties of that connection: TLS, SASL.")
 @_files("--tree", "Partitions and brokers of a tree in a file (kedge store dump, or recorded).")
 @_files("--map", "Partitions of a map, as kafka-reassign-partitions and kafka-kit write it.")
 @_files("--broker-list", "Brokers by id with their racks, as JSON.")
@@ -66,9 +69,12 @@ def collect(
     plain: bool,
     **sources: Any,
 ) -> None:
-    """Take a snapshot of a cluster into TABLES: one of --store, --tree and --map, and what is known beside it."""
-    if sum(sources[name] is not None for name in ("store", "tree", "map")) != 1:
-        raise click.UsageError("give one of --store, --tree and --map")
+    """Take a snapshot of a cluster into TABLES: one of --store, --bootstrap-server, --tree and --map, and what is known
+    beside it."""
+    if sum(sources[name] is not None for name in ("store", "bootstrap_server", "tree", "map")) != 1:
+        raise click.UsageError("give one of --store, --bootstrap-server, --tree and --map")
+    if sources["command_config"] is not None and sources["bootstrap_server"] is None:
+        raise click.UsageError("--command-config is of the connection to a --bootstrap-server, which is not given")
     if broker_list_cluster is not None and sources["broker_list"] is None:
         raise click.UsageError("--broker-list-cluster names a cluster of a --broker-list, which is not given")
     with failing(), bar("collecting", shown=not plain):
@@ -86,7 +92,7 @@ def collect(
         "snapshot": snapshot,
         "brokers": found[BROKER.name].num_rows,
         "partitions": found[PARTITION.name].num_rows,
-        "bytes": sum(found["broker_load"].column("size_bytes").to_pylist()),
+        "bytes": _bytes(found),
         "request_p99_ms": _slowest(found[BROKER_SAMPLE.name]),
         **_known(found[REPLICA_LOAD.name]),
         "averaged": averaged(found),
@@ -104,6 +110,8 @@ def _read(into: Gathered, sources: dict[str, Any], listed: str) -> bool | None:
     now = datetime.now(UTC)
     if sources["store"] is not None:
         consistent = _read_store(sources["store"], into)
+    if sources["bootstrap_server"] is not None:
+        _read_cluster(sources["bootstrap_server"], sources["command_config"], into)
     readers: tuple[tuple[str, Callable[[bytes, str], None]], ...] = (
         ("tree", lambda data, file: _read_tree(data, file, into)),
         ("map", lambda data, file: from_map(data, file, into)),
@@ -144,6 +152,23 @@ def _read_store(url: str, into: Gathered) -> bool:
             fail(f"{public_url(url)}: cannot be read: {without_place(error)}")
 
 
+def _read_cluster(servers: str, config_file: str | None, into: Gathered) -> None:
+    from controller.cli.kafka import Endpoint, Failed, connected  # noqa: PLC0415 - as above
+    from controller.cli.kafka.options import checked_servers  # noqa: PLC0415
+
+    try:
+        endpoint = Endpoint(checked_servers(servers), None if config_file is None else Path(config_file))
+    except ValueError as error:
+        raise BadInput(f"--bootstrap-server: {error}") from None
+    try:
+        with connected(endpoint) as cluster:
+            from controller.cli.plan.asking import from_cluster  # noqa: PLC0415 - kafka-python is there
+
+            from_cluster(cluster, endpoint.servers, into)
+    except Failed as error:
+        raise BadInput(str(error)) from None
+
+
 def _write(place: Place, found: dict[str, Any]) -> None:
     """All tables; the partitions last, without which there is no snapshot."""
     place.remove(PARTITION)
@@ -158,6 +183,13 @@ def _slowest(samples: Any) -> dict[str, float]:
     return {name.removesuffix("_p99_ms"): max(found) for name, found in times.items() if found}
 
 
+def _bytes(found: dict[str, Any]) -> int | None:
+    """Of all replicas of known size; None where there are partitions, and of none of them one is known."""
+    sizes = found[REPLICA_LOAD.name].column("size_bytes")
+    nobody_knows = len(sizes) and sizes.null_count == len(sizes)
+    return None if nobody_knows else sum(found[BROKER_LOAD.name].column("size_bytes").to_pylist())
+
+
 def _known(load: Any) -> dict[str, Any]:
     """On what the rates that are known are based, and of how many partitions a rate, or a size, is not."""
     bases = counted(load.filter(load.column("write_bps").is_valid()).column("basis").to_pylist())
@@ -166,7 +198,7 @@ def _known(load: Any) -> dict[str, Any]:
 
 
 def _size(said: dict[str, Any]) -> str:
-    if said["unsized"] and said["unsized"] == said["partitions"]:
+    if said["bytes"] is None:
         return "no size is known"
     meant = f", sizes of {said['averaged']} taken as the mean of their topic" if said["averaged"] else ""
     return amount(said["bytes"]) + meant + (f", sizes not known of {said['unsized']}" if said["unsized"] else "")

@@ -31,8 +31,10 @@ from pipeline.progress.conclusions import STUCK_MS
     "--samples",
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Tables replica_log, partition and broker (Parquet): sizes, rates and disks.",
+    help="Sizes, rates and disks: the tables of kedge plan collect, or a folder with some of them.",
 )
+@click.option("--cluster", metavar="ID", help="Of the samples; needed where there are several.")
+@click.option("--snapshot", metavar="ID", help="Of the samples; default: the last by name.")
 @click.option(
     "--as-of", metavar="MS", type=click.IntRange(min=0), help="Of which moment; default: the journal's last row."
 )
@@ -63,6 +65,8 @@ def progress(
     remote: str | None,
     remote_timeout: float,
     samples: Path | None,
+    cluster: str | None,
+    snapshot: str | None,
     as_of: int | None,
     stuck_after: float,
     exports: tuple[Path, ...],
@@ -75,11 +79,13 @@ def progress(
     JOURNAL: files of one cluster's journal, and folders of them.
     """
     chosen = checked(Engine(engine, master, remote, remote_timeout))
+    if samples is None and (cluster is not None or snapshot is not None):
+        fail("--cluster and --snapshot name what --samples is to hold, which is not given")
     files = files_of(paths)
     need_folder(out)
     plans = read_plans(exports)
     try:
-        given = Samples() if samples is None else read_samples(samples)
+        given = Samples() if samples is None else read_samples(samples, cluster, snapshot)
         asked = {"as_of_ms": as_of, "stuck_ms": round(stuck_after * 1000)}
         found = with_waves(_run(files, chosen, given, asked, quiet=quiet), plans)
         if out is not None:

@@ -1,0 +1,102 @@
+"""What a running cluster tells of itself over Kafka's protocol, behind a gateway or of Kafka, as rows of a snapshot.
+
+* Metadata says where replicas are, who leads, who is in sync and who lives; the list of reassignments what moves;
+  DescribeConfigs how long topics keep what they have; DescribeLogDirs, of each broker, how large replicas are.
+* These are several questions, so what is told need not be of one instant.
+* A broker that does not answer, a directory that cannot be read, a topic that hides its settings: a row in the
+  quarantine, and what else is told is taken in. Where the cluster as a whole does not answer, Failed is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Final
+
+from controller.cli.kafka.cluster import Cluster
+from controller.cli.kafka.configs import Resource, ResourceType, Setting
+from controller.cli.kafka.errors import Failed, Refused
+from controller.cli.kafka.values import Description, Move, TopicPartition, TopicState
+from pipeline.collect.gathered import Gathered
+from pipeline.tables.declared import ALIVE
+
+_RETENTION: Final = "retention.ms"
+_CLEANUP: Final = "cleanup.policy"
+_DELETE: Final = "delete"
+_TOPICS_AT_ONCE: Final = 500
+
+
+def from_cluster(cluster: Cluster, source: str, into: Gathered) -> None:
+    """Take in brokers, partitions, moves, retentions and sizes. Raises Failed."""
+    brokers = cluster.brokers()
+    into.knows_alive = True
+    for broker in brokers.values():
+        into.broker(broker.id, host=broker.host, rack=broker.rack, state=ALIVE)
+    topics, moves = cluster.topics(), cluster.reassignments()
+    retention = _retentions(cluster, topics, source, into)
+    for topic in topics.values():
+        into.partitions += _rows(topic, moves, retention.get(topic.name))
+    for broker_id in brokers:
+        _sizes(cluster, broker_id, source, into)
+
+
+def _rows(
+    topic: TopicState, moves: Mapping[TopicPartition, Move], retention_ms: int | None
+) -> Iterator[tuple[object, ...]]:
+    for partition in topic.partitions:
+        move = moves.get(TopicPartition(topic.name, partition.index))
+        yield (
+            topic.name,
+            partition.index,
+            partition.replicas,
+            partition.isr,
+            -1 if partition.leader is None else partition.leader,
+            partition.leader_epoch or 0,
+            None if move is None else move.target,
+            partition.status,
+            retention_ms,
+            None,
+        )
+
+
+def _retentions(cluster: Cluster, topics: Iterable[str], source: str, into: Gathered) -> dict[str, int]:
+    """By topic, of those that delete what is old."""
+    found: dict[str, int] = {}
+    left = iter(sorted(topics))
+    while some := [Resource(ResourceType.TOPIC, name) for name in islice(left, _TOPICS_AT_ONCE)]:
+        for resource, said in cluster.describe_configs(some).items():
+            if isinstance(said, Refused):
+                into.rejects.add(source, None, {"topic": resource.name}, f"its settings are not told: {said}")
+            elif (retention_ms := _retention(said)) is not None:
+                found[resource.name] = retention_ms
+    return found
+
+
+def _retention(settings: Mapping[str, Setting]) -> int | None:
+    """Milliseconds; None where they are not told, or nothing is deleted by its age (compacted topics)."""
+    said, policy = settings.get(_RETENTION), settings.get(_CLEANUP)
+    if said is None or said.value is None or (policy is not None and _DELETE not in (policy.value or "")):
+        return None
+    return int(said.value)
+
+
+def _sizes(cluster: Cluster, broker_id: int, source: str, into: Gathered) -> None:
+    try:
+        found = cluster.log_dirs(broker_id)
+    except Failed as error:
+        into.rejects.add(source, None, {"broker": broker_id}, f"its log dirs are not told: {error}")
+        return
+    for path, code in sorted(found.dirs.items()):
+        if code:
+            into.rejects.add(source, None, {"broker": broker_id, "logDir": path}, f"cannot be read: error {code}")
+    into.logs += _logs(broker_id, found)
+
+
+def _logs(broker_id: int, found: Description) -> Sequence[tuple[object, ...]]:
+    """Of replicas of which the size is known: Kedge says -1 of what no broker reported."""
+    return [
+        (broker_id, each.path, tp.topic, tp.partition, each.size, None if each.lag < 0 else each.lag, each.is_future)
+        for tp, places in sorted(found.replicas.items())
+        for each in places
+        if each.size >= 0
+    ]

@@ -1,0 +1,163 @@
+"""`kedge plan collect --bootstrap-server`: what a cluster tells of itself is what its store holds, and more."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller import LogReport, NewTopic, TopicPartition
+from controller.cli.root import kedge
+from controller.wire.calls import Address
+from pipeline.collect.gathered import Gathered
+from pipeline.collect.store import from_store
+from pipeline.tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, REPLICA_LOG
+from pipeline.tables.files import Place
+from pipeline.tables.schema import Table
+from tests.wire.served import DEADLINE_S, RACKS, Served
+
+PLAIN = {"cleanup.policy": "delete", "retention.ms": "60000"}
+COMPACTED = {"cleanup.policy": "compact", "retention.ms": "60000"}
+
+
+@pytest.fixture(scope="module")
+def denied() -> set[str]:
+    """The operations that nobody may do."""
+    return set()
+
+
+@pytest.fixture(scope="module")
+def served(denied: set[str]) -> Iterator[Served]:
+    """Topic orders is on 1 and 2, bills on 2 alone, on its way to 3. Only the sizes of orders are known."""
+    with Served(RACKS, permits=lambda _, operation, __: operation not in denied) as opened:
+        new = {
+            "orders": NewTopic(replica_assignments={0: (1, 2)}, configs=PLAIN),
+            "bills": NewTopic(replica_assignments={0: (2,)}, configs=COMPACTED),
+        }
+        opened.controller.admin.create_topics(new).all().result(DEADLINE_S)
+        moved = opened.controller.admin.alter_partition_reassignments({TopicPartition("bills", 0): [3]})
+        moved.all().result(DEADLINE_S)
+        logs = [LogReport("orders", 0, 1, 0, 0, 100, 90, 6000), LogReport("orders", 0, 2, 0, 0, 60, 50, 3000)]
+        opened.controller.report_log(logs)
+        yield opened
+
+
+@pytest.fixture
+def collected(served: Served, denied: set[str], tmp_path: Path) -> Iterator[Any]:
+    denied.clear()
+    yield lambda *more: collect(tmp_path, "--bootstrap-server", served.bootstrap, *more)
+    denied.clear()
+
+
+def collect(tmp_path: Path, *more: object) -> Result:
+    arguments = ["plan", "collect", tmp_path, "--cluster", "c", "--snapshot", "1", *more]
+    return CliRunner().invoke(kedge, [str(argument) for argument in arguments])
+
+
+def rows(tmp_path: Path, table: Table) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = Place(tmp_path, "c", "1").read(table).to_pylist()
+    return found
+
+
+def test_a_cluster_tells_what_its_store_holds(served: Served, collected: Any, tmp_path: Path) -> None:
+    """Replicas, in sync, leaders, epochs, the move, whose row has before and after together, as Kafka's have; of topics
+    that are compacted no retention."""
+    done = collected()
+    assert done.exit_code == 0, done.stderr
+    gathered = Gathered()
+    from_store(served.store, "store", gathered, timeout_s=5)
+    wanted = sorted(gathered.tables()[PARTITION.name].to_pylist(), key=lambda row: row["topic"])
+    for row in wanted:
+        row["retention_ms"] = 60_000 if row["topic"] == "orders" else None
+    wanted[0]["replicas"] = [3, 2]
+    assert rows(tmp_path, PARTITION) == wanted
+    assert [row["target_replicas"] for row in wanted] == [[3], None]
+    assert [row["leader_epoch"] for row in wanted] != [0, 0]
+    assert {row["broker_id"]: (row["rack"], row["state"]) for row in rows(tmp_path, BROKER)} == {
+        broker: (rack, "alive") for broker, rack in RACKS.items()
+    }
+
+
+def test_sizes_come_with_it_where_brokers_know_them(collected: Any, tmp_path: Path) -> None:
+    assert collected().exit_code == 0
+    logs = {(row["topic"], row["broker_id"]): row["size_bytes"] for row in rows(tmp_path, REPLICA_LOG)}
+    assert logs == {("orders", 1): 6000, ("orders", 2): 3000}
+    loads = {row["topic"]: (row["size_bytes"], row["write_bps"]) for row in rows(tmp_path, REPLICA_LOAD)}
+    assert loads == {"bills": (None, None), "orders": (6000, 100.0)}
+
+
+def test_settings_that_are_not_told_are_in_the_quarantine_and_the_rest_is_taken_in(
+    collected: Any, denied: set[str], tmp_path: Path
+) -> None:
+    denied.add("DESCRIBE_CONFIGS")
+    assert collected().exit_code == 1
+    told = [row["reason"].partition(":")[0] for row in rows(tmp_path, QUARANTINE)]
+    assert told == ["its settings are not told"] * 2
+    assert [row["retention_ms"] for row in rows(tmp_path, PARTITION)] == [None, None]
+    assert len(rows(tmp_path, REPLICA_LOG)) == 2
+
+
+def test_without_the_right_to_know_what_moves_nothing_is_taken_in(
+    collected: Any, denied: set[str], tmp_path: Path
+) -> None:
+    """A plan of it would move what moves."""
+    denied.add("DESCRIBE")
+    done = collected()
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.slow
+def test_a_broker_that_does_not_answer_costs_its_sizes_alone(tmp_path: Path) -> None:
+    """In a process of its own: kafka-python leaves sockets open that did not connect."""
+    config = tmp_path / "config"
+    config.write_text("request.timeout.ms=1500\n")
+    command = [sys.executable, "-c", "from controller.cli import main; main()", "plan", "collect", str(tmp_path / "t")]
+    named = ["--cluster", "c", "--snapshot", "1", "--command-config", str(config), "--bootstrap-server"]
+    with Served({1: "a", 4: "d"}, elsewhere={4: Address("127.0.0.1", 1)}) as opened:
+        opened.controller.admin.create_topics({"t": NewTopic(replica_assignments={0: (1, 4)})}).all().result(DEADLINE_S)
+        opened.controller.report_log([LogReport("t", 0, 1, 0, 0, 100, 90, 6000)])
+        done = subprocess.run([*command, *named, opened.bootstrap], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    (held,) = rows(tmp_path / "t", QUARANTINE)
+    assert held["raw"] == '{"broker": 4}'
+    assert held["reason"].startswith("its log dirs are not told: broker 4 at 127.0.0.1:1")
+    assert [row["size_bytes"] for row in rows(tmp_path / "t", REPLICA_LOAD)] == [6000]
+
+
+def test_a_drain_is_planned_of_what_a_cluster_told(collected: Any, tmp_path: Path) -> None:
+    assert collected().exit_code == 0
+    done = CliRunner().invoke(kedge, ["plan", "drain", str(tmp_path), "--brokers", "1", "--json"])
+    assert (done.exit_code, json.loads(done.stdout)["bytes_copied"]) == (0, 6000)
+
+
+@pytest.mark.parametrize(
+    "more, problem",
+    [
+        (["--bootstrap-server", "nowhere"], "'nowhere' is no HOST:PORT"),
+        (["--bootstrap-server", "127.0.0.1:1", "--tree", __file__], "give one of --store, --bootstrap-server"),
+        (["--tree", __file__, "--command-config", __file__], "--command-config is of the connection"),
+    ],
+)
+def test_options_that_do_not_fit_are_exit_code_2_and_write_nothing(
+    tmp_path: Path, more: list[str], problem: str
+) -> None:
+    done = collect(tmp_path, *more)
+    assert (done.exit_code, done.stdout, [*tmp_path.iterdir()]) == (2, "", [])
+    assert problem in done.stderr
+
+
+def test_a_cluster_that_cannot_be_reached_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    """And nothing is written."""
+    config = tmp_path / "config"
+    config.write_text("socket.connection.setup.timeout.ms=300\n")
+    done = collect(tmp_path / "tables", "--bootstrap-server", "127.0.0.1:1", "--command-config", config)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "127.0.0.1:1" in done.stderr
+    assert not (tmp_path / "tables").exists()
