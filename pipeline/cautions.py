@@ -67,6 +67,16 @@ def _budget(said: Mapping[str, Any]) -> list[str]:
     return [f"the fullest broker stays at {most:.4f}, above {wanted}: no more than {allowed} may be copied"]
 
 
+def of_check(*, unsized: int, unrated: int, has_disks: bool, has_networks: bool) -> list[str]:
+    """Of a snapshot that is held against capacities: of so many partitions no size, no rate of writing is known."""
+    found = []
+    if unsized and has_disks:
+        found.append(f"no size is known of {of_partitions(unsized)}: disks are held to their capacities without them")
+    if unrated and has_networks:
+        found.append(f"no rate is known of {of_partitions(unrated)}: networks are held to theirs without them")
+    return found
+
+
 def of_waves(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Of the rows of the table wave."""
     found = []

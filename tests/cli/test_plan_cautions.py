@@ -71,6 +71,24 @@ def with_sizes(tables: Path, **columns: Any) -> None:
     place.write(REPLICA_LOAD, from_rows(REPLICA_LOAD, [list(row.values()) for row in rows]))
 
 
+def test_a_check_says_what_no_capacity_was_held_against(collected: Path, tmp_path: Path) -> None:
+    place = Place(collected, "east", "1")
+    assert said("check", collected)[1]["mind"] == []  # no capacity is known either
+    rows = [{**row, "disk_capacity_bytes": 10**12, "nw_in_capacity_bps": 1e9} for row in place.read(BROKER).to_pylist()]
+    place.write(BROKER, from_rows(BROKER, [list(row.values()) for row in rows]))
+    minded = [
+        "no size is known of 6 partitions: disks are held to their capacities without them",
+        "no rate is known of 6 partitions: networks are held to theirs without them",
+    ]
+    code, found = said("check", collected)
+    assert (code, found["mind"]) == (0, minded)
+    assert [line.partition("  ")[2].strip() for line in run("check", collected).stdout.splitlines()][-3:-1] == minded
+    place.remove(REPLICA_LOAD)
+    assert said("check", collected)[1]["mind"] == minded
+    put(tmp_path / "known")
+    assert said("check", tmp_path / "known")[1]["mind"] == []
+
+
 def test_a_plan_without_sizes_says_so_and_tells_no_bytes(collected: Path, tmp_path: Path) -> None:
     lines = dict(line.split("  ", 1) for line in run("drain", collected, "--brokers", "1").stdout.splitlines())
     assert lines["copies"].strip() == "an unknown number of bytes"

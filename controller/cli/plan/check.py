@@ -13,6 +13,7 @@ import click
 from controller.cli.plan.options import Common, failing, replayed
 from controller.cli.plan.running import Said, Stage, Tables, finish, told_of
 from controller.cli.store.progress import Told
+from pipeline.cautions import of_check
 from pipeline.stages.arrays import Limits
 from pipeline.stages.check import check as violations
 from pipeline.tables.arrow import Arrow, empty
@@ -64,8 +65,29 @@ def _say(common: Common, place: Place, table: Arrow) -> Said:
     more = [("and", f"{len(found) - _SHOWN_MAX} more in table violation")] if len(found) > _SHOWN_MAX else []
     totals = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "nothing breaks a rule"
     named = {"cluster": place.cluster, "snapshot": place.snapshot}
-    row = {**named, "counts": counts, "violations": found}
-    return Said(row, [*shown, *more, ("found", totals)], 1 if found else 0)
+    minded = _minded(place)
+    row = {**named, "counts": counts, "violations": found, "mind": minded}
+    return Said(row, [*shown, *more, *(("mind", text) for text in minded), ("found", totals)], 1 if found else 0)
+
+
+def _minded(place: Place) -> list[str]:
+    """What no violation can tell: that a capacity was held against nothing."""
+    brokers = place.read(BROKER)
+    loads = place.read(REPLICA_LOAD) if place.has(REPLICA_LOAD) else None
+    count = place.read(PARTITION).num_rows if loads is None else 0
+
+    def unknown(column: str) -> int:
+        return count if loads is None else loads[column].null_count
+
+    def has(*columns: str) -> bool:
+        return any(brokers[column].null_count < brokers.num_rows for column in columns)
+
+    return of_check(
+        unsized=unknown("size_bytes"),
+        unrated=unknown("write_bps"),
+        has_disks=has("disk_capacity_bytes"),
+        has_networks=has("nw_in_capacity_bps", "nw_out_capacity_bps"),
+    )
 
 
 def _words(row: dict[str, Any]) -> str:
