@@ -92,6 +92,14 @@ class RemoteNode:
         return self.state is State.UP and self.controller is not None and self.controller.is_active
 
     @property
+    def asked(self) -> RemoteController | None:
+        return self.controller
+
+    @property
+    def is_told(self) -> bool:
+        return self.is_active
+
+    @property
     def pid(self) -> int:
         assert self.process is not None
         return self.process.pid
