@@ -13,10 +13,11 @@ from typing import Protocol, runtime_checkable
 import attrs
 
 from controller.model.errors import ErrorCode
+from controller.model.frozen import frozen
 from controller.model.values import Endpoint, Replicas, TopicPartition
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LivePeer:
     """A live broker as others are told of it."""
 
@@ -27,7 +28,7 @@ class LivePeer:
     endpoints: tuple[Endpoint, ...] = ()
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LeaderAndIsrPartition:
     """What one replica has to know. `target_replicas` None: not moving, or the broker declared a LeaderAndIsr version
     below 3. `is_new`: the broker may make an empty log (it is not in I, so nobody relies on what it holds, or the
@@ -50,7 +51,7 @@ class LeaderAndIsrPartition:
     leader_recovery_state: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LeaderAndIsrRequest:
     """`full`: what is not named stops serving (and is never deleted: only stop_replica deletes)."""
 
@@ -63,7 +64,7 @@ class LeaderAndIsrRequest:
     live_leaders: tuple[LivePeer, ...]
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class StopReplicaPartition:
     """A replica that stops; `delete`: its log goes, too."""
 
@@ -74,7 +75,7 @@ class StopReplicaPartition:
     delete: bool
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class StopReplicaRequest:
     """Each partition that went well is acknowledged by an answer that does not name it."""
 
@@ -85,7 +86,7 @@ class StopReplicaRequest:
     partitions: tuple[StopReplicaPartition, ...]
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class PartitionMetadata:
     """What everybody may know of a partition. `leader` -1: none; -2: its topic is being deleted, or it was deleted by a
     reduction. `status_code` (KIP-694) 0: online; -1: read-only; 1: offline, so that clients are not told of it."""
@@ -102,7 +103,7 @@ class PartitionMetadata:
     status_code: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class UpdateMetadataRequest:
     """`full`: what is not named is gone."""
 

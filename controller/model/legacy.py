@@ -11,13 +11,14 @@ from typing import TypeAlias
 
 import attrs
 
+from controller.model.frozen import frozen
 from controller.model.values import Extra, Replicas
 
 LegacyName: TypeAlias = tuple[str, int]
 """Topic and partition of an entry."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LegacyEntry:
     """One move that a plan asks for. `target` is as somebody wrote it: no id of it was checked."""
 
@@ -31,7 +32,7 @@ class LegacyEntry:
         return self.topic, self.partition
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LegacyKey:
     """The key as it stands in the store, as far as it is known. `version` 0: it is absent. `problem`: why it cannot be
     read; then it has no entries. `format`: the `version` that its JSON says."""

@@ -10,6 +10,8 @@ import enum
 
 import attrs
 
+from controller.model.frozen import frozen
+
 NO_PRODUCER = -1
 NO_EPOCH = -1
 """A leader epoch that a client does not know; any other is held against the leader's."""
@@ -42,7 +44,7 @@ class LogError(enum.IntEnum):
     UNKNOWN_TOPIC_ID = 100
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class Batch:
     """Records as a producer made them. `payload`: all bytes; `records`: how many, at least 1; `base_sequence`: the
     first one's number among those of its producer for the partition, -1 without a producer id."""
@@ -55,7 +57,7 @@ class Batch:
     base_sequence: int = -1
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class StoredBatch:
     """A batch in a log: its first offset, and the leader epoch under which it was appended."""
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-import attrs
-
+from controller.model.frozen import frozen
 from controller.model.values import Extra
 
 ONLINE: Final = 0
@@ -14,7 +13,7 @@ READ_ONLY: Final = -1  # it can be read, and no leader takes records for it
 OFFLINE: Final = 1  # it cannot be used, and whoever holds a log of it deletes that
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class Retirement:
     """What a reduction wants of one partition: since when (Unix milliseconds: what its retention is counted from), and
     whether at once."""

@@ -8,6 +8,7 @@ from typing import Final, cast
 
 import attrs
 
+from controller.model.frozen import frozen
 from controller.model.values import Replicas
 
 BROKER_ID_MAX = 2**31 - 1
@@ -122,7 +123,7 @@ class AlterReassignmentsOptions:
                 raise ValueError(f"move_timeout_ms must be within 1..2^53: {self.move_timeout_ms}")
 
 
-@attrs.frozen
+@frozen
 class ReassignmentAnswer:
     """What an accepted alteration left. `target_replicas` None: nothing is running now. `origin`: R before the first
     request of the move that runs or was just cancelled; reassigning to it rolls the move back."""
@@ -132,7 +133,7 @@ class ReassignmentAnswer:
     origin: Replicas
 
 
-@attrs.frozen
+@frozen
 class WaitingOn:
     """A target that is not in sync yet; `down`: its broker, or its disk, is gone."""
 
@@ -140,7 +141,7 @@ class WaitingOn:
     down: bool
 
 
-@attrs.frozen
+@frozen
 class PartitionReassignment:
     """A running move as it is listed. `adding` = T without R, `removing` = R without T; times in Unix ms."""
 
@@ -155,7 +156,7 @@ class PartitionReassignment:
     deadline_at: int | None
 
 
-@attrs.frozen
+@frozen
 class AcceptedIsr:
     """What `alter_isr` is answered with: I as committed, and the partition epoch (generation of the state key)."""
 

@@ -13,6 +13,7 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from controller.model.errors import ApiError
+from controller.model.frozen import frozen
 from controller.model.legacy import LegacyEntry
 from controller.model.requests import as_replicas
 from controller.model.throttle_settings import LISTS, RATES
@@ -36,7 +37,7 @@ ADVISED_MIN: Final = 1024
 """Bytes a second below which the KIP advises against a throttle."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class Kept:
     """One config of a marked owner. `set`: the values that are ours; of a list of replicas: its elements that are.
     `was`: what stood there before, None: nothing."""
@@ -50,7 +51,7 @@ Previous: TypeAlias = Mapping[str, Mapping[str, Kept]]
 """By owner and config."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottleMark:
     """A mark as it stands in the store, or is to stand there. `version` 0: the key is absent. `problem`: why it cannot
     be read; then it names nobody. `format`: the `version` that its JSON says."""
@@ -66,7 +67,7 @@ class ThrottleMark:
 NO_MARK: Final = ThrottleMark()
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class Room:
     """What one commit of the store takes, beside its fence."""
 
@@ -78,7 +79,7 @@ Wanted: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
 """By owner and config: the value that is asked for; of a list of replicas its elements."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottlePlan:
     """What a request that was checked is to do. `wanted`: throttles to set, by kind. `replaces`: kinds of which the
     marked owners that are not asked for get theirs back, but for those in `spared`. `moves`: what is to be moved
@@ -93,7 +94,7 @@ class ThrottlePlan:
     is_reassignment: bool = False
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottleStep:
     """One step of a plan that does not fit into one commit. `order`: a step waits for all with a lower one. `owner` "":
     the step is about the mark, or (`begin`) about the moves."""

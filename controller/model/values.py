@@ -12,6 +12,8 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
+from controller.model.frozen import frozen
+
 Replicas: TypeAlias = tuple[int, ...]
 """Broker ids, preferred leader first."""
 
@@ -28,7 +30,7 @@ LEADER_DURING_DELETE: Final = -2  # of a partition whose topic is being deleted,
 EPOCH_DURING_DELETE: Final = 2**30  # its leader epoch is no lower: above any that a broker was ever told
 
 
-@attrs.frozen(order=True, weakref_slot=False)
+@frozen(order=True)
 class TopicPartition:
     """A partition's name at the edge of the API. TypeError for a topic that is no str or a partition that is no int;
     whether it exists is answered by the controller."""
@@ -44,7 +46,7 @@ class TopicPartition:
         return f"{self.topic}-{self.partition}"
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class Move:
     """What a partition that is being reassigned must remember, beside `targetReplicas` in the state key (KIP-455).
 
@@ -62,7 +64,7 @@ class _Same(enum.Enum):
     SAME = "same"
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class Partition:
     """One partition as the controller sees it. Without a state key: isr (), leader -1, leader_epoch -1.
 
@@ -158,7 +160,7 @@ def without_state(topic: str, partition: int, replicas: Replicas) -> Partition:
     return Partition(topic, partition, replicas, (), NO_LEADER, NO_EPOCH)
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class KafkaMove:
     """What a topic key of Kafka's says of a move that runs: R as it lists it (the adding ones included), adding,
     removing."""
@@ -168,7 +170,7 @@ class KafkaMove:
     removing: Replicas
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class Topic:
     """A topic without its partitions' state. `retired_epochs`: partition id -> last leader epoch of a partition that a
     reduction purged. `kafka_moves`: Kafka's own moves that are not taken over yet, by partition id; they stay in the
@@ -271,7 +273,7 @@ BROKERS: Final = "brokers"
 ALL_BROKERS: Final = "<default>"
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ConfigEntity:
     """Whose settings: `kind` "topics" or "brokers", and the topic, the broker's id in decimal, or "<default>": what all
     brokers have that do not say otherwise themselves."""
@@ -283,7 +285,7 @@ class ConfigEntity:
         return f"{self.kind}/{self.name}"
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class DeleteIntent:
     """A replica that must be deleted, durable until its broker acknowledged StopReplica(delete)."""
 

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import attrs
 
+from controller.model.frozen import frozen
+
 _log = logging.getLogger(__name__)
 
 REPORTS_MAX: Final = 5_000_000
@@ -34,7 +36,7 @@ def _check_topic(_: object, attribute: attrs.Attribute[str], value: object) -> N
         raise ValueError(f"{attribute.name} must not be empty")
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LogReport:
     """A replica's log: offsets in records, `size_bytes` where known. TypeError where a field is no int (`topic`: no
     str), ValueError for an empty topic and for a number that is not within 0..2^63-1."""

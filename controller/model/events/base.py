@@ -5,25 +5,24 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-import attrs
-
 from controller.model.errors import ApiError
+from controller.model.frozen import frozen
 from controller.model.records import Record
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class Event:
     """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock."""
 
     now_ms: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class KeyRead(Event):
     """Root of what tells what a key holds: news until our next commit, so it is decided before all that waits."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class Decision:
     """What a rule answers: the records, in order; the reply (a value, or an ApiError); the events that follow, which
     are decided later, each in a Decision of its own."""
@@ -41,7 +40,7 @@ LATER: Final = _Later.LATER
 """As the reply of a Decision: whoever asked is answered by the last event that follows from it."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LastOf(Event):
     """What ends a large event: decided after all that follows from it, also what has to wait for a key."""
 

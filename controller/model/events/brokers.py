@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import attrs
-
 from controller.model.events.base import Event, LastOf
+from controller.model.frozen import frozen
 from controller.model.values import Broker, DeleteIntent
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class BrokerGone(Event):
     """The registration `epoch` of a live broker is no more."""
 
@@ -16,7 +15,7 @@ class BrokerGone(Event):
     epoch: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ReplicaDied(Event):
     """One partition of a broker's death, or of its disk's."""
 
@@ -25,7 +24,7 @@ class ReplicaDied(Event):
     broker: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class DeathDone(LastOf):
     """Every partition of a death was decided."""
 
@@ -36,7 +35,7 @@ class DeathDone(LastOf):
         return type(other) is ReplicaDied and other.broker == self.broker_id
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ShutdownAsked(Event):
     """A live broker asks for a controlled shutdown."""
 
@@ -44,7 +43,7 @@ class ShutdownAsked(Event):
     epoch: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ReplicaLeaves(Event):
     """One partition of a controlled shutdown."""
 
@@ -53,7 +52,7 @@ class ReplicaLeaves(Event):
     broker: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ShutdownDecided(LastOf):
     """Every partition of a controlled shutdown was decided."""
 
@@ -64,14 +63,14 @@ class ShutdownDecided(LastOf):
         return type(other) is ReplicaLeaves and other.broker == self.broker_id
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class BrokerCame(Event):
     """A broker is registered that is not live; nothing of its former death is left to do."""
 
     broker: Broker
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class BrokerRedescribed(Event):
     """A live broker says other endpoints or another rack under the same epoch, or was found live by a takeover and
     has to be admitted."""
@@ -79,7 +78,7 @@ class BrokerRedescribed(Event):
     broker: Broker
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class BrokerUnread(Event):
     """A broker that is not live is registered, and its registration cannot be read. `epoch`: its `created`, None where
     not even that can be read."""
@@ -88,7 +87,7 @@ class BrokerUnread(Event):
     epoch: int | None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class BrokerKnown(Event):
     """What could not be read of a broker's registration can be: `epoch` is what it is registered under, None where it
     is not registered any more."""
@@ -97,7 +96,7 @@ class BrokerKnown(Event):
     epoch: int | None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class DiskReported(Event):
     """A broker answered for a partition: its disk is gone (error 56), or it is there."""
 
@@ -107,7 +106,7 @@ class DiskReported(Event):
     gone: bool
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class DeletionAcknowledged(Event):
     """A broker deleted replicas that it was told to."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import attrs
-
 from controller.model.events.base import Event, LastOf
+from controller.model.frozen import frozen
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class PartitionDue(Event):
     """Look at this partition again: a first leader, a leader for a leaderless one, a move to go on with."""
 
@@ -15,25 +14,25 @@ class PartitionDue(Event):
     partition: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class MoveDeadline(Event):
     topic: str
     partition: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class TopicKeyDue(Event):
     """The topic's key is behind the R of its partitions for long enough."""
 
     topic: str
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class RebalanceDue(Event):
     """Look how many of its preferred partitions each broker leads."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class PreferredDue(Event):
     """Nobody waits for the answer: the preferred leader leads, if it can. `key`: the key that asks for it."""
 
@@ -42,14 +41,14 @@ class PreferredDue(Event):
     key: str | None = None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class TopicDeletionDue(Event):
     """Begin, or after a takeover go on, to delete a topic whose deletion is written down."""
 
     topic: str
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class PartitionDeletionDue(Event):
     """Stop a partition of a topic that is being deleted, and write down who has to delete it, or who else."""
 
@@ -57,14 +56,14 @@ class PartitionDeletionDue(Event):
     partition: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class TopicLogsDue(Event):
     """Look whether every log of a topic that is being deleted is gone."""
 
     topic: str
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class StateKeyDue(Event):
     """Every log of the topic is gone: remove the state key of this partition."""
 
@@ -72,14 +71,14 @@ class StateKeyDue(Event):
     partition: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class TopicGoneDue(Event):
     """Look whether every state key of a topic that is being deleted is gone."""
 
     topic: str
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LeaderEpochsDue(Event):
     """The cluster was moved to this store, where generations and epochs of brokers begin again: raise the leader epochs
     of some partitions of a topic. `partitions`: few enough for one commit."""
@@ -88,7 +87,7 @@ class LeaderEpochsDue(Event):
     partitions: tuple[int, ...]
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class MigrationDone(LastOf):
     """Every leader epoch is raised: the marker of the move goes."""
 
@@ -96,7 +95,7 @@ class MigrationDone(LastOf):
         return isinstance(other, LeaderEpochsDue)
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ChangesDue(Event):
     """These notifications of changed settings are old enough to go."""
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
-
 from controller.model.events.base import Event, KeyRead, LastOf
 from controller.model.events.due import PreferredDue
+from controller.model.frozen import frozen
 from controller.model.legacy import LegacyKey
 from controller.model.records import KeyVersion, KeyVersions
 from controller.model.values import DeleteIntent, Partition, Replicas, Topic, TopicPartition
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class DeletionKeyRead(KeyRead):
     """A key under /admin/delete_topics was read; it stands at `version` (0: it is absent;
     UNREAD: it is there and may not be read)."""
@@ -22,7 +21,7 @@ class DeletionKeyRead(KeyRead):
     version: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class KafkaMoveFound(Event):
     """Kafka's own adding_replicas and removing_replicas of one partition; `replicas`: what the key lists for it."""
 
@@ -33,7 +32,7 @@ class KafkaMoveFound(Event):
     removing: Replicas
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class StrayIsrFound(Event):
     """I has members outside R and T."""
 
@@ -41,7 +40,7 @@ class StrayIsrFound(Event):
     partition: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class TopicIdMissing(Event):
     """A topic of an older Kafka has no id: it gets this one."""
 
@@ -49,21 +48,21 @@ class TopicIdMissing(Event):
     topic_id: str
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class IntentsDue(Event):
     """Look at the open intents of a broker and at their keys: some may be void, some empty."""
 
     broker: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class IntentDue(Event):
     """Look at one open intent: it may be void."""
 
     intent: DeleteIntent
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class IntentsKeyDue(Event):
     """Look at one key of intents: nothing in it may be open."""
 
@@ -71,7 +70,7 @@ class IntentsKeyDue(Event):
     seq: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class StateKeyRead(KeyRead):
     """A state key was read again, since somebody else wrote it. `found` None: it is absent (version 0), or `problem`
     says why it cannot be read."""
@@ -83,7 +82,7 @@ class StateKeyRead(KeyRead):
     at: KeyVersion
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class TopicKeyRead(KeyRead):
     """A topic's key was read, since somebody else wrote it. `found` None: it is absent (version 0), or `problem` says
     why it cannot be read. `partitions` and `versions`: all that the store has of the topic; `state_problems`: why state
@@ -103,19 +102,19 @@ class TopicKeyRead(KeyRead):
 # --- the legacy key
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LegacyKeyRead(KeyRead):
     """The legacy key was read, since it was written or deleted, by us or by somebody else."""
 
     found: LegacyKey
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LegacyPlanDue(Event):
     """A takeover found a legacy key, and every broker that is registered is live: go on with its entries."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LegacyEntryDue(Event):
     """Begin the move that an entry of the legacy key asks for."""
 
@@ -123,12 +122,12 @@ class LegacyEntryDue(Event):
     partition: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LegacyKeyDue(Event):
     """The legacy key is behind its entries for long enough, or cannot be read and nothing runs any more."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ConfigKeyRead(KeyRead):
     """The config key of a topic was read: `version` 0 = it is absent."""
 
@@ -137,7 +136,7 @@ class ConfigKeyRead(KeyRead):
     version: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class BrokerConfigRead(KeyRead):
     """`/config/brokers/<name>` was read (a broker's id in decimal, or "<default>"): `version` 0 = it is absent."""
 
@@ -149,7 +148,7 @@ class BrokerConfigRead(KeyRead):
 # --- errands: keys that others put for the controller to work off
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class PreferredElectionPut(Event):
     """`/admin/preferred_replica_election` was read at `version`."""
 
@@ -158,7 +157,7 @@ class PreferredElectionPut(Event):
     partitions: tuple[TopicPartition, ...]
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LogDirNotified(Event):
     """A notification was read at `version`: something happened to a disk of `broker`."""
 
@@ -167,7 +166,7 @@ class LogDirNotified(Event):
     broker: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ErrandDone(LastOf):
     """All that an errand asked for was decided. `notes`: what of it was passed over. `problem`: why it could not be
     read."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import attrs
-
 from controller.model.events.base import Event, KeyRead
+from controller.model.frozen import frozen
 from controller.model.reductions import Retirements
 from controller.model.values import Extra
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class DeletePartitions(Event):
     """The topic is to have `total_count` partitions, or to lose just these `partitions` (one of the two is None).
     `immediate`: they go offline now; otherwise they are read-only first."""
@@ -20,7 +19,7 @@ class DeletePartitions(Event):
     immediate: bool
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ReductionKeyRead(KeyRead):
     """The key of a reduction was read; it stands at `version` (0: it is absent; UNREAD: it may not be read). `problem`:
     why it cannot be read; `entries` and `extra`: what it says where it can."""
@@ -32,7 +31,7 @@ class ReductionKeyRead(KeyRead):
     problem: str | None = None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ReductionDue(Event):
     """Begin a reduction, or go on with it. `is_found`: a takeover found it, and whoever led before may not have told
     what it had purged."""
@@ -41,7 +40,7 @@ class ReductionDue(Event):
     is_found: bool = False
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class RetirementDue(Event):
     """Give a partition the status that its reduction wants, and those who hold logs of it their intents."""
 
@@ -49,7 +48,7 @@ class RetirementDue(Event):
     partition: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class RetirementsDue(Event):
     """Look at the clocks of all read-only partitions. `empty`: topic, partition and leader epoch of those whose leader
     reports under that epoch that its log is empty."""
@@ -57,7 +56,7 @@ class RetirementsDue(Event):
     empty: frozenset[tuple[str, int, int]] = frozenset()
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class RetirementOver(Event):
     """A read-only partition may go offline. `empty_epoch`: the leader epoch under which its leader reports an empty
     log, None where its time has passed."""
@@ -67,14 +66,14 @@ class RetirementOver(Event):
     empty_epoch: int | None = None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class PurgeDue(Event):
     """Look whether the last partitions of a topic are offline, and every log of them gone."""
 
     topic: str
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ReductionKeyDue(Event):
     """The key of a reduction names partitions that are gone. `is_found`: as in ReductionDue."""
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
-
 from controller.model.config_requests import AlterConfigOp
 from controller.model.events.base import Event, LastOf
 from controller.model.events.due import PartitionDeletionDue
 from controller.model.events.reads import TopicIdMissing
 from controller.model.events.reductions import RetirementDue
+from controller.model.frozen import frozen
 from controller.model.values import ConfigEntity, DeleteIntent, Partition, Replicas
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class AlterReassignment(Event):
     """Set, replace or cancel (target None) the reassignment of one partition. `to_origin`: the target is the origin of
     the move that runs. `policy_message`: what the host's policy has against it."""
@@ -29,7 +28,7 @@ class AlterReassignment(Event):
     policy_message: str | None = None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ElectLeader(Event):
     """Elect the preferred leader of a partition, or (`unclean`) one for a partition that has none."""
 
@@ -38,7 +37,7 @@ class ElectLeader(Event):
     unclean: bool = False
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class CreateTopic(Event):
     """`assignments` None: placed by rack from `start` and `shift`, drawn by the runtime, as `topic_id` is."""
 
@@ -54,7 +53,7 @@ class CreateTopic(Event):
     policy_message: str | None = None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class CreatePartitions(Event):
     topic: str
     total_count: int
@@ -62,12 +61,12 @@ class CreatePartitions(Event):
     validate_only: bool = False
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class DeleteTopic(Event):
     topic: str
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class AlterConfigs(Event):
     """Alter the settings of a topic, a broker or all brokers. `replaces`: what `ops` set is all that there is then.
     `policy_message`: what the host's policy has against it."""
@@ -79,21 +78,21 @@ class AlterConfigs(Event):
     policy_message: str | None = None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ForgetBroker(Event):
     """A broker will never come back. What waits for it is dropped one by one; the answer comes when all of it is."""
 
     broker: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ForgetIntent(Event):
     """One open intent of a broker that is being forgotten."""
 
     intent: DeleteIntent
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ForgettingDone(LastOf):
     """All that waited for a broker when it was looked at last was decided. `left`: what that was, the intents and the
     partitions of topics that are being deleted."""
@@ -107,7 +106,7 @@ class ForgettingDone(LastOf):
         return isinstance(other, (PartitionDeletionDue, RetirementDue, TopicIdMissing))
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class AlterIsr(Event):
     """A leader says who is in sync (KIP-497's shape)."""
 

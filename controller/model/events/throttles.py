@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import attrs
-
 from controller.model.events.base import Event, LastOf
+from controller.model.frozen import frozen
 from controller.model.throttle_settings import UNLIMITED, Family
 from controller.model.throttles import MarkKind, Room, ThrottleStep
 from controller.model.values import Replicas
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class NamedTarget:
     """What one partition is to be moved to. `policy_message`: what the host's policy has against it."""
 
@@ -20,7 +19,7 @@ class NamedTarget:
     policy_message: str | None = None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottleRequest(Event):
     """Root of the requests that may set throttles. `room`: what a commit takes."""
 
@@ -34,7 +33,7 @@ class ThrottleRequest(Event):
         return not self.validate_only
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ReassignPartitions(ThrottleRequest):
     """Move these partitions, and nothing else at the same time, under a throttle (None: without one). `twice`: those
     that the request names more than once."""
@@ -53,7 +52,7 @@ class ReassignPartitions(ThrottleRequest):
         return not self.validate_only and self.is_throttled
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class AlterThrottledRates(ThrottleRequest):
     """Broker, rate as leader, rate as follower."""
 
@@ -61,14 +60,14 @@ class AlterThrottledRates(ThrottleRequest):
     family: Family
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class AlterThrottledReplicas(ThrottleRequest):
     """Topic, partition, leaders, followers; None: every broker in the cluster."""
 
     replicas: tuple[tuple[str, int, Replicas | None, Replicas | None], ...]
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottleStepDue(LastOf):
     """The next step of the request that is under way: after those before it, also where they have to wait."""
 
@@ -79,17 +78,17 @@ class ThrottleStepDue(LastOf):
         return type(other) is ThrottleStepDue and other.step.order < self.step.order
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottleRequestAborted(Event):
     """A step could not be decided: the request ends here."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottleRemovalDue(Event):
     """Look whether throttles are marked for removal, and nothing runs."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottleBackDue(Event):
     """The throttles of one owner go, if nothing runs."""
 
@@ -97,7 +96,7 @@ class ThrottleBackDue(Event):
     owner: str
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottleMarkGoneDue(LastOf):
     """The throttles of every owner of a kind are gone: so is the mark, if nothing runs. `is_last`: that was all of the
     removal."""

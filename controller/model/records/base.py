@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Self
 
-import attrs
-
+from controller.model.frozen import frozen
 from controller.model.values import Partition
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class Record:
     """Root of all records."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class PartitionRecord(Record):
     """A partition was `before` and is `after`. `cause`: why, where the name alone does not say it."""
 
@@ -28,7 +27,7 @@ UNREAD: Final = -1
 """In the place of a version: the key is there, and may not be read. Versions begin at 1, and 0 is absence."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class KeyVersion:
     """Where a key stands: its version (0: it is absent; UNREAD) and its generation."""
 
@@ -36,7 +35,7 @@ class KeyVersion:
     generation: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class KeyVersions:
     """Where the keys of a topic stand: its own, and the state key of each partition, as two columns. A key that is not
     there stands at version 0 and generation -1."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import attrs
-
+from controller.model.frozen import frozen
 from controller.model.records.base import Record
 from controller.model.values import Broker, DeleteIntent
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class BrokerForgotten(Record):
     """A broker will never come back: nothing is left that waits for it. Its key under /kedge/brokers goes, in a commit
     that holds that it is not registered."""
@@ -16,7 +15,7 @@ class BrokerForgotten(Record):
     broker_id: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class BrokerRegistered(Record):
     """A broker was admitted, or its endpoints or rack changed. `before`: what it was, None if it was not live."""
 
@@ -24,14 +23,14 @@ class BrokerRegistered(Record):
     before: Broker | None = None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class BrokerLeft(Record):
     """A live broker's registration ended; its death is worked off partition by partition until DeathWorkedOff."""
 
     broker: Broker
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class BrokerShutsDown(Record):
     """A live broker is about to leave: nothing new is given to it. Kept in memory only; gone with its registration."""
 
@@ -39,7 +38,7 @@ class BrokerShutsDown(Record):
     epoch: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class DeathWorkedOff(Record):
     """Every partition of a dead broker was looked at: it may come again. Not in the journal."""
 
@@ -47,7 +46,7 @@ class DeathWorkedOff(Record):
     epoch: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class RegistrationUnread(Record):
     """A broker that is not live is registered, and its registration cannot be read. `epoch`: its `created`, None where
     not even that can be read. Kept in memory only."""
@@ -56,7 +55,7 @@ class RegistrationUnread(Record):
     epoch: int | None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class RegistrationKnown(Record):
     """It is known what became of the registration of such a broker. `epoch`: as in RegistrationUnread. `died`: the
     epoch whose death is to be worked off, None where it is the broker that it was."""
@@ -66,7 +65,7 @@ class RegistrationKnown(Record):
     died: int | None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class DiskGone(Record):
     """A broker reported the disk of a partition as gone, or back again. Kept in memory only."""
 
@@ -76,21 +75,21 @@ class DiskGone(Record):
     gone: bool
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class DeleteIntended(Record):
     """A removed replica must be deleted on its broker; durable in the same commit."""
 
     intent: DeleteIntent
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ReplicaDeleted(Record):
     """The broker acknowledged the deletion."""
 
     intent: DeleteIntent
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class IntentDropped(Record):
     """An intent became void: its broker is a member of the partition again; or its broker is being `forgotten`, which
     holds only as long as it is not registered."""
@@ -100,7 +99,7 @@ class IntentDropped(Record):
     forgotten: bool = False
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class IntentsKeyEmptied(Record):
     """Nothing in a key of intents is open (any more): it goes. Not in the journal."""
 
@@ -108,7 +107,7 @@ class IntentsKeyEmptied(Record):
     seq: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class BrokerAskedAgain(Record):
     """A broker says that something happened to its disks: it is told all its partitions again, and answers for those
     that are gone. Not in the journal."""

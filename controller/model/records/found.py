@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import attrs
-
+from controller.model.frozen import frozen
 from controller.model.records.base import KeyVersion, Record
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class KeyVersionFound(Record):
     """The key of a partition (of a topic: partition None) was read again and stands at `found`. Not in the
     journal."""
@@ -18,7 +17,7 @@ class KeyVersionFound(Record):
     before: KeyVersion
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ForeignChange(Record):
     """Somebody else wrote a key of ours; `detail` says what was taken over and what is overwritten. The key is
     written again (`is_rewritten`), but for one of which another record says so."""
@@ -29,7 +28,7 @@ class ForeignChange(Record):
     is_rewritten: bool = True
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class BadKey(Record):
     """The key of a partition (of a topic: partition None) cannot be read: `problem`. None: it can again; `before` is
     the problem that it had."""
@@ -40,7 +39,7 @@ class BadKey(Record):
     before: str | None = None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class MigrationWorkedOff(Record):
     """The marker of a move to this store goes: every leader epoch is raised. `version`: where it stood."""
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import attrs
-
+from controller.model.frozen import frozen
 from controller.model.legacy import LegacyEntry, LegacyKey
 from controller.model.records.base import Record
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LegacySubmitted(Record):
     """Somebody wrote a plan to the legacy key, and it was read: from now on the controller owns its content. `before`:
     the key was absent, or could not be read."""
@@ -17,7 +16,7 @@ class LegacySubmitted(Record):
     after: LegacyKey
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LegacyEntryRemoved(Record):
     """An entry of the legacy key is not in force any more: its move ended, a later request took its place, or it was
     dropped (`reason`). `at_once`: the key is written in this commit; otherwise soon."""
@@ -28,17 +27,17 @@ class LegacyEntryRemoved(Record):
     reason: str | None = None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LegacyKeyRewritten(Record):
     """The legacy key is written again with the entries that are in force. Not in the journal."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LegacyKeyRemoved(Record):
     """The legacy key goes: with its last entry, or because it cannot be read."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LegacyKeyChanged(Record):
     """Somebody else wrote or deleted the legacy key, which the controller owns: it is written again, or removed again.
     In the journal: ForeignChange."""
@@ -48,7 +47,7 @@ class LegacyKeyChanged(Record):
     detail: str
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LegacyKeyBroken(Record):
     """The legacy key cannot be read, or (`after` is absent) somebody removed one that could not. In the journal:
     BadKey."""
@@ -57,7 +56,7 @@ class LegacyKeyBroken(Record):
     after: LegacyKey
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ErrandWorkedOff(Record):
     """An errand (a key that others put for the controller), which was read at `version`, is worked off: it goes, if it
     stands there still. `notes`: what of it was passed over, and why. `problem`: why it could not be read at all."""

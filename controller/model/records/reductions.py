@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
-
+from controller.model.frozen import frozen
 from controller.model.records.base import PartitionRecord, Record
 from controller.model.reductions import Retirements
 from controller.model.values import Extra, Partition
@@ -18,14 +17,14 @@ class HoldersTold(PartitionRecord):
     has a DeleteIntended for each."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class PartitionPurged(Record):
     """Every log of an offline partition, the last of its topic, is gone, and so are its keys; it was `before`."""
 
     before: Partition
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ReductionChanged(Record):
     """What a reduction wants is `after` (nothing: its key goes). `is_written`: the key says so already. `gone`:
     partitions that a former controller purged, perhaps without a word to its host. Not in the journal, which has a
@@ -38,7 +37,7 @@ class ReductionChanged(Record):
     gone: tuple[int, ...] = ()
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ReductionKeyFound(Record):
     """The key of a reduction stands at the version `found` (0: somebody removed it), with these fields that we do not
     know. Not in the journal."""
@@ -50,7 +49,7 @@ class ReductionKeyFound(Record):
     extra_before: Extra | None = None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ReductionUnread(Record):
     """The key of a reduction is there and may not be read (`is_unread`); or this is over. Kept in memory only."""
 
@@ -58,7 +57,7 @@ class ReductionUnread(Record):
     is_unread: bool
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ReductionRefused(Record):
     """The key of a reduction is removed: what it asks for cannot be done, or it cannot be read. In the journal:
     ForeignChange."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import attrs
-
+from controller.model.frozen import frozen
 from controller.model.records.base import Record
 from controller.model.values import ConfigEntity
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ConfigChanged(Record):
     """The config key of a topic was read and is another: `after` at `version` (0: it is absent)."""
 
@@ -21,7 +20,7 @@ class ConfigChanged(Record):
     version: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class BrokerConfigChanged(Record):
     """`/config/brokers/<name>` was read and is another: `after` at `version` (0: it is absent). In the journal:
     ConfigChanged."""
@@ -33,7 +32,7 @@ class BrokerConfigChanged(Record):
     version: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ConfigsAltered(Record):
     """The settings of a topic, a broker or all brokers are `after`, by our own doing. Its key is written, and whoever
     listens below `/config/changes` is told, in the same commit. In the journal: ConfigChanged. `cause`: who wanted
@@ -45,7 +44,7 @@ class ConfigsAltered(Record):
     cause: str
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ChangePurged(Record):
     """A notification of a change of settings goes, since everybody had the time to read it. `key`: its path. Not in
     the journal."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import attrs
-
+from controller.model.frozen import frozen
 from controller.model.legacy import LegacyEntry
 from controller.model.records.base import Record
 from controller.model.records.settings import ConfigsAltered
@@ -23,7 +22,7 @@ class ThrottleRestored(ConfigsAltered):
     """They are what an operator had set before."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottleReleased(Record):
     """The owner has no throttle of ours, though none of its configs changed: somebody had changed or removed it. In the
     journal: ThrottleRemoved, so that rows alone say when we were done with it."""
@@ -32,7 +31,7 @@ class ThrottleReleased(Record):
     cause: str
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottleStays(Record):
     """The throttle that the owner has is to stay, though none of its configs changed. In the journal: ThrottleSet."""
 
@@ -40,7 +39,7 @@ class ThrottleStays(Record):
     cause: str
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottleMarkChanged(Record):
     """Which throttles are to be removed is written down; nobody's: the key goes. Not in the journal: what it is about
     has rows of its own."""
@@ -50,26 +49,26 @@ class ThrottleMarkChanged(Record):
     after: ThrottleMark
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottleRequestBegan(Record):
     """A request that takes several commits is under way. Kept in memory only."""
 
     plan: ThrottlePlan
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottleRequestEnded(Record):
     """It is not any more. Kept in memory only."""
 
     plan: ThrottlePlan
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottleRemovalBegan(Record):
     """What is marked is being taken back. Kept in memory only."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class ThrottleRemovalEnded(Record):
     """That is over. `is_left_over`: some could not be, since their settings cannot be read; `was_left_over`: before the
     removal. Kept in memory only."""
@@ -78,7 +77,7 @@ class ThrottleRemovalEnded(Record):
     was_left_over: bool
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class LegacyPlanWritten(Record):
     """The moves of a request stand in the legacy key, which was absent. In the journal: LegacySubmitted."""
 

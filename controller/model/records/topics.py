@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import attrs
 
+from controller.model.frozen import frozen
 from controller.model.records.base import KeyVersions, PartitionRecord, Record
 from controller.model.values import Partition, Replicas, Topic
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class TopicCreated(Record):
     """A topic exists: its key, its config, and R of each partition. State keys follow. Its commit holds that nobody
     asks for the deletion of a topic of this name."""
@@ -20,7 +21,7 @@ class TopicCreated(Record):
     configs: Mapping[str, str] = attrs.field(factory=dict)
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class PartitionsAdded(Record):
     """Partitions `first`, `first + 1`, ... of a topic exist. State keys follow."""
 
@@ -29,7 +30,7 @@ class PartitionsAdded(Record):
     assignments: tuple[Replicas, ...]
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class TopicFound(Record):
     """A topic that was not known stands in the store, with these partitions (in the order of their ids)."""
 
@@ -39,7 +40,7 @@ class TopicFound(Record):
     versions: KeyVersions
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class TopicChanged(Record):
     """What a topic's key says beside its partitions changed. `ours`: by ourselves (it got a topic_id, Kafka's move of a
     partition was taken over); otherwise somebody else's fields were."""
@@ -50,7 +51,7 @@ class TopicChanged(Record):
     ours: bool = False
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class TopicDeletionStarted(Record):
     """A topic is being deleted from now on. `version`: of its key under /admin/delete_topics, which somebody else
     wrote; 0: it is written with this."""
@@ -65,7 +66,7 @@ class PartitionStopped(PartitionRecord):
     journal, which has a DeleteIntended for each."""
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class StateKeyRemoved(Record):
     """Every log of a topic that is being deleted is gone, and so is the state key of this partition. Not in the
     journal."""
@@ -74,14 +75,14 @@ class StateKeyRemoved(Record):
     after: Partition
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class TopicDeleted(Record):
     """Nothing is left of a topic: its key goes, and its settings, and the key under /admin/delete_topics."""
 
     topic: Topic
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class DeletionKeyFound(Record):
     """Somebody else wrote the key under /admin/delete_topics of a topic that is being deleted, which stands at the
     version `found`; or removed it (0): it is written again."""
@@ -91,7 +92,7 @@ class DeletionKeyFound(Record):
     before: int
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class DeletionUnread(Record):
     """A key under /admin/delete_topics is there and may not be read (`is_unread`), so that the deletion is not begun;
     or this is over. Kept in memory only."""
@@ -100,7 +101,7 @@ class DeletionUnread(Record):
     is_unread: bool
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class DeletionRefused(Record):
     """A key under /admin/delete_topics is removed, for there is no such topic, or topics may not be deleted. In the
     journal: ForeignChange."""
@@ -110,7 +111,7 @@ class DeletionRefused(Record):
     detail: str
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class KeysRewritten(Record):
     """A topic's key is written again, with the R that grew since."""
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 import attrs
 
+from controller.model.frozen import frozen
 from controller.model.values import NO_EPOCH, NO_LEADER, Replicas
 
 Row: TypeAlias = Mapping[str, Any]
@@ -79,7 +80,7 @@ class Illegal:
         return f"{at}: {self.rule}: expected {self.expected}, got {self.got} ({RULES[self.rule]})"
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class Standing:
     """A partition after a row. `target`: T, None when it does not move; `partition_epoch` None: the row says none.
     `is_fresh`: of a topic that was created in this term, without a leader so far."""

@@ -18,11 +18,12 @@ import attrs
 
 from controller.codec.keys import REASSIGN_PARTITIONS
 from controller.model import records as r
+from controller.model.frozen import frozen
 from controller.model.values import TOPICS, Partition
 from controller.runtime.journal.pieces import dump, ids, lists, moves, replica, topic, values, why
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class Decided:
     """The records of one Decision, and what they do not say themselves: why it was decided, whose request it was, and
     how many bytes the move that ends here copied (None: nobody knows)."""
@@ -33,7 +34,7 @@ class Decided:
     bytes_copied: int | None = None
 
 
-@attrs.frozen(weakref_slot=False)
+@frozen
 class Commit:
     """What rows need to know of the commit that they belong to. `topic_id`: of a topic by its name, None where there is
     none such any more."""
