@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from inspect import iscoroutinefunction
-from typing import Any, Final, Self, TypeVar, cast
+from typing import Any, Final, Self, TypeVar
 
 from controller.admin import Admin, AlterConfigPolicy, AlterPolicy, Authorizer, CreatePolicy, as_timeout
 from controller.metrics.collecting import collect
@@ -294,9 +294,7 @@ class Controller:
         if type(broker_id) is not int or type(broker_epoch) is not int:
             raise TypeError(f"broker_id and broker_epoch are ints, not {broker_id!r:.80}, {broker_epoch!r:.80}")
         event = ShutdownAsked(self._services.clock.now_ms(), broker_id, broker_epoch)
-        job = self._submitter.job(event, as_timeout(timeout_ms), "controlled_shutdown")
-        self._submitter.submit([job])
-        return cast("Future[tuple[TopicPartition, ...]]", job.future)
+        return self._submitter.ask(event, as_timeout(timeout_ms), "controlled_shutdown")
 
     def alter_isr(  # noqa: PLR0917 - in the order of the RPC
         self,
@@ -331,9 +329,7 @@ class Controller:
             broker_epoch,
             leader_recovery_state,
         )
-        job = self._submitter.job(event, as_timeout(timeout_ms), "alter_isr", answer=accepted_isr)
-        self._submitter.submit([job])
-        return cast("Future[AcceptedIsr]", job.future)
+        return self._submitter.ask(event, as_timeout(timeout_ms), "alter_isr", answer=accepted_isr)
 
     def report_log(self, reports: LogReport | Iterable[LogReport]) -> None:
         """What a broker knows of a log: offsets and bytes. Kept in memory only; progress and lag are made of it."""

@@ -304,10 +304,7 @@ class Admin(ConfigRequests, ThrottlingAdmin):
             return self._submitter.failed(error())
         now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
 
-        job = self._submitter.job(ForgetBroker(now_ms, broker_id), timeout_ms, "forget_broker", request)
-        self._submitter.submit([job])
-        assert job.future is not None
-        return job.future
+        return self._submitter.ask(ForgetBroker(now_ms, broker_id), timeout_ms, "forget_broker", request)
 
     # --- leaders
 

@@ -169,6 +169,11 @@ class ClusterView(Protocol):
     def is_new(self, topic: str) -> bool:
         """Whether this controller made the topic, in this term."""
 
+    @property
+    def has_trouble(self) -> bool:
+        """Whether any topic is being deleted or reduced, or has a key that cannot be read: if not, none need be asked
+        for."""
+
     def is_deleting(self, topic: str) -> bool:
         """Whether a topic of this name is being deleted: until nothing of it is left, as committed."""
 
@@ -237,7 +242,7 @@ def is_up(view: ClusterView, partition: Partition, broker: int) -> bool:
 def all_alive(view: ClusterView, brokers: Iterable[int]) -> bool:
     """Whether `brokers` are all alive, by what holds of every partition; False may mean that it depends on the
     partition."""
-    return not view.shutting_down and not view.has_gone_disks and view.brokers.keys() >= set(brokers)
+    return not view.shutting_down and not view.has_gone_disks and set(brokers).issubset(view.brokers)
 
 
 def is_kept(view: ClusterView, partition: Partition, broker: int) -> bool:

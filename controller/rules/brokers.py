@@ -23,12 +23,11 @@ from controller.model.records import (
     BrokerRegistered,
     DeathWorkedOff,
     DiskGone,
-    Record,
     RegistrationKnown,
     RegistrationUnread,
     ReplicaDeleted,
 )
-from controller.model.values import NO_LEADER, Partition
+from controller.model.values import NO_LEADER, DeleteIntent, Partition
 from controller.model.view import ClusterView
 from controller.rules.deletion import logs_due
 from controller.rules.reduction.purge import purges_due
@@ -123,11 +122,14 @@ def disk_reported(view: ClusterView, event: DiskReported) -> Decision:
 
 def deletion_acknowledged(view: ClusterView, event: DeletionAcknowledged) -> Decision:
     """Intents that are still open go; a late acknowledgement of one that was dropped or replaced changes nothing."""
-    closed = [
-        intent
-        for intent in dict.fromkeys(event.intents)
-        if view.open_intent(intent.broker, intent.topic_id, intent.partition) == intent
-    ]
-    records: tuple[Record, ...] = tuple(map(ReplicaDeleted, closed))
-    due = (*logs_due(view, closed, event.now_ms), *purges_due(view, closed, event.now_ms))
-    return Decision(records, expand=due)
+    found: dict[tuple[int, str, int], DeleteIntent] = {}  # each once, by what names it in the state
+    for intent in event.intents:
+        slot = (intent.broker, intent.topic_id, intent.partition)
+        open_one = view.open_intent(*slot)
+        if open_one is intent or open_one == intent:
+            found[slot] = intent
+    closed = list(found.values())
+    due: tuple[Event, ...] = ()
+    if view.has_trouble:  # somebody may wait for these to be gone
+        due = (*logs_due(view, closed, event.now_ms), *purges_due(view, closed, event.now_ms))
+    return Decision(tuple(map(ReplicaDeleted, closed)), expand=due)

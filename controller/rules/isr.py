@@ -32,12 +32,9 @@ def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:
         known = "not registered" if broker is None else f"registered under epoch {broker.epoch}"
         return refuse(StaleBrokerEpoch(f"broker {event.leader} with epoch {event.broker_epoch} is {known}"))
     partition = view.partition(event.topic, event.partition)
-    if problem := view.unreadable(event.topic, event.partition):
-        return refuse(StorageError(problem))
-    if partition is None or not partition.has_state or partition.is_offline:
-        return refuse(UnknownTopicOrPartition(f"there is no partition {event.topic}-{event.partition}"))
-    if view.is_deleting(event.topic):
-        return refuse(UnknownTopicOrPartition(f"topic {event.topic} is being deleted"))
+    if error := _check_there(view, partition, event):
+        return refuse(error)
+    assert partition is not None
     if error := _check_epochs(view, partition, event):
         return refuse(error)
     if event.new_isr == partition.isr and event.leader_recovery_state == partition.leader_recovery_state:
@@ -82,6 +79,17 @@ def _named(event: AlterIsr) -> str:
     return f"{event.topic}-{event.partition}"
 
 
+def _check_there(view: ClusterView, partition: Partition | None, event: AlterIsr) -> ApiError | None:
+    troubled = view.has_trouble
+    if troubled and (problem := view.unreadable(event.topic, event.partition)):
+        return StorageError(problem)
+    if partition is None or not partition.isr or partition.is_offline:
+        return UnknownTopicOrPartition(f"there is no partition {event.topic}-{event.partition}")
+    if troubled and view.is_deleting(event.topic):
+        return UnknownTopicOrPartition(f"topic {event.topic} is being deleted")
+    return None
+
+
 def _check_epochs(view: ClusterView, partition: Partition, event: AlterIsr) -> ApiError | None:
     epoch = view.partition_epoch(partition)
     if event.leader_epoch > partition.leader_epoch or event.partition_epoch > epoch:
@@ -104,13 +112,15 @@ def _may_be_in_sync(view: ClusterView, partition: Partition, broker: int) -> boo
 
 
 def _check_content(view: ClusterView, partition: Partition, event: AlterIsr) -> ApiError | None:
-    new_isr, members = event.new_isr, partition.members
+    new_isr, members, once = event.new_isr, partition.members, set(event.new_isr)
+    is_legal = once.issubset(members) and event.leader in once and len(once) == len(new_isr)
+    if is_legal and not event.leader_recovery_state and all_alive(view, once):
+        return None
     # Whoever shuts down may stay until it was decided on, and does not join.
     dead = [] if all_alive(view, new_isr) else [b for b in new_isr if not _may_be_in_sync(view, partition, b)]
     if dead:
         return IneligibleReplica(f"{_named(event)}: {dead} of the new isr {list(new_isr)} are not alive")
-    strangers = [b for b in new_isr if b not in members]
-    if strangers or not new_isr or event.leader not in new_isr or len(set(new_isr)) != len(new_isr):
+    if not is_legal:
         return InvalidRequest(
             f"{_named(event)}: an isr holds the leader {event.leader} and only members of {list(members)}, each once; "
             f"got {list(new_isr)}"

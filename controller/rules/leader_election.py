@@ -48,9 +48,11 @@ def is_going_unled(view: ClusterView, partition: Partition) -> bool:
 def is_gone_to_requests(view: ClusterView, partition: Partition) -> bool:
     """Whether requests find no such partition: it is offline, or was answered to be, since the key of its reduction
     says at once; its status follows in a later commit."""
+    if partition.is_offline or not view.has_trouble:
+        return partition.is_offline
     entry = view.reduction(partition.topic).get(partition.partition)
     is_at_once = entry is not None and entry.immediate
-    return partition.is_offline or is_at_once or is_going_unled(view, partition)
+    return is_at_once or is_going_unled(view, partition)
 
 
 def elect_offline(view: ClusterView, partition: Partition, *, unclean: bool) -> Partition | None:

@@ -20,22 +20,23 @@ from controller.model.records import (
     TargetCleared,
 )
 from controller.model.values import LEADER_DURING_DELETE, DeleteIntent, Partition, Replicas, Topic
-from controller.model.view import ClusterView, is_alive
+from controller.model.view import ClusterView, all_alive, is_alive
 
 
 def settle(view: ClusterView, partition: Partition) -> tuple[list[Record], Partition]:
     """The records by which the move of `partition` goes on, and what it is then. Nothing for one that does not
     move."""
     records: list[Record] = []
-    if partition.move is None or not partition.has_state:
+    move, isr = partition.move, partition.isr
+    if move is None or not isr:
         return records, partition
-    target = partition.move.target
-    joined = [b for b in target if b in partition.isr and b not in partition.replicas]
+    target, replicas = move.target, partition.replicas
+    joined = [b for b in target if b in isr and b not in replicas]
     if joined:
-        grown = partition.but(replicas=(*partition.replicas, *joined))
+        grown = partition.but(replicas=(*replicas, *joined))
         records.append(ReplicasGrown(partition, grown))
         partition = grown
-    if not set(target).issubset(partition.isr):
+    if not set(target).issubset(isr):
         return records, partition
     leader = _leader_within(view, partition, target)
     if leader is None:
@@ -47,41 +48,47 @@ def settle(view: ClusterView, partition: Partition) -> tuple[list[Record], Parti
 def _leader_within(view: ClusterView, partition: Partition, target: Replicas) -> int | None:
     """Who of T, which is in sync, leads when the move completes: the present leader if it can, else the first in T's
     order."""
-    if partition.leader in target and is_alive(view, partition, partition.leader):
-        return partition.leader
+    leader = partition.leader
+    if all_alive(view, target):
+        return leader if leader in target else target[0]
+    if leader in target and is_alive(view, partition, leader):
+        return leader
     return next((b for b in target if is_alive(view, partition, b)), None)
 
 
-def _complete(view: ClusterView, partition: Partition, target: Replicas, leader: int) -> tuple[list[Record], Partition]:
-    changed = partition.but(replicas=target, leader=leader, leader_epoch=partition.leader_epoch + 1)
-    cleared = changed.but(move=None)
+def _complete(view: ClusterView, before: Partition, target: Replicas, leader: int) -> tuple[list[Record], Partition]:
+    name, number, isr, epoch = before.topic, before.partition, before.isr, before.leader_epoch + 1
+    rest = (before.status_code, before.leader_recovery_state, before.extra)
+    changed = Partition(name, number, target, isr, leader, epoch, before.move, *rest)
+    cleared = Partition(name, number, target, isr, leader, epoch, None, *rest)
     # The origin as well: a store written in the seed's order may have R = T already, and the old replicas nowhere else.
-    origin = () if partition.move is None else partition.move.origin
-    removed = [b for b in dict.fromkeys(partition.replicas + origin) if b not in target]
+    origin = () if before.move is None else before.move.origin
+    removed = [b for b in dict.fromkeys(before.replicas + origin) if b not in target]
     records: list[Record] = [
-        ReplicasChanged(partition, changed, "completed"),
+        ReplicasChanged(before, changed, "completed"),
         TargetCleared(changed, cleared, "completed"),
         *intend_deletion(view, cleared, removed),
     ]
-    isr = tuple(b for b in cleared.isr if b in target)
-    if isr == cleared.isr:
+    left = tuple([b for b in isr if b in target])
+    if left == isr:
         return records, cleared
-    shrunk = cleared.but(isr=isr)
-    return [*records, IsrShrunk(cleared, shrunk)], shrunk
+    shrunk = Partition(name, number, target, left, leader, epoch, None, *rest)
+    records.append(IsrShrunk(cleared, shrunk))
+    return records, shrunk
 
 
 def intend_deletion(view: ClusterView, partition: Partition, brokers: Iterable[int]) -> list[Record]:
     """Durable intents that `brokers` delete their replica. An older intent for the same replica makes way."""
     topic = view.topic(partition.topic)
     topic_id = "" if topic is None else topic.topic_id
+    name, number, epoch = partition.topic, partition.partition, partition.leader_epoch
     records: list[Record] = []
-    may_be_open = view.open_intents_of_partition(topic_id, partition.partition) > 0
+    may_be_open = view.open_intents_of_partition(topic_id, number) > 0
     for broker in brokers:
-        older = view.open_intent(broker, topic_id, partition.partition) if may_be_open else None
+        older = view.open_intent(broker, topic_id, number) if may_be_open else None
         if older is not None:
             records.append(IntentDropped(older, "superseded"))
-        intent = DeleteIntent(broker, partition.topic, topic_id, partition.partition, partition.leader_epoch)
-        records.append(DeleteIntended(intent))
+        records.append(DeleteIntended(DeleteIntent(broker, name, topic_id, number, epoch)))
     return records
 
 
@@ -93,7 +100,9 @@ def is_void(view: ClusterView, intent: DeleteIntent) -> bool:
         return False
     if partition.leader == LEADER_DURING_DELETE and view.is_deleting(intent.topic):
         return False  # before it is stopped its move may run, and what it had to delete before is void
-    return intent.broker in partition.members and not partition.is_offline
+    move, broker = partition.move, intent.broker  # is it a member? without making the list of them
+    is_member = broker in partition.replicas or (move is not None and broker in move.target)
+    return is_member and not partition.is_offline
 
 
 def drop_intents(view: ClusterView, partition: Partition, brokers: Iterable[int], cause: str) -> list[Record]:

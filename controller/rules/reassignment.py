@@ -43,10 +43,8 @@ def alter_reassignment(view: ClusterView, event: AlterReassignment) -> Decision:
     partition = view.partition(event.topic, event.partition)
     if partition is None or _is_gone(view, partition, event):
         return refuse(UnknownTopicOrPartition(_not_found(view, event.topic, event.partition)))
-    if view.is_deleting(event.topic):
-        return refuse(UnknownTopicOrPartition(f"topic {event.topic} is being deleted"))
-    if problem := view.unreadable(event.topic, event.partition):
-        return refuse(StorageError(problem))
+    if view.has_trouble and (error := _trouble(view, event)):
+        return refuse(error)
     move = partition.move
     if move is None and (event.to_origin or event.target is None):
         return refuse(NoReassignmentInProgress("No partition reassignment is in progress."))
@@ -55,13 +53,20 @@ def alter_reassignment(view: ClusterView, event: AlterReassignment) -> Decision:
         return _cancel(view, partition, "cancelled", force=event.force)
     if error := _check_target(view, partition, target, event):
         return refuse(error)
-    if not partition.has_state and target != partition.replicas:
+    if not partition.isr and target != partition.replicas:
         return _accept_new(view, partition, target, event)
     if move is None:
         return _accept(view, partition, target, event)
     if move.target == target:
         return _same_target(partition, move, event)
     return _override(view, partition, move, target, event)
+
+
+def _trouble(view: ClusterView, event: AlterReassignment) -> ApiError | None:
+    if view.is_deleting(event.topic):
+        return UnknownTopicOrPartition(f"topic {event.topic} is being deleted")
+    problem = view.unreadable(event.topic, event.partition)
+    return None if problem is None else StorageError(problem)
 
 
 def _not_found(view: ClusterView, topic: str, partition: int) -> str:
@@ -97,7 +102,7 @@ def check_replicas(view: ClusterView, replicas: Replicas, present: Replicas = ()
     if not replicas:
         return f"{_INCLUDES} an empty replica list."
     once = set(replicas)
-    if len(once) == len(replicas) and once <= view.brokers.keys() and not view.shutting_down:
+    if len(once) == len(replicas) and once.issubset(view.brokers) and not view.shutting_down:
         return None
     reasons: list[str] = []
     for broker in dict.fromkeys(replicas):

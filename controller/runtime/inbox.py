@@ -123,7 +123,12 @@ class Inbox:
                 finally:
                     self._is_waiting = False
             self._woken = False
-            return [self._items.popleft() for _ in range(min(items_max, len(self._items)))]
+            waiting = self._items
+            if len(waiting) > items_max:
+                return [waiting.popleft() for _ in range(items_max)]
+            taken = list(waiting)
+            waiting.clear()
+            return taken
 
 
 class WorkQueue:

@@ -3,6 +3,7 @@
 The loop completes them when a commit is published; demotion, close and the caller's deadline complete what is left,
 from another thread if the loop is inside the store just then. Whoever comes second is ignored."""
 
+# ruff: noqa: SLF001 - a batch of futures is filled at once, by what belongs to each
 from __future__ import annotations
 
 import contextlib
@@ -87,7 +88,7 @@ class ReplyFuture(Future[T]):
                 self._state = FINISHED
         if not watched:
             if self._done_callbacks:  # none comes to stand there any more: who adds one now calls it himself
-                cast(Any, self)._invoke_callbacks()  # noqa: SLF001 - its own, which the stubs do not know
+                cast(Any, self)._invoke_callbacks()
             return
         with contextlib.suppress(InvalidStateError):
             if failed:
@@ -163,7 +164,7 @@ class Outstanding:
         with self._lock:
             for future, _ in answers:
                 self._futures.pop(future, None)
-        for future, outcome in answers:
+        for future, outcome in _settle_unwatched(answers):
             future.settle(outcome)
 
     def expire(self, now_ms: int) -> int:
@@ -188,6 +189,25 @@ class Outstanding:
         for future in futures:
             future.settle(error())
         return len(futures)
+
+
+def _settle_unwatched(
+    answers: Iterable[tuple[ReplyFuture[Any], object]],
+) -> list[tuple[ReplyFuture[Any], object]]:
+    """Those that nobody waits for, nor wants to be called for, get their outcomes, as `settle` gives them one by one;
+    the others are left."""
+    left: list[tuple[ReplyFuture[Any], object]] = []
+    with _watching:
+        for future, outcome in answers:
+            if future.is_watched or future._done_callbacks:
+                left.append((future, outcome))
+            elif future._state == PENDING:
+                if isinstance(outcome, BaseException):
+                    future._exception = outcome
+                else:
+                    future._result = outcome
+                future._state = FINISHED
+    return left
 
 
 def _earliest(futures: Iterable[ReplyFuture[Any]]) -> float:

@@ -61,8 +61,23 @@ class Submitter:
         answer: Answer | None = None,
     ) -> Job:
         """An event with a future of its own."""
-        future = self.future(timeout_ms)
-        return Job(event, future, future.deadline_ms, cause, request, answer, since_s=self._since_s())
+        deadline_ms = self._deadline_ms(timeout_ms)
+        future: ReplyFuture[Any] = ReplyFuture(self._loop.is_driver, deadline_ms)
+        return Job(event, future, deadline_ms, cause, request, answer, since_s=self._since_s())
+
+    def ask(
+        self,
+        event: Event,
+        timeout_ms: int,
+        cause: str,
+        request: str | None = None,
+        answer: Answer | None = None,
+    ) -> ReplyFuture[Any]:
+        """An event that is a request of its own: it is in the inbox, or its future has failed."""
+        job = self.job(event, timeout_ms, cause, request, answer)
+        assert job.future is not None
+        self._offer([job], [job.future])
+        return job.future
 
     def _since_s(self) -> float | None:
         """From when on it is measured how long something waits."""

@@ -150,7 +150,8 @@ class Term:
 
     def step(self, items: Sequence[Item]) -> bool:
         """One pass; whether anything was done. Raises Deposed when the term is over."""
-        return self._step(items) if self._kept is None else self._raise(self._kept, items)
+        with collector_off():  # what a pass makes stays for the next ones, or goes by itself
+            return self._step(items) if self._kept is None else self._raise(self._kept, items)
 
     def _raise(self, kept: list[Item], items: Sequence[Item]) -> bool:
         """One pass while leader epochs are raised after a move: nobody is told, asked or answered before all are, since
@@ -166,8 +167,7 @@ class Term:
             self.findings["store"] = str(error)
         worked = bool(items) or self.work.is_ready()
         if not self.is_over and self.work.is_ready():
-            with collector_off():
-                self._batching.gather()
+            self._batching.gather()
         if not self.is_waiting_for_store and not self.is_over and not self.state.migration_version:
             self._kept = None
             self._batching.pace.calm()
@@ -178,8 +178,12 @@ class Term:
     def _step(self, items: Sequence[Item]) -> bool:
         worked = bool(items)
         much_waits = len(self.work) > self._batching.pace.decisions
+        fresh = self.work.fresh
         for item in items:
-            self._take_in(item)
+            if type(item) is Job:
+                fresh.append(item)
+            else:
+                self._take_in(item)
         if self.is_waiting_for_store:
             if not self._batching.go_on():
                 return worked
@@ -190,8 +194,7 @@ class Term:
             return worked
         worked |= self._look()
         if self.work.is_ready():
-            with collector_off():  # what a batch makes stays for the next commits, or goes by itself
-                self._batching.gather()
+            self._batching.gather()
             worked = True
         if not self._batching.is_in_flight and not self.is_over:
             self._answer_queries()
@@ -199,9 +202,7 @@ class Term:
         return worked
 
     def _take_in(self, item: Item) -> None:
-        if isinstance(item, Job):
-            self.work.fresh.append(item)
-        elif isinstance(item, Hint):
+        if isinstance(item, Hint):
             self.lookout.hint(item.event)
         elif isinstance(item, Sent):
             self._measure(item.outcome)

@@ -186,6 +186,10 @@ class Known:
         row = self.topics.get(topic)
         return row is not None and row.is_new
 
+    @property
+    def has_trouble(self) -> bool:
+        return bool(self.deletions or self.problems or self.reducing.of)
+
     def is_deleting(self, topic: str) -> bool:
         return topic in self.deletions
 
