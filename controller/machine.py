@@ -118,9 +118,11 @@ def decide(state: ClusterState, event: Event) -> Decision:
 
 def step(state: ClusterState, event: Event) -> Decision:
     """Decide `event` and apply what was decided to the state and its batch."""
-    decision, was_reassigning = decide(state, event), state.is_reassigning
+    had_moves = bool(state.moves)
+    was_reassigning = had_moves or state.is_reassigning
+    decision = decide(state, event)
     if decision.records:
         apply_all(state, decision.records)
-    if was_reassigning and state.moves and not state.throttles.is_left_over:
+    if had_moves and state.moves and not state.throttles.is_left_over:
         return decision  # the plain case, ten thousand times in a row: moves go on
     return throttle_removal.follow(state, event, decision, was_reassigning=was_reassigning)

@@ -138,8 +138,8 @@ class Admin(ConfigRequests, ThrottlingAdmin):
         ]
         jobs = self._submitter.jobs(requested, options.timeout_ms, "alter_partition_reassignments", request)
         self._submitter.submit(jobs)
-        answers = (cast("Future[ReassignmentAnswer]", job.future) for job in jobs)
-        return self._results(dict(zip(targets, answers, strict=True)))
+        answers = dict(zip(targets, [job.future for job in jobs], strict=True))
+        return self._results(cast("Mapping[TopicPartition, Future[ReassignmentAnswer]]", answers))
 
     def cancel_partition_reassignments(
         self, topic: str | All = ALL, options: AlterReassignmentsOptions | None = None

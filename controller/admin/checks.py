@@ -28,8 +28,9 @@ def as_broker(value: object) -> int:
 
 
 def as_partition(value: object) -> TopicPartition:
-    require(value, TopicPartition, "a partition")
-    return cast(TopicPartition, value)
+    if isinstance(value, TopicPartition):
+        return value
+    raise TypeError(f"a partition must be a TopicPartition, not {value!r:.200}")
 
 
 def as_partitions(values: object) -> list[TopicPartition]:

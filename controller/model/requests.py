@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Any, Final
 
 import attrs
 
@@ -16,11 +16,11 @@ _LISTS: Final = (tuple, list)  # what nearly everybody hands in: to ask for an a
 _INT: Final = frozenset({int})
 
 
-def as_replicas(value: object, what: str) -> Replicas:
+def as_replicas(value: Any, what: str) -> Replicas:
     """`value` as a tuple of ints, whatever their meaning; TypeError for anything that is no sequence of ints."""
     if type(value) not in _LISTS and (isinstance(value, (str, bytes)) or not isinstance(value, Sequence)):
         raise TypeError(f"{what} must be a sequence of broker ids, not {value!r:.200}")
-    replicas = tuple(cast("Sequence[int]", value))
+    replicas = tuple(value)
     if not _INT.issuperset(map(type, replicas)):
         raise TypeError(f"{what} must hold ints only: {value!r:.200}")
     return replicas

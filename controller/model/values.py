@@ -64,6 +64,9 @@ class _Same(enum.Enum):
     SAME = "same"
 
 
+_SAME: Final = _Same.SAME  # asking the class for it takes a call
+
+
 @frozen
 class Partition:
     """One partition as the controller sees it. Without a state key: isr (), leader -1, leader_epoch -1.
@@ -134,10 +137,10 @@ class Partition:
         isr: Replicas | None = None,
         leader: int | None = None,
         leader_epoch: int | None = None,
-        move: Move | Literal[_Same.SAME] | None = _Same.SAME,
+        move: Move | Literal[_Same.SAME] | None = _SAME,
         status_code: int | None = None,
         leader_recovery_state: int | None = None,
-        extra: Extra | Literal[_Same.SAME] | None = _Same.SAME,
+        extra: Extra | Literal[_Same.SAME] | None = _SAME,
     ) -> Partition:
         """The same partition with other values for what is named. Written out since a move makes six of them:
         `attrs.evolve` takes five times as long."""
@@ -148,10 +151,10 @@ class Partition:
             self.isr if isr is None else isr,
             self.leader if leader is None else leader,
             self.leader_epoch if leader_epoch is None else leader_epoch,
-            self.move if move is _Same.SAME else move,
+            self.move if move is _SAME else move,
             self.status_code if status_code is None else status_code,
             self.leader_recovery_state if leader_recovery_state is None else leader_recovery_state,
-            self.extra if extra is _Same.SAME else extra,
+            self.extra if extra is _SAME else extra,
         )
 
 

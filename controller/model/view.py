@@ -169,7 +169,6 @@ class ClusterView(Protocol):
     def is_new(self, topic: str) -> bool:
         """Whether this controller made the topic, in this term."""
 
-    @property
     def has_trouble(self) -> bool:
         """Whether any topic is being deleted or reduced, or has a key that cannot be read: if not, none need be asked
         for."""

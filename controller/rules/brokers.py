@@ -130,6 +130,6 @@ def deletion_acknowledged(view: ClusterView, event: DeletionAcknowledged) -> Dec
             found[slot] = intent
     closed = list(found.values())
     due: tuple[Event, ...] = ()
-    if view.has_trouble:  # somebody may wait for these to be gone
+    if view.has_trouble():  # somebody may wait for these to be gone
         due = (*logs_due(view, closed, event.now_ms), *purges_due(view, closed, event.now_ms))
     return Decision(tuple(map(ReplicaDeleted, closed)), expand=due)

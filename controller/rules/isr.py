@@ -19,6 +19,7 @@ from controller.model.errors import (
 )
 from controller.model.events import AlterIsr, Decision, Event, ReplicaLeaves, refuse
 from controller.model.records import IsrChanged
+from controller.model.reductions import OFFLINE
 from controller.model.requests import AcceptedIsr
 from controller.model.values import NO_LEADER, Partition
 from controller.model.view import ClusterView, all_alive, is_alive, is_up
@@ -80,10 +81,10 @@ def _named(event: AlterIsr) -> str:
 
 
 def _check_there(view: ClusterView, partition: Partition | None, event: AlterIsr) -> ApiError | None:
-    troubled = view.has_trouble
+    troubled = view.has_trouble()
     if troubled and (problem := view.unreadable(event.topic, event.partition)):
         return StorageError(problem)
-    if partition is None or not partition.isr or partition.is_offline:
+    if partition is None or not partition.isr or partition.status_code == OFFLINE:
         return UnknownTopicOrPartition(f"there is no partition {event.topic}-{event.partition}")
     if troubled and view.is_deleting(event.topic):
         return UnknownTopicOrPartition(f"topic {event.topic} is being deleted")

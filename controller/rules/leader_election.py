@@ -22,6 +22,7 @@ from controller.model.errors import (
 )
 from controller.model.events import Decision, ElectLeader, PartitionDue, ReplicaDied, refuse
 from controller.model.records import IsrChanged, LeaderElected, Record
+from controller.model.reductions import OFFLINE
 from controller.model.values import NO_LEADER, Partition, Replicas, UnreadSettings
 from controller.model.view import ClusterView, is_alive, is_kept, is_up
 from controller.rules.progress import kafka_move_due, settle
@@ -48,8 +49,10 @@ def is_going_unled(view: ClusterView, partition: Partition) -> bool:
 def is_gone_to_requests(view: ClusterView, partition: Partition) -> bool:
     """Whether requests find no such partition: it is offline, or was answered to be, since the key of its reduction
     says at once; its status follows in a later commit."""
-    if partition.is_offline or not view.has_trouble:
-        return partition.is_offline
+    if partition.status_code == OFFLINE:
+        return True
+    if not view.has_trouble():
+        return False
     entry = view.reduction(partition.topic).get(partition.partition)
     is_at_once = entry is not None and entry.immediate
     return is_at_once or is_going_unled(view, partition)

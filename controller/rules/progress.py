@@ -19,6 +19,7 @@ from controller.model.records import (
     ReplicasGrown,
     TargetCleared,
 )
+from controller.model.reductions import OFFLINE
 from controller.model.values import LEADER_DURING_DELETE, DeleteIntent, Partition, Replicas, Topic
 from controller.model.view import ClusterView, all_alive, is_alive
 
@@ -102,7 +103,7 @@ def is_void(view: ClusterView, intent: DeleteIntent) -> bool:
         return False  # before it is stopped its move may run, and what it had to delete before is void
     move, broker = partition.move, intent.broker  # is it a member? without making the list of them
     is_member = broker in partition.replicas or (move is not None and broker in move.target)
-    return is_member and not partition.is_offline
+    return is_member and partition.status_code != OFFLINE
 
 
 def drop_intents(view: ClusterView, partition: Partition, brokers: Iterable[int], cause: str) -> list[Record]:

@@ -43,7 +43,7 @@ def alter_reassignment(view: ClusterView, event: AlterReassignment) -> Decision:
     partition = view.partition(event.topic, event.partition)
     if partition is None or _is_gone(view, partition, event):
         return refuse(UnknownTopicOrPartition(_not_found(view, event.topic, event.partition)))
-    if view.has_trouble and (error := _trouble(view, event)):
+    if view.has_trouble() and (error := _trouble(view, event)):
         return refuse(error)
     move = partition.move
     if move is None and (event.to_origin or event.target is None):

@@ -186,7 +186,6 @@ class Known:
         row = self.topics.get(topic)
         return row is not None and row.is_new
 
-    @property
     def has_trouble(self) -> bool:
         return bool(self.deletions or self.problems or self.reducing.of)
 
