@@ -25,6 +25,7 @@ from stores.base import ABSENT, OP_BYTES_FIXED, PRESENT, Check, Delete, Expect, 
 
 NAME_CHARACTERS_MAX: Final = 249  # of a topic
 _PATH: Final = OP_BYTES_FIXED + 60  # of a key, but for the name in it
+STATE_KEY_BYTES_MAX: Final = _PATH + partition_state.FIXED_BYTES_MAX  # but for names, ids and fields of others
 
 
 class Kind(Protocol):

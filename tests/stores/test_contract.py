@@ -72,7 +72,7 @@ def test_duplicates_name_the_key() -> None:
 
 
 @pytest.mark.parametrize(
-    ("op", "error"),
+    "op, error",
     [
         (Put("/a", b"1234567", ABSENT), TooLarge),
         (Put("/a", "text", ABSENT), Invalid),  # type: ignore[arg-type]
