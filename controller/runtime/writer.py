@@ -47,6 +47,7 @@ class Budget:
         One loop for all: a move has nine records, and a function for each of them, and three for each of its state
         keys, cost more than deciding on it."""
         rows, ops_left, bytes_left = self._rows, self._ops_left, self._bytes_left
+        intent_bytes, topic, topic_id, size = self._intent_bytes, "", None, 0
         for record, _, fresh in log:
             if fresh:
                 ops_left -= len(fresh)
@@ -66,21 +67,18 @@ class Budget:
                 if type(record) is StateFound:
                     bytes_left -= _found_growth_max(before, after)
                     continue
-                grown = len(after.isr) - len(before.isr)
-                if grown > 0:
+                if after.isr is not before.isr and (grown := len(after.isr) - len(before.isr)) > 0:
                     bytes_left -= ID_BYTES_MAX * grown
-                grown = len(after.replicas) - len(before.replicas)
-                if grown > 0:
+                if after.replicas is not before.replicas and (grown := len(after.replicas) - len(before.replicas)) > 0:
                     bytes_left -= ID_BYTES_MAX * grown
-                move = after.move
-                if move is not None and move is not before.move:
+                if after.move is not before.move and (move := after.move) is not None:
                     bytes_left -= ID_BYTES_MAX * (len(move.target) + len(move.origin))
             elif type(record) is DeleteIntended:
                 intent = record.intent
-                size = small.intent_bytes_max(intent)
+                if intent.topic_id is not topic_id or intent.topic is not topic:  # most name one after the other
+                    topic, topic_id, size = intent.topic, intent.topic_id, small.intent_bytes_max(intent)
                 bytes_left -= size
-                used = self._intent_bytes.get(intent.broker, 0) + size
-                self._intent_bytes[intent.broker] = used
+                used = intent_bytes[intent.broker] = intent_bytes.get(intent.broker, 0) + size
                 if used > small.INTENTS_BYTES_MAX:
                     return False
             else:
