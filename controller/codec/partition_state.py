@@ -25,6 +25,8 @@ from controller.model.values import LEADER_DURING_DELETE, Move, Partition, Repli
 
 IDLE: Final = frozenset({"controller_epoch", "leader", "version", "leader_epoch", "isr"})
 _KNOWN: Final = IDLE | {"targetReplicas", "status_code", "leader_recovery_state", "reassignment"}
+FIXED_BYTES_MAX: Final = 320  # of a value, but for its ids and fields of others
+ID_BYTES_MAX: Final = 11  # of a broker's id, with the comma
 
 
 Idle = tuple[Replicas, int, int]
@@ -90,36 +92,31 @@ def grown(replicas: Replicas, isr: Replicas, move: Move | None) -> Replicas:
 
 def encode(partition: Partition, controller_epoch: int) -> bytes:
     """The value of the state key. `partition` has a state (`has_state`)."""
-    if not partition.has_state:
+    isr, move = partition.isr, partition.move
+    if not isr:
         bad(f"{partition.topic}-{partition.partition}", "a partition with an isr", partition)
-    head = (
-        f'{{"controller_epoch":{controller_epoch},"leader":{partition.leader},"version":1,'
-        f'"leader_epoch":{partition.leader_epoch},"isr":{dump_ids(partition.isr)}'
-    )
-    plain = partition.move is None and partition.extra is None
-    if plain and not partition.status_code and not partition.leader_recovery_state:
-        return (head + "}").encode()
-    return (head + _rest(partition) + "}").encode()
-
-
-def _rest(partition: Partition) -> str:
+    ids = dump_ids(isr)
     rest = ""
-    if partition.move is not None:
-        move = partition.move
+    if move is not None:
         deadline = "" if move.deadline_ms is None else f',"deadline_ms":{move.deadline_ms}'
         rest = (
-            f',"targetReplicas":{dump_ids(move.target)},"reassignment":'
-            f'{{"origin":{dump_ids(move.origin)},"started_ms":{move.started_ms}{deadline}}}'
+            f',"targetReplicas":{dump_ids(move.target)},"reassignment":{{"origin":'
+            f'{ids if move.origin is isr else dump_ids(move.origin)},"started_ms":{move.started_ms}{deadline}}}'
         )
     if partition.status_code:
         rest += f',"status_code":{partition.status_code}'
     if partition.leader_recovery_state:
         rest += f',"leader_recovery_state":{partition.leader_recovery_state}'
-    return rest + dump_extra(partition.extra)
+    if partition.extra is not None:
+        rest += dump_extra(partition.extra)
+    return (
+        f'{{"controller_epoch":{controller_epoch},"leader":{partition.leader},"version":1,'
+        f'"leader_epoch":{partition.leader_epoch},"isr":{ids}{rest}}}'
+    ).encode()
 
 
 def state_bytes_max(partition: Partition) -> int:
     """An upper bound of what `encode` gives, without encoding."""
     ids = len(partition.isr) + (len(partition.move.target) + len(partition.move.origin) if partition.move else 0)
     extra = len(dump_extra(partition.extra)) if partition.extra else 0
-    return 320 + 11 * ids + extra
+    return FIXED_BYTES_MAX + ID_BYTES_MAX * ids + extra

@@ -154,9 +154,10 @@ def dump_name(name: str) -> str:
     return _ENCODER.encode(name)
 
 
+@lru_cache(maxsize=8192)
 def dump_ids(ids: Replicas) -> str:
-    """`[1,2,3]`"""
-    if len(ids) == 3:  # as most are: half the time, and a large topic's key is written with all of them
+    """`[1,2,3]`. Many partitions have the same brokers, and each is written some times while it moves."""
+    if len(ids) == 3:  # as most are: half the time
         first, second, third = ids
         return f"[{first},{second},{third}]"
     return "[" + ",".join(map(str, ids)) + "]"

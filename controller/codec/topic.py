@@ -121,7 +121,7 @@ def encode(topic: Topic, assignments: Sequence[Replicas]) -> bytes:
     moves = topic.kafka_moves
     if moves:
         assignments = [moves[i].replicas if i in moves else replicas for i, replicas in enumerate(assignments)]
-    partitions = ",".join(f'"{i}":{dump_ids(replicas)}' for i, replicas in enumerate(assignments))
+    partitions = ",".join([f'"{i}":{dump_ids(replicas)}' for i, replicas in enumerate(assignments)])
     adding = ",".join(f'"{i}":{dump_ids(move.adding)}' for i, move in moves.items() if move.adding)
     removing = ",".join(f'"{i}":{dump_ids(move.removing)}' for i, move in moves.items() if move.removing)
     retired = ""

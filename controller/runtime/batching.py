@@ -89,59 +89,71 @@ class Batching:
 
     def gather(self) -> None:
         """Decide until the batch is full or nothing is ready, then commit."""
-        state = self.state
-        capabilities = self.services.store.capabilities
-        budget = Budget(self._writer, capabilities.commit_ops_max, capabilities.commit_bytes_max)
-        now_ms = self.services.elapsed_ms()
+        state, measures = self.state, self.services.measures
         self._writer.forget_unread(self.services.store.forbidden)
         self.pace.begin()
-        self.services.measures.deciding()
-        while not self.pace.is_full(len(self._decided), len(state.batch)) and (job := self.work.next()) is not None:
-            if (job.future is not None and self._is_over(job, now_ms)) or (
-                isinstance(job.event, _MAY_WAIT) and self._must_wait(job)
-            ):
+        measures.deciding()
+        self._decide()
+        if state.batch.log:
+            self._marks, self._ops = self._writer.ops(state.batch, self._committer.next_seq)
+            self._committer.begin(self._ops)
+            measures.committing()
+            self.pace.decided()
+            self.go_on()
+        else:
+            self._publish()
+
+    def _decide(self) -> None:  # noqa: C901 - one loop, for speed
+        """The batch is full, or nothing is ready. What is asked for every job is asked here and not by a call."""
+        state, measures, budget = self.state, self.services.measures, self._budget()
+        decisions_max, records_max = self.pace.decisions, self.pace.records
+        now_ms, now_s = self.services.elapsed_ms(), measures.now_s if measures.is_kept else None
+        log, decided, next_job = state.batch.log, self._decided, self.work.next
+        ended_s: list[float] = []
+        while len(decided) < decisions_max and len(log) < records_max and (job := next_job()) is not None:
+            future, deadline_ms = job.future, job.deadline_ms
+            is_late = deadline_ms is not None and now_ms >= deadline_ms
+            if future is not None and (is_late or future.done()) and self._is_over(job, now_ms):
                 continue
-            before = len(state.batch)
-            decision = self._decide(job, before)
-            if decision is None:
-                self._keep(job)
+            if isinstance(job.event, _MAY_WAIT) and self._must_wait(job):
+                continue
+            before = len(log)
+            try:
+                decision = step(state, job.event)
+            except Exception as error:  # noqa: BLE001 - a defect of ours must not stop the controller
+                self._failed(job, before, error)
                 continue
             if self._held and self._touches_held(before):
                 undo_to(state, before)
                 if self._rereading.superseded(job.event) is None:  # else the key is read again when it is released
                     self.work.delay(job, self.services.elapsed_ms())
                 continue
-            if not budget.take(state.batch.log[before:]):
+            if not budget.take(log[before:]):
                 undo_to(state, before)
-                if self._decided:
+                if decided:
                     self.work.put_back([job])
                     break
                 self._refuse_too_large(job)
                 self._keep(job)
-                budget = Budget(self._writer, capabilities.commit_ops_max, capabilities.commit_bytes_max)
+                budget = self._budget()
                 continue
-            self._decided.append((job, decision))
-            self.services.measures.decided(job.event, job.since_s)
-        if state.batch.log:
-            self._marks, self._ops = self._writer.ops(state.batch, self._committer.next_seq)
-            self._committer.begin(self._ops)
-            self.services.measures.committing()
-            self.pace.decided()
-            self.go_on()
-        else:
-            self._publish()
+            decided.append((job, decision))
+            if now_s is not None:
+                ended_s.append(now_s())
+        if ended_s:
+            measures.decided([job for job, _ in decided], ended_s)
 
-    def _decide(self, job: Job, before: int) -> Decision | None:
-        """The Decision of a job, applied. None: a rule failed on it, which is a defect of ours that must not stop the
-        controller: nothing of it is applied, it is reported, and whoever asked gets the error."""
-        try:
-            return step(self.state, job.event)
-        except Exception as error:  # noqa: BLE001 - see above
-            _log.exception("the rules failed on %r", job.event)
-            undo_to(self.state, before)
-            self.findings["defect"] = f"{type(job.event).__name__}: {error!r}"
-            self.services.outstanding.complete(job.future, ApiError(f"the controller failed: {error!r}"))
-            return None
+    def _budget(self) -> Budget:
+        capabilities = self.services.store.capabilities
+        return Budget(self._writer, capabilities.commit_ops_max, capabilities.commit_bytes_max)
+
+    def _failed(self, job: Job, before: int, error: Exception) -> None:
+        """A rule failed on a job: nothing of it is applied, it is reported, and whoever asked gets the error."""
+        _log.error("the rules failed on %r", job.event, exc_info=error)
+        undo_to(self.state, before)
+        self.findings["defect"] = f"{type(job.event).__name__}: {error!r}"
+        self.services.outstanding.complete(job.future, ApiError(f"the controller failed: {error!r}"))
+        self._keep(job)
 
     def _keep(self, job: Job) -> None:
         """What was refused is dropped, but for leader epochs that a move has left to raise: as long as any is not, the
@@ -222,8 +234,9 @@ class Batching:
         self.lookout.findings.written(op.key for op in self._ops)
         self.pace.committed(len(self._decided))
         self.services.measures.committed(self._ops)
-        for mark in self._marks:
-            self._conflicts.pop(mark, None)
+        if self._conflicts:
+            for mark in self._marks:
+                self._conflicts.pop(mark, None)
         self._forget_reads()
         self._publish(seq)
         self.work.put_back(Job(event, cause="read again") for event in read_again)

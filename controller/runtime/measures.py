@@ -20,6 +20,7 @@ import attrs
 
 from controller.model.frozen import frozen
 from controller.runtime.clock import Clock
+from controller.runtime.inbox import Job
 from stores.base import Op, Put
 
 MS: Final = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000)
@@ -111,7 +112,6 @@ class Measures:
     def __init__(self, clock: Clock) -> None:
         self.now_s: Final = clock.monotonic_s
         self._kinds: dict[type, tuple[Histogram, Histogram]] = {}
-        self._decided: list[tuple[type, float | None, float]] = []  # kind, since when it waited, when it was decided
         self._commit_ops = Histogram(OPS)
         self._commit_bytes = Histogram(BYTES)
         self._commit_ms = Histogram(MS)
@@ -125,27 +125,24 @@ class Measures:
 
     def deciding(self) -> None:
         """A batch begins."""
-        self._count()
         self._at_s = self.now_s()
 
-    def decided(self, event: object, since_s: float | None) -> None:
-        """An event that came at `since_s` (None: just now) was decided and applied, since `deciding` or the one
-        before."""
-        self._decided.append((type(event), since_s, self.now_s()))
-
-    def _count(self) -> None:
-        """The events of the batch, kind by kind."""
+    def decided(self, jobs: Iterable[Job], ended_s: Iterable[float]) -> None:
+        """The jobs of a batch were decided and applied, one after the other since `deciding`: each at its time of
+        `ended_s`. One that does not know since when it waited came just then."""
         times: dict[type, tuple[list[float], list[float]]] = {}
+        queued: list[float] = []
+        processed: list[float] = []
+        last: type | None = None
         began_s = self._at_s
-        for kind, since_s, at_s in self._decided:
-            found = times.get(kind)
-            if found is None:
-                found = times[kind] = ([], [])
-            found[0].append(0.0 if since_s is None or since_s > began_s else (began_s - since_s) * 1000)
-            found[1].append((at_s - began_s) * 1000)
+        for job, at_s in zip(jobs, ended_s, strict=True):
+            kind, since_s = type(job.event), job.since_s
+            if kind is not last:
+                queued, processed = times.setdefault(kind, ([], []))
+                last = kind
+            queued.append(0.0 if since_s is None or since_s > began_s else (began_s - since_s) * 1000)
+            processed.append((at_s - began_s) * 1000)
             began_s = at_s
-        self._decided.clear()
-        self._at_s = began_s
         for kind, (queued, processed) in times.items():
             if kind not in self._kinds:
                 self._kinds[kind] = (Histogram(MS), Histogram(MS))
@@ -182,7 +179,6 @@ class Measures:
 
     def publish(self) -> None:
         """What was measured until now can be seen."""
-        self._count()
         self.seen = self._see()
 
     def _see(self) -> Seen:
@@ -207,7 +203,7 @@ class Unmeasured(Measures):
     def deciding(self) -> None:
         """Nobody asks."""
 
-    def decided(self, event: object, since_s: float | None) -> None:
+    def decided(self, jobs: Iterable[Job], ended_s: Iterable[float]) -> None:
         """Nobody asks."""
 
     def committing(self) -> None:

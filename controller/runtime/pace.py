@@ -41,9 +41,10 @@ class Pace:
         self._hurries = False
         self._few = self.decisions = min(DECISIONS_FEW, self._most)
 
-    def is_full(self, decisions: int, records: int) -> bool:
-        """Whether a batch of so many decisions, and so many records of theirs, takes no more."""
-        return decisions >= self.decisions or records >= self.decisions * _RECORDS_EACH
+    @property
+    def records(self) -> int:
+        """How many records close a batch that has fewer decisions than it may take."""
+        return self.decisions * _RECORDS_EACH
 
     def begin(self) -> None:
         """Deciding begins."""

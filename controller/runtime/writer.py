@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import Final, cast
 
-from controller.codec import partition_state, small
+from controller.codec import keys, partition_state, small
 from controller.codec import topic as topic_codec
+from controller.codec.partition_state import ID_BYTES_MAX
 from controller.model.records import (
     UNREAD,
     ConfigsAltered,
@@ -21,9 +22,10 @@ from controller.model.records import (
     StateFound,
     TopicChanged,
 )
-from controller.runtime.written import Ground, kinds_of
+from controller.model.values import Partition
+from controller.runtime.written import STATE_KEY_BYTES_MAX, Ground, kinds_of
 from controller.state import Batch, ClusterState, Mark
-from stores.base import Entry, Op, Version
+from stores.base import ABSENT, Entry, Op, Put, Version
 
 FIXED_BYTES: Final = 400  # the two ops of the fence
 FIXED_OPS: Final = 2
@@ -34,50 +36,66 @@ class Budget:
 
     def __init__(self, writer: Writer, ops_max: int, bytes_max: int) -> None:
         self._cost_max = writer.cost_max
+        self._rows = writer.state.rows
         self._ops_left = ops_max - FIXED_OPS
         self._bytes_left = bytes_max - FIXED_BYTES
         self._intent_bytes: dict[int, int] = {}
 
-    def take(self, log: Sequence[tuple[Record, object, Sequence[Mark]]]) -> bool:
-        """Count what the records of one Decision add; False if the batch would outgrow the store by it."""
+    def take(self, log: Sequence[tuple[Record, object, Sequence[Mark]]]) -> bool:  # noqa: C901, PLR0912 - see below
+        """Count what the records of one Decision add; False if the batch would outgrow the store by it.
+
+        One loop for all: a move has nine records, and a function for each of them, and three for each of its state
+        keys, cost more than deciding on it."""
+        rows, ops_left, bytes_left = self._rows, self._ops_left, self._bytes_left
+        intent_bytes, topic, topic_id, size = self._intent_bytes, "", None, 0
         for record, _, fresh in log:
             if fresh:
-                self._ops_left -= len(fresh)
+                ops_left -= len(fresh)
                 for mark in fresh:
-                    self._bytes_left -= self._cost_max(mark)
-            elif isinstance(record, PartitionRecord):
-                self._bytes_left -= _partition_growth_max(record)
-            if type(record) is DeleteIntended:
-                size = small.intent_bytes_max(record.intent)
-                self._bytes_left -= size
-                used = self._intent_bytes.get(record.intent.broker, 0) + size
-                self._intent_bytes[record.intent.broker] = used
+                    kind, of = mark
+                    if kind == "state" and type(of) is int and (row := rows[of]) is not None and row.extra is None:
+                        move = row.move
+                        ids = len(row.isr) if move is None else len(row.isr) + len(move.target) + len(move.origin)
+                        bytes_left -= STATE_KEY_BYTES_MAX + len(row.topic) + ID_BYTES_MAX * ids
+                    else:
+                        bytes_left -= self._cost_max(mark)
+            if isinstance(record, PartitionRecord):
+                if fresh:
+                    continue
+                # What it may add to keys that the batch writes anyhow; their bounds were reckoned before it.
+                before, after = record.before, record.after
+                if type(record) is StateFound:
+                    bytes_left -= _found_growth_max(before, after)
+                    continue
+                if after.isr is not before.isr and (grown := len(after.isr) - len(before.isr)) > 0:
+                    bytes_left -= ID_BYTES_MAX * grown
+                if after.replicas is not before.replicas and (grown := len(after.replicas) - len(before.replicas)) > 0:
+                    bytes_left -= ID_BYTES_MAX * grown
+                if after.move is not before.move and (move := after.move) is not None:
+                    bytes_left -= ID_BYTES_MAX * (len(move.target) + len(move.origin))
+            elif type(record) is DeleteIntended:
+                intent = record.intent
+                if intent.topic_id is not topic_id or intent.topic is not topic:  # most name one after the other
+                    topic, topic_id, size = intent.topic, intent.topic_id, small.intent_bytes_max(intent)
+                bytes_left -= size
+                used = intent_bytes[intent.broker] = intent_bytes.get(intent.broker, 0) + size
                 if used > small.INTENTS_BYTES_MAX:
                     return False
-            elif not isinstance(record, PartitionRecord):
-                self._bytes_left -= _own_bytes_max(record, is_fresh=bool(fresh))
-        return self._ops_left >= 0 and self._bytes_left >= 0
+            else:
+                bytes_left -= _own_bytes_max(record, is_fresh=bool(fresh))
+        self._ops_left, self._bytes_left = ops_left, bytes_left
+        return ops_left >= 0 and bytes_left >= 0
 
 
-def _partition_growth_max(record: PartitionRecord) -> int:
-    """What a record may add to keys that the batch writes anyhow; their bounds were reckoned before it."""
-    before, after = record.before, record.after
-    if type(record) is StateFound:
-        exact = partition_state.state_bytes_max(after) - partition_state.state_bytes_max(before)
-        return max(0, exact) + 11 * max(0, len(after.replicas) - len(before.replicas))
-    ids = 0
-    if after.isr is not before.isr:
-        ids += max(0, len(after.isr) - len(before.isr))
-    if after.replicas is not before.replicas:
-        ids += max(0, len(after.replicas) - len(before.replicas))
-    if after.move is not before.move and after.move is not None:
-        ids += len(after.move.target) + len(after.move.origin)
-    return 11 * ids
+def _found_growth_max(before: Partition, after: Partition) -> int:
+    """What a state that was found may add to keys that the batch writes anyhow: it has fields of its own, too."""
+    exact = partition_state.state_bytes_max(after) - partition_state.state_bytes_max(before)
+    return max(0, exact) + ID_BYTES_MAX * max(0, len(after.replicas) - len(before.replicas))
 
 
 def _own_bytes_max(record: Record, *, is_fresh: bool) -> int:
-    """The same, of a record of another kind (`is_fresh`: some of its keys were reckoned with it); and what a key holds
-    of it that says nothing of that in its bound."""
+    """What a record of another kind may add to keys that the batch writes anyhow (`is_fresh`: some of its keys were
+    reckoned with it); and what a key holds of it that says nothing of that in its bound."""
     if isinstance(record, ConfigsAltered):  # its key may have been dirty before
         return len(small.encode_config(record.after))
     if is_fresh:
@@ -93,9 +111,10 @@ class Writer:
     """Turns the batch of a state into ops, and the versions of a commit into versions of the state."""
 
     def __init__(self, state: ClusterState, intents_seq_offset: int = 0, *, parents_stay: bool = False) -> None:
-        self._state = state
+        self.state = state
         ground = Ground(state, intents_seq_offset, parents_stay)
         self._kinds = kinds_of(ground)
+        self._versions = cast(Sequence[Version], state.versions)
         self.found = ground.found
 
     def cost_max(self, mark: Mark) -> int:
@@ -109,12 +128,23 @@ class Writer:
         return self._kinds[kind].key(of, seq)
 
     def ops(self, batch: Batch, seq: int) -> tuple[list[Mark], list[Op]]:
-        """The marks that there is something to write for, and their ops, aligned."""
+        """The marks that there is something to write for, and their ops, aligned.
+
+        Most are states of partitions, which are written here: what `StateKeys` says of one, without the four calls."""
+        state, kinds = self.state, self._kinds
+        rows, versions, epoch = state.rows, self._versions, state.controller_epoch
         marks: list[Mark] = []
         ops: list[Op] = []
         for mark in batch.marks:
-            kind = self._kinds[mark[0]]
-            op = kind.op(mark[1], kind.key(mark[1], seq))
+            name, of = mark
+            op: Op | None
+            if name == "state" and type(of) is int and (row := rows[of]) is not None and row.isr:
+                at = versions[of]
+                key, value = keys.state(row.topic, row.partition), partition_state.encode(row, epoch)
+                op = Put(key, value, at if at and at != UNREAD else ABSENT)
+            else:
+                kind = kinds[name]
+                op = kind.op(of, kind.key(of, seq))
             if op is not None:
                 marks.append(mark)
                 ops.append(op)
@@ -130,16 +160,22 @@ class Writer:
         kind, of = mark
         if kind == "state":
             number = cast(int, of)
-            return entry.generation == _next(self._state.versions[number], self._state.generations[number])
-        row = self._state.topics.get(cast(str, of)) if kind == "topic" else None
+            return entry.generation == _next(self.state.versions[number], self.state.generations[number])
+        row = self.state.topics.get(cast(str, of)) if kind == "topic" else None
         return row is None or entry.generation == _next(row.version, row.generation)
 
     def committed(self, marks: Sequence[Mark], ops: Sequence[Op], versions: Sequence[Version | None], seq: int) -> None:
         """The commit of `marks` left `versions`: the state knows where its keys stand now."""
+        state, kinds, found = self.state, self._kinds, self.found
+        stood, generations, has_gone = state.versions, state.generations, state.deletions or state.reducing.purged
         for (kind, of), op, version in zip(marks, ops, versions, strict=True):
-            self._kinds[kind].stands(of, version or 0, seq)
-            if self.found:
-                self.found.pop(op.key, None)
+            if version and kind == "state" and type(of) is int and not has_gone:  # as `StateKeys.stands`
+                generations[of] = generations[of] + 1 if stood[of] else 0
+                stood[of] = version
+            else:
+                kinds[kind].stands(of, version or 0, seq)
+            if found:
+                found.pop(op.key, None)
 
 
 def _next(version: int, generation: int) -> int:

@@ -15,7 +15,7 @@ import attrs
 from controller.codec import keys, legacy, orders, partition_state, small
 from controller.codec import topic as topic_codec
 from controller.model.records import UNREAD
-from controller.model.values import LEADER_DURING_DELETE, Partition
+from controller.model.values import LEADER_DURING_DELETE, Partition, Replicas
 from controller.runtime.written_settings import BrokerConfigKeys, ChangeKeys, OldChangeKeys
 from controller.runtime.written_throttles import ThrottleMarks
 from controller.state import ClusterState
@@ -25,6 +25,7 @@ from stores.base import ABSENT, OP_BYTES_FIXED, PRESENT, Check, Delete, Expect, 
 
 NAME_CHARACTERS_MAX: Final = 249  # of a topic
 _PATH: Final = OP_BYTES_FIXED + 60  # of a key, but for the name in it
+STATE_KEY_BYTES_MAX: Final = _PATH + partition_state.FIXED_BYTES_MAX  # but for names, ids and fields of others
 
 
 class Kind(Protocol):
@@ -131,13 +132,12 @@ class TopicKeys(_Kind):
         row = self.state.topics.get(of)
         if row is None:
             return _PATH + len(of)
-        return _PATH + len(of) + topic_codec.topic_bytes_max(row.topic, ()) + self._assignments_bytes_max(row)
+        return _PATH + len(of) + topic_codec.topic_bytes_max(row.topic, self._assignments(row))
 
-    def _assignments_bytes_max(self, row: TopicRow) -> int:
-        """What R of all partitions takes in the topic's key at most."""
+    def _assignments(self, row: TopicRow) -> list[Replicas]:
+        """R of every partition, by id."""
         rows = self.state.rows
-        ids = sum([len(p.replicas) for number in row.numbers if (p := rows[number]) is not None])
-        return 12 * len(row.numbers) + 11 * ids
+        return [p.replicas for number in row.numbers if (p := rows[number]) is not None]
 
     def key(self, of: str, seq: int) -> str:  # noqa: ARG002
         return keys.topic(of)
@@ -145,7 +145,7 @@ class TopicKeys(_Kind):
     def op(self, of: str, key: str) -> Op | None:
         row = self.state.topics.get(of)
         if row is not None:
-            return Put(key, topic_codec.encode(row.topic, self.state.assignments(of)), expect(row.version))
+            return Put(key, topic_codec.encode(row.topic, self._assignments(row)), expect(row.version))
         version = self.state.deletions[of].topic_version
         return _gone(key, expect(version)) if version else None
 

@@ -201,7 +201,7 @@ class MemoryServer:
 
     def commit(self, link: Link, ops: Sequence[Op]) -> Commit:
         """Apply all ops or none, for the session of `link`, and hint at what changed."""
-        check_ops(ops, self.capabilities)
+        check_ops(ops, self.capabilities, self.table.rows)  # what stands there was checked when it was created
         with self.lock:
             self.contact(link)
             commit, touched = self.table.commit(ops, link.session_id)

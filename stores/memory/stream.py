@@ -82,9 +82,11 @@ class Watches:
         """Queue a hint on every stream that watches something of `touched`."""
         own, values, names = (self.by_depth[depth] for depth in (Depth.SELF, Depth.VALUES, Depth.CHILDREN))
         if own or values:
-            for key in touched.keys:
-                for stream in (*own.get(key, ()), *values.get(parent(key), ())):
-                    stream.push(Changed(key))
+            for key in touched.keys:  # most are watched by nobody
+                above = key[: key.rfind("/")] or "/"
+                if key in own or above in values:
+                    for stream in (*own.get(key, ()), *values.get(above, ())):
+                        stream.push(Changed(key))
         if names:
             for key in touched.names:
                 for stream in names.get(parent(key), ()):

@@ -96,14 +96,25 @@ class Table:
         if not any(type(op) is not Check for op in ops):
             return Commit((None,) * len(ops)), touched
         self.revision += 1
+        rows, written, per_key, revision = self.rows, touched.keys, self.per_key, Version(self.revision)
         versions: list[Version | None] = []
         for op in ops:
-            if type(op) is Put:
-                versions.append(self._put(op, owner, touched))
-            else:
+            if type(op) is not Put:
                 versions.append(None)
                 if type(op) is Delete:
                     self.delete(op.key, touched)
+                continue
+            key = op.key
+            row = rows.get(key)
+            if row is None:
+                version = Version(1) if per_key else revision
+                self.create(key, (op.value, version, 0, revision, owner if op.ephemeral else None), touched)
+            else:
+                generation = row[2] + 1
+                version = Version(generation + 1) if per_key else revision
+                rows[key] = (op.value, version, generation, row[3], row[4])
+                written.append(key)
+            versions.append(version)
         return Commit(tuple(versions)), touched
 
     def drop_owner(self, owner: int) -> Touched:
@@ -133,19 +144,6 @@ class Table:
                 del self.ephemerals[owner]
         self._unlink(key, touched)
         touched.keys.append(key)
-
-    def _put(self, op: Put, owner: int, touched: Touched) -> Version:
-        key = op.key
-        row = self.rows.get(key)
-        if row is None:
-            version = 1 if self.per_key else self.revision
-            self.create(key, (op.value, version, 0, self.revision, owner if op.ephemeral else None), touched)
-        else:
-            generation = row[2] + 1
-            version = generation + 1 if self.per_key else self.revision
-            self.rows[key] = (op.value, version, generation, row[3], row[4])
-            touched.keys.append(key)
-        return Version(version)
 
     def _link(self, key: str, touched: Touched) -> None:
         """Enter `key` below its parent, and that below its own, up to the first that was known already."""
@@ -190,18 +188,23 @@ class Table:
         """Raise Conflict for the first op whose expectation fails, else Invalid if the ephemeral keys forbid it."""
         rows = self.rows
         refused: str | None = None
+        has_ephemerals = False
         for index, op in enumerate(ops):
-            row = rows.get(op.key)
-            expect = op.expect
-            if (row is not None) if expect is ABSENT else (row is None or (expect is not PRESENT and row[1] != expect)):
+            row, expect = rows.get(op.key), op.expect
+            if (expect is not ABSENT) if row is None else (expect is not PRESENT and row[1] != expect):
                 raise Conflict(_conflict(op, row), key=op.key, index=index)
-            if refused is None and type(op) is Put and not self._may_put(op, row, owner):
+            if type(op) is not Put:
+                continue
+            if op.ephemeral:
+                has_ephemerals = True
+            elif row is not None and row[4] is None:
+                continue  # as most are: an ordinary key is rewritten
+            if refused is None and not self._may_put(op, row, owner):
                 refused = op.key
         if refused is not None:
             raise Invalid(f"{refused}: {_EPHEMERAL_RULES}", key=refused)
-        fresh = {op.key for op in ops if type(op) is Put and op.ephemeral}
-        if fresh:
-            _demand_leaves(fresh, ops)
+        if has_ephemerals:
+            _demand_leaves({op.key for op in ops if type(op) is Put and op.ephemeral}, ops)
 
     def _may_put(self, op: Put, row: Row | None, owner: int) -> bool:
         if row is not None:

@@ -30,7 +30,8 @@ NUMBER_FOR_TEXT: Any = {"a": 1}
 _WRITTEN_TO = """
 import attrs
 from controller.model import events, host, records, requests, values
-kinds = {kind for module in (values, records, events, requests, host) for kind in vars(module).values()
+from stores import base
+kinds = {kind for module in (values, records, events, requests, host, base) for kind in vars(module).values()
          if isinstance(kind, type) and attrs.has(kind)}
 assert len(kinds) > 100, len(kinds)
 open_ones = [kind.__name__ for kind in kinds if kind.__setattr__ is object.__setattr__]
@@ -43,7 +44,7 @@ except attrs.exceptions.FrozenInstanceError:
 
 
 def test_no_value_can_be_changed() -> None:
-    """Every attrs class of the model is frozen, where Python looks for mistakes: in its development mode."""
+    """Every attrs class of the model and of the stores' contract is frozen in Python's development mode."""
     assert _under_development_mode("-c", _WRITTEN_TO).stdout == "frozen\n"
 
 

@@ -79,11 +79,9 @@ def test_a_batch_that_is_refused_for_its_size_is_halved() -> None:
 def test_a_batch_is_full_with_ten_records_for_each_decision_that_it_may_take() -> None:
     """A Decision of many records, as a purge is, counts for as many as would have taken them."""
     pace = Pace(Watch(), 2000)
-    assert not pace.is_full(DECISIONS_FEW - 1, 10 * DECISIONS_FEW - 1)
-    assert pace.is_full(DECISIONS_FEW, 0)
-    assert pace.is_full(1, 10 * DECISIONS_FEW)
+    assert (pace.decisions, pace.records) == (DECISIONS_FEW, 10 * DECISIONS_FEW)
     pace.too_many(2)
-    assert not pace.is_full(0, 0)  # one is decided in any case
+    assert (pace.decisions, pace.records) == (1, 10)  # one is decided in any case
 
 
 def test_deciding_takes_no_longer_than_somebody_may_wait() -> None:

@@ -71,6 +71,25 @@ def test_duplicates_name_the_key() -> None:
     assert caught.value.key == "/b"
 
 
+@pytest.mark.parametrize(
+    "op, error",
+    [
+        (Put("/a", b"1234567", ABSENT), TooLarge),
+        (Put("/a", "text", ABSENT), Invalid),  # type: ignore[arg-type]
+        (Put("/a", b"", Version(0)), Invalid),
+        (Delete("/a", ABSENT), Invalid),
+        (Put("/b/", b"", ABSENT), InvalidKey),
+        (Put(["/a"], b"", ABSENT), InvalidKey),  # type: ignore[arg-type]
+    ],
+)
+def test_of_an_op_on_a_key_that_was_checked_before_all_but_the_key_is_checked(op: Op, error: type[StoreError]) -> None:
+    """The keys that a server holds are good; what is to be written there may be anything."""
+    capabilities = MemoryStore(value_bytes_max=6).capabilities
+    check_ops([Put("/a", b"123456", ABSENT)], capabilities, {"/a"})
+    with pytest.raises(error):
+        check_ops([op], capabilities, {"/a"})
+
+
 def test_errors_say_whether_something_was_applied() -> None:
     """Only OutcomeUnknown leaves it open; only Unavailable may be tried again just so; builtins catch their kind."""
     assert (OutcomeUnknown("x").applied, OutcomeUnknown("x").retryable) == ("unknown", False)
