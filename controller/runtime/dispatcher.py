@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 import attrs
@@ -112,17 +112,23 @@ class Dispatcher:
         for lane in self._lanes.values():
             lane.peers = True
 
-    def partition_changed(self, number: int, *, to_members: bool) -> None:
-        """The committed state of a partition is another; `to_members`: its replicas have to act on it."""
-        self._log.append(number)
-        partition = self._state.rows[number]
-        if partition is not None and partition.isr and partition.leader == LEADER_DURING_DELETE:
-            self._stopped[number] = requests.metadata_of(self._state, number, partition)
-        if to_members and partition is not None:
-            for broker in partition.members:
-                lane = self._lanes.get(broker)
-                if lane is not None:
-                    lane.dirty[number] = None
+    def partitions_changed(self, touched: Mapping[int, bool]) -> None:
+        """The committed states of partitions (by number) are others; where it says so, the replicas have to act on it.
+        One that is gone by now is passed over."""
+        rows, log = self._state.rows, self._log
+        dirty = {broker: lane.dirty for broker, lane in self._lanes.items()}
+        for number, to_members in touched.items():
+            partition = rows[number]
+            if partition is None:
+                continue
+            log.append(number)
+            if partition.leader == LEADER_DURING_DELETE and partition.isr:
+                self._stopped[number] = requests.metadata_of(self._state, number, partition)
+            if to_members:
+                for broker in partition.replicas if partition.move is None else partition.members:
+                    of_broker = dirty.get(broker)
+                    if of_broker is not None:
+                        of_broker[number] = None
 
     def purged(self, number: int, partition: Partition) -> None:
         """A reduction took the partition away: everyone is told that it is gone."""
@@ -143,11 +149,13 @@ class Dispatcher:
             if not waiting:
                 del self._unheard[number]
 
-    def intended(self, intent: DeleteIntent) -> None:
-        """There is something new for a broker to delete."""
-        lane = self._lanes.get(intent.broker)
-        if lane is not None:
-            lane.intents[intent] = None
+    def intended(self, intents: Iterable[DeleteIntent]) -> None:
+        """There is something new for brokers to delete."""
+        lanes = self._lanes
+        for intent in intents:
+            lane = lanes.get(intent.broker)
+            if lane is not None:
+                lane.intents[intent] = None
 
     def deletion_started(self, name: str, topic_id: str) -> None:
         """The order to delete a topic is known (again). A topic whose key could not be read when this term began may
@@ -163,10 +171,8 @@ class Dispatcher:
             self._intended_of_members(partition, topic.topic_id)
 
     def _intended_of_members(self, partition: Partition, topic_id: str) -> None:
-        for broker_id in partition.members:
-            intent = self._state.open_intent(broker_id, topic_id, partition.partition)
-            if intent is not None:
-                self.intended(intent)
+        found = [self._state.open_intent(broker_id, topic_id, partition.partition) for broker_id in partition.members]
+        self.intended(intent for intent in found if intent is not None)
 
     def ask_again(self, broker_id: int) -> None:
         """A broker is told all its partitions again, so that it answers for each whose disk is gone."""
