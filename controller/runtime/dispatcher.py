@@ -223,7 +223,7 @@ class Dispatcher:
     def _build(self, builder: requests.Builder, lane: _Lane, now_ms: int) -> Round:
         state, broker = self._state, lane.broker
         numbers = tuple(state.numbers_on(broker.broker_id)) if lane.full else tuple(lane.dirty)
-        intents = tuple([i for i in lane.intents if self._stands(i)]) if lane.intents else ()
+        intents = tuple(self._standing(lane)) if lane.intents else ()
         lane.intents = {}
         if lane.intents_at_ms > now_ms:
             lane.intents, intents = dict.fromkeys(intents), ()
@@ -238,10 +238,22 @@ class Dispatcher:
         lane.metadata_at = self._log_from + len(self._log)
         return sending
 
-    def _stands(self, intent: DeleteIntent) -> bool:
-        """Whether the broker is to be told: the intent is open, and not void (a takeover may find such)."""
-        found = self._state.open_intent(intent.broker, intent.topic_id, intent.partition)
-        return (found is intent or found == intent) and not is_void(self._state, intent)
+    def _standing(self, lane: _Lane) -> list[DeleteIntent]:
+        """What the broker is to be told to delete: intents that are open, and not void (a takeover may find such). Of
+        who is no member none is void."""
+        state, broker_id = self._state, lane.broker.broker_id
+        rows, topics, open_intent = state.rows, state.topics, state.intents.get
+        standing: list[DeleteIntent] = []
+        for intent in lane.intents:
+            found = open_intent(broker_id, intent.topic_id, intent.partition)
+            if found is not intent and found != intent:
+                continue
+            row, place = topics.get(intent.topic), intent.partition
+            partition = rows[row.numbers[place]] if row is not None and 0 <= place < len(row.numbers) else None
+            may_be_member = partition is not None and (broker_id in partition.replicas or partition.move is not None)
+            if not may_be_member or not is_void(state, intent):
+                standing.append(intent)
+        return standing
 
     def _metadata(self, builder: requests.Builder, lane: _Lane) -> UpdateMetadataRequest | None:
         if lane.metadata_full:
