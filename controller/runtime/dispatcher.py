@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 import attrs
@@ -112,17 +112,23 @@ class Dispatcher:
         for lane in self._lanes.values():
             lane.peers = True
 
-    def partition_changed(self, number: int, *, to_members: bool) -> None:
-        """The committed state of a partition is another; `to_members`: its replicas have to act on it."""
-        self._log.append(number)
-        partition = self._state.rows[number]
-        if partition is not None and partition.isr and partition.leader == LEADER_DURING_DELETE:
-            self._stopped[number] = requests.metadata_of(self._state, number, partition)
-        if to_members and partition is not None:
-            for broker in partition.members:
-                lane = self._lanes.get(broker)
-                if lane is not None:
-                    lane.dirty[number] = None
+    def partitions_changed(self, touched: Mapping[int, bool]) -> None:
+        """The committed states of partitions (by number) are others; where it says so, the replicas have to act on it.
+        One that is gone by now is passed over."""
+        rows, log = self._state.rows, self._log
+        dirty = {broker: lane.dirty for broker, lane in self._lanes.items()}
+        for number, to_members in touched.items():
+            partition = rows[number]
+            if partition is None:
+                continue
+            log.append(number)
+            if partition.leader == LEADER_DURING_DELETE and partition.isr:
+                self._stopped[number] = requests.metadata_of(self._state, number, partition)
+            if to_members:
+                for broker in partition.replicas if partition.move is None else partition.members:
+                    of_broker = dirty.get(broker)
+                    if of_broker is not None:
+                        of_broker[number] = None
 
     def purged(self, number: int, partition: Partition) -> None:
         """A reduction took the partition away: everyone is told that it is gone."""
@@ -143,11 +149,13 @@ class Dispatcher:
             if not waiting:
                 del self._unheard[number]
 
-    def intended(self, intent: DeleteIntent) -> None:
-        """There is something new for a broker to delete."""
-        lane = self._lanes.get(intent.broker)
-        if lane is not None:
-            lane.intents[intent] = None
+    def intended(self, intents: Iterable[DeleteIntent]) -> None:
+        """There is something new for brokers to delete."""
+        lanes = self._lanes
+        for intent in intents:
+            lane = lanes.get(intent.broker)
+            if lane is not None:
+                lane.intents[intent] = None
 
     def deletion_started(self, name: str, topic_id: str) -> None:
         """The order to delete a topic is known (again). A topic whose key could not be read when this term began may
@@ -163,10 +171,8 @@ class Dispatcher:
             self._intended_of_members(partition, topic.topic_id)
 
     def _intended_of_members(self, partition: Partition, topic_id: str) -> None:
-        for broker_id in partition.members:
-            intent = self._state.open_intent(broker_id, topic_id, partition.partition)
-            if intent is not None:
-                self.intended(intent)
+        found = [self._state.open_intent(broker_id, topic_id, partition.partition) for broker_id in partition.members]
+        self.intended(intent for intent in found if intent is not None)
 
     def ask_again(self, broker_id: int) -> None:
         """A broker is told all its partitions again, so that it answers for each whose disk is gone."""
@@ -217,7 +223,7 @@ class Dispatcher:
     def _build(self, builder: requests.Builder, lane: _Lane, now_ms: int) -> Round:
         state, broker = self._state, lane.broker
         numbers = tuple(state.numbers_on(broker.broker_id)) if lane.full else tuple(lane.dirty)
-        intents = tuple([i for i in lane.intents if self._stands(i)]) if lane.intents else ()
+        intents = tuple(self._standing(lane)) if lane.intents else ()
         lane.intents = {}
         if lane.intents_at_ms > now_ms:
             lane.intents, intents = dict.fromkeys(intents), ()
@@ -232,10 +238,22 @@ class Dispatcher:
         lane.metadata_at = self._log_from + len(self._log)
         return sending
 
-    def _stands(self, intent: DeleteIntent) -> bool:
-        """Whether the broker is to be told: the intent is open, and not void (a takeover may find such)."""
-        found = self._state.open_intent(intent.broker, intent.topic_id, intent.partition)
-        return (found is intent or found == intent) and not is_void(self._state, intent)
+    def _standing(self, lane: _Lane) -> list[DeleteIntent]:
+        """What the broker is to be told to delete: intents that are open, and not void (a takeover may find such). Of
+        who is no member none is void."""
+        state, broker_id = self._state, lane.broker.broker_id
+        rows, topics, open_intent = state.rows, state.topics, state.intents.get
+        standing: list[DeleteIntent] = []
+        for intent in lane.intents:
+            found = open_intent(broker_id, intent.topic_id, intent.partition)
+            if found is not intent and found != intent:
+                continue
+            row, place = topics.get(intent.topic), intent.partition
+            partition = rows[row.numbers[place]] if row is not None and 0 <= place < len(row.numbers) else None
+            may_be_member = partition is not None and (broker_id in partition.replicas or partition.move is not None)
+            if not may_be_member or not is_void(state, intent):
+                standing.append(intent)
+        return standing
 
     def _metadata(self, builder: requests.Builder, lane: _Lane) -> UpdateMetadataRequest | None:
         if lane.metadata_full:

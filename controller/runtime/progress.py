@@ -85,10 +85,12 @@ class Progress:
     def of(self, topic: str, partition: int, broker_id: int) -> LogReport | None:
         return self._reports.get((topic, partition, broker_id))
 
-    def forget(self, topic: str, partition: int, broker_id: int) -> None:
-        """The replica was deleted."""
-        with self._lock:
-            self._reports.pop((topic, partition, broker_id), None)
+    def forget(self, replicas: Iterable[tuple[str, int, int]]) -> None:
+        """The replicas (topic, partition, broker) were deleted."""
+        if self._reports:
+            with self._lock:
+                for replica in replicas:
+                    self._reports.pop(replica, None)
 
     def bytes_of(self, topic: str, partition: int, brokers: Iterable[int]) -> int | None:
         """The bytes that these replicas hold together, None where no size was reported."""

@@ -11,7 +11,7 @@ from typing import Any, Final
 from controller.codec import keys
 from controller.model import records as r
 from controller.model.events import LATER, Decision, Event, MoveDeadline, TopicKeyDue
-from controller.model.values import BROKERS, TOPICS, Partition
+from controller.model.values import BROKERS, TOPICS, DeleteIntent, Partition
 from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.idle_throttles import IdleThrottles
 from controller.runtime.inbox import Job
@@ -25,10 +25,10 @@ from controller.state.cluster import Purged
 
 _log = logging.getLogger(__name__)
 
-_TELLS_NOBODY: Final = (r.PartitionStopped, r.HoldersTold)  # its members hear of it by StopReplica
-_MAY_BE_UNHEARD: Final = (r.LeaderElected, r.LeaderEpochRaised)
-_OF_LOGS: Final = (r.ReplicaDeleted, r.IntentDropped, r.StateKeyRemoved)
-_MOVES: Final = (r.TargetSet, r.TargetReplaced, r.StateFound)  # what may bring a deadline
+_TELLS_NOBODY: Final = frozenset({r.PartitionStopped, r.HoldersTold})  # its members hear of it by StopReplica
+_MAY_BE_UNHEARD: Final = frozenset({r.LeaderElected, r.LeaderEpochRaised})
+_MOVES: Final = frozenset({r.TargetSet, r.TargetReplaced, r.StateFound})  # what may bring a deadline
+_TELLS_MORE: Final = _MAY_BE_UNHEARD | _MOVES
 
 
 class Timers:
@@ -104,10 +104,7 @@ class Publisher:
                     self._timers.topic_written(str(mark[1]))
             late = (t for t in batch.late_topics if ("topic", t) not in batch.marks)
             self._timers.topics_late(late, self._services.elapsed_ms())
-            self._tell_brokers(batch.records())
-            for record, token, _ in batch.log:
-                if type(record) is r.PartitionPurged:
-                    self._purged(record.before, token)
+            self._tell_brokers(batch)
         self.answer(decided)
 
     def _bytes_copied(self, decision: Decision) -> int | None:
@@ -129,36 +126,44 @@ class Publisher:
                 answers.append((job.future, reply))
         self._services.outstanding.complete_all(answers)
 
-    def _tell_brokers(self, records: Sequence[r.Record]) -> None:
+    def _tell_brokers(self, batch: Batch) -> None:
+        """Each record is looked at once. Of one that says how a partition is now, the token is its number."""
         touched: dict[int, bool] = {}
-        last, number = None, None
-        for record in records:
+        intended: list[DeleteIntent] = []
+        deleted: list[DeleteIntent] = []
+        purged: list[tuple[Partition, object]] = []
+        for record, token, _ in batch.log:
             if isinstance(record, r.PartitionRecord):
-                if record.before is not last:  # of the records of one move the number is asked for once
-                    number = self._state.number(record.after.topic, record.after.partition)
-                last = record.after
-                self._tell_of_partition(record, number, touched)
-            elif type(record) is r.DeleteIntended:
-                self._dispatcher.intended(record.intent)
-            elif isinstance(record, _OF_LOGS):
-                self._forget_reports(record)
-            elif isinstance(record, SAID):
-                say(record)
-            elif isinstance(record, r.ForeignChange):
-                self._tell_of_rewritten(record, touched)
+                assert isinstance(token, int)
+                kind = type(record)
+                if record.before.leader_epoch != record.after.leader_epoch and kind not in _TELLS_NOBODY:
+                    touched[token] = True  # whatever the replicas must obey raises the leader epoch
+                else:  # growth of R and I that the leader itself told, say: metadata only
+                    touched.setdefault(token, False)
+                if kind in _TELLS_MORE:
+                    self._tell_more(record, token, touched)
+            elif isinstance(record, r.DeleteIntended):
+                intended.append(record.intent)
+            elif isinstance(record, r.ReplicaDeleted):
+                deleted.append(record.intent)
+            elif isinstance(record, r.PartitionPurged):
+                purged.append((record.before, token))
             else:
                 self._tell_other(record, touched)
-        for number, to_members in touched.items():
-            self._dispatcher.partition_changed(number, to_members=to_members)
+        self._dispatcher.intended(intended)
+        self._dispatcher.partitions_changed(touched)
+        self._services.progress.forget((i.topic, i.partition, i.broker) for i in deleted)
+        for partition, token in purged:
+            self._purged(partition, token)
 
-    def _tell_of_partition(self, record: r.PartitionRecord, number: int | None, touched: dict[int, bool]) -> None:
+    def _tell_more(self, record: r.PartitionRecord, number: int, touched: dict[int, bool]) -> None:
+        """Of the few kinds that say more than how the partition is now."""
         kind = type(record)
-        if number is not None:
-            touched[number] = touched.get(number, False) or _concerns_members(record)
-            if kind in _MAY_BE_UNHEARD and self._may_be_unheard(record):
-                self._dispatcher.created(number, record.after.isr)
         if kind is r.StateFound:
+            touched[number] = True  # of the same leader epoch, perhaps
             self._dispatcher.readable_again(record.after)
+        if kind in _MAY_BE_UNHEARD and self._state.rows[number] is not None and self._may_be_unheard(record):
+            self._dispatcher.created(number, record.after.isr)
         if kind in _MOVES:
             self._timers.move(record.after)
 
@@ -166,8 +171,7 @@ class Publisher:
         assert isinstance(token, Purged)
         self._dispatcher.purged(token.number, partition)
         self._services.notices.partition_purged(partition.topic, partition.partition)
-        for broker in (*partition.members, *partition.isr):
-            self._services.progress.forget(partition.topic, partition.partition, broker)
+        self._forget_reports(partition)
 
     def _may_be_unheard(self, record: r.PartitionRecord) -> bool:
         """Whether its brokers may have no log of the partition yet: it got its first leader, or has still the one that
@@ -177,17 +181,26 @@ class Publisher:
         topic = self._state.topic(record.after.topic) if isinstance(record, r.LeaderEpochRaised) else None
         return topic is not None and record.before.leader_epoch == topic.created_epoch(record.after.partition)
 
-    def _forget_reports(self, record: r.ReplicaDeleted | r.IntentDropped | r.StateKeyRemoved) -> None:
-        """Nobody asks any more what these logs hold; a report that came after its log was deleted goes with the
-        topic."""
-        forget = self._services.progress.forget
-        if isinstance(record, r.StateKeyRemoved):
-            for broker in (*record.before.members, *record.before.isr):
-                forget(record.before.topic, record.before.partition, broker)
-        elif isinstance(record, r.ReplicaDeleted) or record.forgotten:
-            forget(record.intent.topic, record.intent.partition, record.intent.broker)
+    def _forget_reports(self, partition: Partition) -> None:
+        """Nobody asks any more what its logs hold; a report that came after its log was deleted goes with the topic."""
+        brokers = (*partition.members, *partition.isr)
+        self._services.progress.forget([(partition.topic, partition.partition, broker) for broker in brokers])
 
     def _tell_other(self, record: r.Record, touched: dict[int, bool]) -> None:
+        if isinstance(record, r.StateKeyRemoved):
+            self._forget_reports(record.before)
+        elif isinstance(record, r.IntentDropped):
+            if record.forgotten:
+                intent = record.intent
+                self._services.progress.forget([(intent.topic, intent.partition, intent.broker)])
+        elif isinstance(record, SAID):
+            say(record)
+        elif isinstance(record, r.ForeignChange):
+            self._tell_of_rewritten(record, touched)
+        else:
+            self._tell_of_brokers(record, touched)
+
+    def _tell_of_brokers(self, record: r.Record, touched: dict[int, bool]) -> None:
         if isinstance(record, r.BrokerRegistered):
             self._dispatcher.registered(record.broker)
             self._lookout.brokers_due = True  # another registration may have been seen before this one was decided
@@ -261,12 +274,3 @@ class Publisher:
             tell(TOPICS, record.topic, record.after)
         elif isinstance(record, r.BrokerConfigChanged) and record.before != record.after:
             tell(BROKERS, record.name, record.after)
-
-
-def _concerns_members(record: r.PartitionRecord) -> bool:
-    """Whether the replicas have to act: whatever they must obey raises the leader epoch. Growth of R and I that the
-    leader itself told are metadata only."""
-    kind = type(record)
-    if record.before.leader_epoch == record.after.leader_epoch and kind is not r.StateFound:
-        return False
-    return kind not in _TELLS_NOBODY

@@ -60,7 +60,7 @@ def test_more_replicas_than_the_maximum_are_passed_over() -> None:
     assert progress.of("no-such-topic", 1, 1) == LogReport("no-such-topic", 1, 1, 0, 0, 7, 7)
     progress.report([GOOD])
     assert progress.of("t", 0, 1) is None
-    progress.forget("no-such-topic", 0, 1)
+    progress.forget([("no-such-topic", 0, 1)])
     progress.report([GOOD])
     assert progress.of("t", 0, 1) is GOOD
     assert len(progress) == 2
