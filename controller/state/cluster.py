@@ -35,6 +35,8 @@ class Purged(NamedTuple):
 class ClusterState(Known):
     """Everything the controller knows of the cluster, and how records change it (they come here through `tables`)."""
 
+    __slots__ = ()
+
     # --- loading and changing rows
 
     def load_topic(
