@@ -156,13 +156,12 @@ class ClusterState(Known):
             self.deletions[after.topic].left_to_stop -= after.is_stopped - before.is_stopped
         old_move, move, replicas, isr = before.move, after.move, after.replicas, after.isr
         if before.replicas is not replicas or before.isr is not isr or (old_move is not None and old_move is not move):
-            old, new = brokers_of(before), brokers_of(after)
-            if old != new:
-                index = self._index
-                for broker in new - old:
-                    index[broker].numbers.append(number)
-                for broker in old - new:
-                    index[broker].leave(broker, self.rows)
+            old, new = brokers_of(before), replicas + isr if move is None else replicas + isr + move.target
+            for broker in old.difference(new):
+                self._index[broker].leave(broker, self.rows)
+            if not old.issuperset(new):
+                for broker in set(new) - old:
+                    self._index[broker].numbers.append(number)
         elif old_move is not move is not None:  # it begins to move
             for broker in set(move.target).difference(replicas, isr):
                 self._index[broker].numbers.append(number)
