@@ -13,7 +13,6 @@ state, however many records set it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final, TypeAlias
 
 from controller.model.records import Record, ReplicasGrown
@@ -25,38 +24,34 @@ LEGACY: Final[Mark] = ("legacy", "key")
 
 class Batch:
     """Records in the order in which they were applied, each with what its undoing needs and the marks that it set
-    first."""
+    first. `apply_all` alone adds to it."""
 
-    __slots__ = ("log", "marks")
+    __slots__ = ("late_topics", "log", "marks")
 
     def __init__(self) -> None:
         self.log: list[tuple[Record, object, tuple[Mark, ...]]] = []
         self.marks: dict[Mark, None] = {}
+        self.late_topics: dict[str, int] = {}  # whose key is behind, by how many rows, and may be written later
 
     def __len__(self) -> int:
         return len(self.log)
-
-    def note(self, record: Record, token: object, marks: Iterable[Mark]) -> None:
-        """`record` was applied and dirties `marks`; `token` is what its undoing needs."""
-        known = self.marks
-        fresh: tuple[Mark, ...] = ()
-        for mark in marks:
-            if mark not in known:
-                known[mark] = None
-                fresh = (*fresh, mark)
-        self.log.append((record, token, fresh))
 
     def take_back(self) -> tuple[Record, object]:
         """The last record and its token, out of the batch with the marks that only it set."""
         record, token, fresh = self.log.pop()
         for mark in fresh:
             del self.marks[mark]
+        if type(record) is ReplicasGrown:
+            self.grew(record.after.topic, -1)
         return record, token
 
-    @property
-    def late_topics(self) -> dict[str, None]:
-        """Topics whose key is behind the R that grew; it may be written later."""
-        return {record.after.topic: None for record, _, _ in self.log if type(record) is ReplicasGrown}
+    def grew(self, topic: str, by: int) -> None:
+        """R of so many rows of `topic` grew."""
+        rows = self.late_topics.get(topic, 0) + by
+        if rows:
+            self.late_topics[topic] = rows
+        else:
+            del self.late_topics[topic]
 
     def records(self) -> list[Record]:
         return [record for record, _, _ in self.log]

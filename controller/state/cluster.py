@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from controller.model.records import KeyVersions
-from controller.model.values import LEADER_DURING_DELETE, Partition, Topic
+from controller.model.values import Partition, Topic
 from controller.state.known import Known
 from controller.state.rows import ABSENT, Deletion, TopicRow, brokers_of
 from controller.state.tally import Tally
@@ -34,6 +34,8 @@ class Purged(NamedTuple):
 
 class ClusterState(Known):
     """Everything the controller knows of the cluster, and how records change it (they come here through `tables`)."""
+
+    __slots__ = ()
 
     # --- loading and changing rows
 
@@ -150,21 +152,26 @@ class ClusterState(Known):
         self.rows[number] = after
         if self.tally is not None:
             self.tally.swap(before, after)
-        if LEADER_DURING_DELETE in (after.leader, before.leader) and after.topic in self.deletions:
+        if self.deletions and after.topic in self.deletions:
             self.deletions[after.topic].left_to_stop -= after.is_stopped - before.is_stopped
-        if before.replicas is not after.replicas or before.move is not after.move or before.isr is not after.isr:
-            old, new = brokers_of(before), brokers_of(after)
-            if old != new:
-                for broker in sorted(new - old):
-                    self._index[broker].add(number)
-                for broker in old - new:
-                    self._index[broker].leave(broker, self.rows)
-        if after.move is not None:
+        old_move, move, replicas, isr = before.move, after.move, after.replicas, after.isr
+        if before.replicas is not replicas or before.isr is not isr or (old_move is not None and old_move is not move):
+            old, new = brokers_of(before), replicas + isr if move is None else replicas + isr + move.target
+            for broker in old.difference(new):
+                self._index[broker].leave(broker, self.rows)
+            if not old.issuperset(new):
+                for broker in set(new) - old:
+                    self._index[broker].numbers.append(number)
+        elif old_move is not move is not None:  # it begins to move
+            for broker in set(move.target).difference(replicas, isr):
+                self._index[broker].numbers.append(number)
+        if move is not None or old_move is not None:
             self._list(number, after)
-        elif before.move is not None:
-            self._unlist(number)
 
     def _list(self, number: int, partition: Partition) -> None:
+        if partition.move is None:
+            self._unlist(number)
+            return
         tp = self.moves.get(number)
         if tp is None:
             tp = self.moves[number] = partition.tp

@@ -7,6 +7,7 @@ failover does no harm.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
@@ -31,9 +32,9 @@ class Intents:
 
     def __init__(self) -> None:
         self.keys: dict[KeyId, IntentKey] = {}
-        self._open: dict[int, dict[_Slot, DeleteIntent]] = {}
-        self._undurable: dict[int, dict[_Slot, DeleteIntent]] = {}
-        self._seqs: dict[int, dict[_Slot, int]] = {}  # of the durable ones: under which seq
+        self._open = defaultdict[int, dict[_Slot, DeleteIntent]](dict)
+        self._undurable = defaultdict[int, dict[_Slot, DeleteIntent]](dict)
+        self._seqs = defaultdict[int, dict[_Slot, int]](dict)  # of the durable ones: under which seq
         self._of_topic: dict[str, int] = {}  # topic_id -> how many are open
         self._of_slot: dict[_Slot, int] = {}
 
@@ -66,14 +67,14 @@ class Intents:
         """Take in a key as it stands in the store. Of two intents for one replica the newer one (higher epoch)
         stands."""
         key = self.keys[broker, seq] = IntentKey(version, 0)
-        slots, seqs = self._open.setdefault(broker, {}), self._seqs.setdefault(broker, {})
+        slots, seqs = self._open[broker], self._seqs[broker]
         for intent in intents:
             slot = (intent.topic_id, intent.partition)
             held = slots.get(slot)
             if held is not None and held.leader_epoch >= intent.leader_epoch:
                 continue
             if held is None:
-                self._count(slot, 1)
+                self._one_more(slot)
             elif slot in seqs:
                 self.keys[broker, seqs[slot]].open_count -= 1
             slots[slot], seqs[slot] = intent, seq
@@ -84,30 +85,38 @@ class Intents:
         return [key_id for key_id, key in self.keys.items() if not key.open_count]
 
     def open(self, intent: DeleteIntent) -> None:
-        slot = self._put(intent)
-        self._undurable.setdefault(intent.broker, {})[slot] = intent
+        slot, broker = (intent.topic_id, intent.partition), intent.broker
+        self._open[broker][slot] = self._undurable[broker][slot] = intent
+        self._one_more(slot)
 
     def unopen(self, intent: DeleteIntent) -> None:
         """Undo `open`."""
-        self._take(intent)
+        self.close(intent)
 
     def close(self, intent: DeleteIntent) -> tuple[int | None, KeyId | None]:
         """Under which seq the intent was durable (None: not yet), and the key that has nothing open any more by this
         (None: there is none such)."""
-        seq = self._take(intent)
+        slot, broker = (intent.topic_id, intent.partition), intent.broker
+        del self._open[broker][slot]
+        self._one_less(slot)
+        seq = self._seqs[broker].pop(slot, None)
         if seq is None:
+            del self._undurable[broker][slot]
             return None, None
-        key = self.keys[intent.broker, seq]
+        key = self.keys[broker, seq]
         key.open_count -= 1
-        return seq, None if key.open_count else (intent.broker, seq)
+        return seq, None if key.open_count else (broker, seq)
 
     def reopen(self, intent: DeleteIntent, seq: int | None) -> None:
         """Undo `close`."""
         if seq is None:
             self.open(intent)
         else:
-            self._seqs[intent.broker][self._put(intent)] = seq
-            self.keys[intent.broker, seq].open_count += 1
+            slot, broker = (intent.topic_id, intent.partition), intent.broker
+            self._open[broker][slot] = intent
+            self._one_more(slot)
+            self._seqs[broker][slot] = seq
+            self.keys[broker, seq].open_count += 1
 
     def undurable(self, broker: int) -> list[DeleteIntent]:
         """What the next key of `broker` must hold."""
@@ -117,28 +126,19 @@ class Intents:
         """The undurable intents of `broker` were committed under `seq`."""
         fresh = self._undurable.pop(broker, {})
         if fresh:
-            self._seqs.setdefault(broker, {}).update(dict.fromkeys(fresh, seq))
+            self._seqs[broker].update(dict.fromkeys(fresh, seq))
             self.keys[broker, seq] = IntentKey(version, len(fresh))
 
-    def _put(self, intent: DeleteIntent) -> _Slot:
-        slot = (intent.topic_id, intent.partition)
-        self._open.setdefault(intent.broker, {})[slot] = intent
-        self._count(slot, 1)
-        return slot
+    def _one_more(self, slot: _Slot) -> None:
+        self._of_slot[slot] = self._of_slot.get(slot, 0) + 1
+        self._of_topic[slot[0]] = self._of_topic.get(slot[0], 0) + 1
 
-    def _take(self, intent: DeleteIntent) -> int | None:
-        slot = (intent.topic_id, intent.partition)
-        del self._open[intent.broker][slot]
-        self._count(slot, -1)
-        seq = self._seqs.get(intent.broker, {}).pop(slot, None)
-        if seq is None:
-            del self._undurable[intent.broker][slot]
-        return seq
-
-    def _count(self, slot: _Slot, by: int) -> None:
-        of_topic, of_slot = self._of_topic.get(slot[0], 0) + by, self._of_slot.get(slot, 0) + by
-        self._of_topic[slot[0]], self._of_slot[slot] = of_topic, of_slot
-        if not of_slot:
+    def _one_less(self, slot: _Slot) -> None:
+        left = self._of_slot[slot] - 1
+        if left:
+            self._of_slot[slot] = left
+        else:
             del self._of_slot[slot]
-            if not of_topic:
-                del self._of_topic[slot[0]]
+        self._of_topic[slot[0]] -= 1
+        if not (left or self._of_topic[slot[0]]):
+            del self._of_topic[slot[0]]

@@ -38,6 +38,14 @@ KEYS_AT_ONCE: Final = 60  # unless the store takes less in one commit
 class Known:
     """All of it, under one controller epoch: a `ClusterView`, and what the runtime asks besides."""
 
+    # An object with as many attributes and without slots is slow to look them and its methods up in.
+    __slots__ = (
+        "_deleted_rows", "_gone", "_index", "_names", "admitted", "batch", "broker_configs", "brokers", "changes",
+        "controller_epoch", "controller_id", "deletions", "dying", "generations", "intents", "keys_at_once",
+        "legacy", "listing", "migration_version", "moves", "problems", "reducing", "refused", "rows", "settings",
+        "shutting_down", "tally", "throttles", "topics", "unread", "unread_deletions", "versions", "worked_off",
+    )  # fmt: skip
+
     def __init__(self, controller_id: int, controller_epoch: int, settings: Settings) -> None:
         self.controller_id = controller_id
         self.controller_epoch = controller_epoch
@@ -119,14 +127,18 @@ class Known:
 
     def number(self, topic: str, partition: int) -> int | None:
         """The dense number of a partition, None if there is none such."""
-        row = self.topics.get(topic)
-        if row is None or not 0 <= partition < len(row.numbers):
+        try:
+            number = self.topics[topic].numbers[partition]
+        except LookupError:
             return None
-        return row.numbers[partition]
+        return number if partition >= 0 else None
 
     def partition(self, topic: str, partition: int) -> Partition | None:
-        number = self.number(topic, partition)
-        return None if number is None else self.rows[number]
+        try:
+            number = self.topics[topic].numbers[partition]  # as in `number`, without a call
+        except LookupError:
+            return None
+        return self.rows[number] if partition >= 0 else None
 
     def partitions_of(self, topic: str) -> Iterable[Partition]:
         row = self.topics.get(topic)

@@ -110,5 +110,10 @@ class BrokerIndex:
 
 def brokers_of(partition: Partition) -> set[int]:
     """R, I and T together."""
-    named = {*partition.replicas, *partition.isr}
-    return named if partition.move is None else named.union(partition.move.target)
+    replicas, isr, move = partition.replicas, partition.isr, partition.move
+    named = set(replicas)
+    if isr is not replicas:
+        named.update(isr)
+    if move is not None:
+        named.update(move.target)
+    return named

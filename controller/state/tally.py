@@ -50,7 +50,7 @@ class Tally:
             if move is not None:
                 _add(self.reassigning, leader, by)
             kept = row.replicas if move is None else move.origin
-            if isr is not kept:
+            if isr is not kept and isr != kept:
                 for broker in kept:
                     if broker not in isr:
                         _add(self.under_replicated, leader, by)

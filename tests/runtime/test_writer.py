@@ -12,7 +12,7 @@ from controller.model.records import UNREAD, IsrChanged
 from controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Partition, Settings, Topic
 from controller.runtime.writer import FIXED_BYTES, Budget, Writer
 from controller.runtime.written import Ground, StateKeys
-from controller.state import ClusterState, Mark
+from controller.state import ClusterState, Mark, apply
 from stores.base import Version
 from tests.codec.strategies import PARTITIONS
 
@@ -28,7 +28,7 @@ def holding(partition: Partition, version: int = 0, generation: int = -1) -> Clu
     """A state with this partition alone, which a batch has changed; its key stands so."""
     state = ClusterState(1, 7, Settings())
     state.add_partition(state.add_topic(Topic("t", "i"), {}), partition, version, generation)
-    state.batch.note(IsrChanged(partition, partition), 0, [MARK])
+    apply(state, IsrChanged(partition, partition))
     return state
 
 

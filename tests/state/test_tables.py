@@ -33,11 +33,13 @@ def test_every_event_has_a_rule() -> None:
 
 
 def test_growth_is_late_and_taken_back_with_its_record() -> None:
-    """The topic of a partition that grew is late as long as the record stands."""
+    """The topic of partitions that grew is late as long as one of the records stands."""
     world = World()
-    before = world.plant(Partition("t", 0, (1,), (1, 2), 1, 0))
     state = world.state
-    apply(state, records.ReplicasGrown(before, before.but(replicas=(1, 2))))
+    for row in [world.plant(Partition("t", number, (1,), (1, 2), 1, 0)) for number in (0, 1)]:
+        apply(state, records.ReplicasGrown(row, row.but(replicas=(1, 2))))
+    assert (list(state.batch.late_topics), state.batch.marks) == (["t"], {})
+    undo_to(state, 1)
     assert list(state.batch.late_topics) == ["t"]
     undo_to(state, 0)
     assert list(state.batch.late_topics) == []
@@ -68,6 +70,9 @@ def test_a_topic_is_loaded_with_its_versions() -> None:
     assert state.partition_epoch(Partition("nobody", 0, (1,), (), -1, -1)) == -1
     assert (list(state.topic_names()), state.topic_config("t"), state.topic_config("u")) == (["t"], {"a": "b"}, {})
     assert (list(state.partitions()), state.partitions_of("u"), state.partition_count("u")) == (list(rows), (), 0)
+    assert [state.partition("t", p) for p in (0, 1, 2, -1)] == [*rows, None, None]
+    assert [state.number("t", p) for p in (0, 1, 2, -1)] == [0, 1, None, None]
+    assert (state.partition("nobody", 0), state.number("nobody", 0)) == (None, None)
     assert (state.brokers_named(), state.partitions_on(7), state.admitted_epoch(1)) == ([1, 2], [], None)
 
 

@@ -151,6 +151,20 @@ def test_a_batch_is_taken_back_to_any_record(sequence: list[e.Event], cut: int) 
     assert snapshot(state) == stood[0]
 
 
+@given(st.lists(events(), max_size=15))
+def test_records_applied_one_by_one_leave_what_those_of_one_decision_leave(sequence: list[e.Event]) -> None:
+    """A run of records of one partition puts its row once, and looks its state key up once."""
+    state = planted().state
+    for event in sequence:
+        before = len(state.batch)
+        decision = step(state, event)
+        once = snapshot(state)
+        undo_to(state, before)
+        for record in decision.records:
+            apply(state, record)
+        assert snapshot(state) == once
+
+
 @given(st.lists(events(), max_size=25), st.integers(0, 25))
 def test_the_index_by_broker_is_what_counting_by_hand_gives(sequence: list[e.Event], cut: int) -> None:
     """partitions_on names every partition that has the broker in R, I or T, once, and no other."""

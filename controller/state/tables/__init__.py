@@ -1,21 +1,22 @@
 """Tables keyed by record type: how a record is applied, how it is undone, which keys it makes dirty.
 
 Applying gives a token, whatever undoing needs beside the record. What a record makes dirty is read after it was
-applied.
+applied; of one that puts a row (`kinds.Table`) that is what it dirties besides the state key.
 Every record type stands in the table (a test holds it to that).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from controller.model import records as r
-from controller.state.batch import Batch
+from controller.model.values import Partition
+from controller.state.batch import Batch, Mark
 from controller.state.cluster import ClusterState
 from controller.state.tables import brokers, found, orders, partitions, reductions, settings, throttles, topics
 from controller.state.tables.kinds import Table
-from controller.state.tables.partitions import number_of
+from controller.state.tables.partitions import late_topic_key, number_of, state_key
 
 TABLE: Final[Table] = {
     **partitions.TABLE,
@@ -28,12 +29,12 @@ TABLE: Final[Table] = {
     **throttles.TABLE,
 }
 
+_NO_RUN: Final[Mark] = ("state", None)
+
 
 def apply(state: ClusterState, record: r.Record) -> None:
     """The state is as `record` says; the batch knows it."""
-    do, _, dirty = TABLE[type(record)]
-    token = do(state, record)
-    state.batch.note(record, token, dirty(state, record, token))
+    apply_all(state, (record,))
 
 
 def apply_all(state: ClusterState, records: Sequence[r.Record]) -> None:
@@ -42,23 +43,35 @@ def apply_all(state: ClusterState, records: Sequence[r.Record]) -> None:
     A completing move has five records of one partition: its row and indexes are put once, as the last of them leaves
     it. Each is undone alone all the same.
     """
-    first: r.PartitionRecord | None = None
-    last: r.PartitionRecord | None = None
-    number = -1  # of the run
+    log, marks = state.batch.log, state.batch.marks
+    first: Partition | None = None
+    last: Partition | None = None
+    number, own, is_dirty = -1, _NO_RUN, False  # of the run: its row, its state key, whether that is dirty
+    record: Any
     for record in records:
         do, _, dirty = TABLE[type(record)]
-        if not isinstance(record, r.PartitionRecord):
+        fresh: tuple[Mark, ...] = ()
+        if do is not None:
             token = do(state, record)
-            state.batch.note(record, token, dirty(state, record, token))
-            continue
-        if last is None or record.before is not last.after:
-            if first is not None and last is not None:
-                state.put_row(number, first.before, last.after)
-            first, number = record, number_of(state, record.after)
-        last = record
-        state.batch.note(record, number, dirty(state, record, number))
+        else:
+            if record.before is not last:
+                if first is not None and last is not None:
+                    state.put_row(number, first, last)
+                first = record.before
+                number = number_of(state, record.before)
+                own = ("state", number)
+                is_dirty = own in marks
+            token, last = number, record.after
+            if not is_dirty and dirty is not late_topic_key:
+                marks[own], fresh, is_dirty = None, (own,), True
+        if dirty is not state_key:
+            for mark in dirty(state, record, token):
+                if mark not in marks:
+                    marks[mark] = None
+                    fresh = (*fresh, mark)
+        log.append((record, token, fresh))
     if first is not None and last is not None:
-        state.put_row(number, first.before, last.after)
+        state.put_row(number, first, last)
 
 
 def undo_to(state: ClusterState, length: int) -> None:

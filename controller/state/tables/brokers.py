@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from controller.model import records as r
 from controller.state.batch import Mark
 from controller.state.cluster import ClusterState
+from controller.state.intents import KeyId
 from controller.state.tables.kinds import Table, no_keys, nothing, undo_nothing
 
 
@@ -111,8 +113,8 @@ def _unopen(state: ClusterState, record: r.DeleteIntended, token: object) -> Non
     state.intents.unopen(record.intent)
 
 
-def _intent_key(state: ClusterState, record: r.DeleteIntended, token: object) -> list[Mark]:
-    return [("intents", record.intent.broker)]
+def _intent_key(state: ClusterState, record: r.DeleteIntended, token: object) -> Sequence[Mark]:
+    return (("intents", record.intent.broker),)
 
 
 def _close(state: ClusterState, record: r.ReplicaDeleted | r.IntentDropped) -> object:
@@ -124,12 +126,15 @@ def _reopen(state: ClusterState, record: r.ReplicaDeleted | r.IntentDropped, tok
     state.intents.reopen(record.intent, token[0])
 
 
-def _finished_key(state: ClusterState, record: r.ReplicaDeleted | r.IntentDropped, token: object) -> list[Mark]:
-    assert isinstance(token, tuple)
-    return [] if token[1] is None else [("intents done", token[1])]
+def _finished_key(
+    state: ClusterState, record: r.ReplicaDeleted | r.IntentDropped, token: tuple[int | None, KeyId | None]
+) -> Sequence[Mark]:
+    return () if token[1] is None else (("intents done", token[1]),)
 
 
-def _dropped_keys(state: ClusterState, record: r.IntentDropped, token: object) -> list[Mark]:
+def _dropped_keys(
+    state: ClusterState, record: r.IntentDropped, token: tuple[int | None, KeyId | None]
+) -> Sequence[Mark]:
     marks = _finished_key(state, record, token)
     return [*marks, _unregistered(record.intent.broker)] if record.forgotten else marks
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from controller.model import records as r
@@ -11,8 +11,9 @@ from controller.state.cluster import ClusterState
 
 Apply: TypeAlias = Callable[[ClusterState, Any], object]
 Undo: TypeAlias = Callable[[ClusterState, Any, object], None]
-Dirty: TypeAlias = Callable[[ClusterState, Any, object], list[Mark]]
-Table: TypeAlias = dict[type[r.Record], tuple[Apply, Undo, Dirty]]
+Dirty: TypeAlias = Callable[[ClusterState, Any, Any], Sequence[Mark]]
+Table: TypeAlias = dict[type[r.Record], tuple[Apply | None, Undo, Dirty]]
+"""Without an Apply a record puts the row of a partition, `after` in the place of `before`; its token is the number."""
 
 
 def nothing(state: ClusterState, record: r.Record) -> None:
@@ -23,5 +24,5 @@ def undo_nothing(state: ClusterState, record: r.Record, token: object) -> None:
     """Nothing was applied."""
 
 
-def no_keys(state: ClusterState, record: r.Record, token: object) -> list[Mark]:
-    return []
+def no_keys(state: ClusterState, record: r.Record, token: object) -> Sequence[Mark]:
+    return ()

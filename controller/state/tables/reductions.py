@@ -8,11 +8,7 @@ from controller.model import records as r
 from controller.state.batch import Mark
 from controller.state.cluster import ClusterState, Purged
 from controller.state.tables.kinds import Table, no_keys
-from controller.state.tables.partitions import PARTITION
-
-
-def _state_key(_: ClusterState, __: r.PartitionRecord, token: object) -> list[Mark]:
-    return [("state", token)]
+from controller.state.tables.partitions import PARTITION, state_key
 
 
 def _purge(state: ClusterState, record: r.PartitionPurged) -> Purged:
@@ -83,8 +79,8 @@ def _mark_unread(state: ClusterState, topic: str, *, is_unread: bool) -> None:
 
 
 TABLE: Final[Table] = {
-    r.StatusChanged: (*PARTITION, _state_key),
-    r.HoldersTold: (*PARTITION, _state_key),
+    r.StatusChanged: (*PARTITION, state_key),
+    r.HoldersTold: (*PARTITION, state_key),
     r.PartitionPurged: (_purge, _unpurge, _purged_keys),
     r.ReductionChanged: (_change, _unchange, _changed_key),
     r.ReductionKeyFound: (_find, _unfind, no_keys),

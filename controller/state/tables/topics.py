@@ -78,12 +78,11 @@ def _started_key(state: ClusterState, record: r.TopicDeletionStarted, token: obj
 
 def _stopped_keys(state: ClusterState, record: r.PartitionStopped, token: object) -> list[Mark]:
     """One without a state key is held to have none; the empty parent that it may have left goes."""
-    marks: list[Mark] = [("state", token)]
-    return marks if record.after.has_state else [*marks, _parent(record.after)]
+    return [] if record.after.has_state else [_parent(record.after)]
 
 
 def _removed_keys(state: ClusterState, record: r.StateKeyRemoved, token: object) -> list[Mark]:
-    return [("state", token), _parent(record.after)]
+    return [_parent(record.after)]
 
 
 def _parent(partition: Partition) -> Mark:
