@@ -27,8 +27,7 @@ _log = logging.getLogger(__name__)
 
 _TELLS_NOBODY: Final = frozenset({r.PartitionStopped, r.HoldersTold})  # its members hear of it by StopReplica
 _MAY_BE_UNHEARD: Final = frozenset({r.LeaderElected, r.LeaderEpochRaised})
-_MOVES: Final = frozenset({r.TargetSet, r.TargetReplaced, r.StateFound})  # what may bring a deadline
-_TELLS_MORE: Final = _MAY_BE_UNHEARD | _MOVES
+_TELLS_MORE: Final = frozenset({*_MAY_BE_UNHEARD, r.TargetReplaced, r.StateFound})
 
 
 class Timers:
@@ -40,10 +39,11 @@ class Timers:
         self._deadlines: list[tuple[int, str, int]] = []
         self._late_topics: dict[str, int] = {}  # topic -> when its key is due
 
-    def move(self, partition: Partition) -> None:
-        """The partition moves; if it has a deadline, that is remembered."""
-        if partition.move is not None and partition.move.deadline_ms is not None:
-            heapq.heappush(self._deadlines, (partition.move.deadline_ms, partition.topic, partition.partition))
+    def moves(self, partitions: Iterable[Partition]) -> None:
+        """The partitions move; the deadlines of those that have one are remembered."""
+        for partition in partitions:
+            if partition.move is not None and partition.move.deadline_ms is not None:
+                heapq.heappush(self._deadlines, (partition.move.deadline_ms, partition.topic, partition.partition))
 
     def topics_late(self, topics: Iterable[str], now_ms: int) -> None:
         """Their keys are behind since `now_ms` (`elapsed_ms`)."""
@@ -102,8 +102,6 @@ class Publisher:
             for mark in marks:
                 if mark[0] == "topic":
                     self._timers.topic_written(str(mark[1]))
-            late = (t for t in batch.late_topics if ("topic", t) not in batch.marks)
-            self._timers.topics_late(late, self._services.elapsed_ms())
             self._tell_brokers(batch)
         self.answer(decided)
 
@@ -126,12 +124,14 @@ class Publisher:
                 answers.append((job.future, reply))
         self._services.outstanding.complete_all(answers)
 
-    def _tell_brokers(self, batch: Batch) -> None:
+    def _tell_brokers(self, batch: Batch) -> None:  # noqa: C901, PLR0912 - one loop, for speed
         """Each record is looked at once. Of one that says how a partition is now, the token is its number."""
         touched: dict[int, bool] = {}
         intended: list[DeleteIntent] = []
         deleted: list[DeleteIntent] = []
         purged: list[tuple[Partition, object]] = []
+        moves: list[Partition] = []
+        late: dict[str, None] = {}  # topics
         for record, token, _ in batch.log:
             if isinstance(record, r.PartitionRecord):
                 assert isinstance(token, int)
@@ -140,16 +140,22 @@ class Publisher:
                     touched[token] = True  # whatever the replicas must obey raises the leader epoch
                 else:  # growth of R and I that the leader itself told, say: metadata only
                     touched.setdefault(token, False)
-                if kind in _TELLS_MORE:
+                if kind is r.TargetSet:
+                    moves.append(record.after)
+                elif kind is r.ReplicasGrown:
+                    late[record.after.topic] = None
+                elif kind in _TELLS_MORE:
                     self._tell_more(record, token, touched)
-            elif isinstance(record, r.DeleteIntended):
+            elif type(record) is r.DeleteIntended:
                 intended.append(record.intent)
-            elif isinstance(record, r.ReplicaDeleted):
+            elif type(record) is r.ReplicaDeleted:
                 deleted.append(record.intent)
-            elif isinstance(record, r.PartitionPurged):
+            elif type(record) is r.PartitionPurged:
                 purged.append((record.before, token))
             else:
                 self._tell_other(record, touched)
+        self._timers.moves(moves)
+        self._timers.topics_late([t for t in late if ("topic", t) not in batch.marks], self._services.elapsed_ms())
         self._dispatcher.intended(intended)
         self._dispatcher.partitions_changed(touched)
         self._services.progress.forget((i.topic, i.partition, i.broker) for i in deleted)
@@ -159,13 +165,14 @@ class Publisher:
     def _tell_more(self, record: r.PartitionRecord, number: int, touched: dict[int, bool]) -> None:
         """Of the few kinds that say more than how the partition is now."""
         kind = type(record)
+        if kind in _MAY_BE_UNHEARD:
+            if self._state.rows[number] is not None and self._may_be_unheard(record):
+                self._dispatcher.created(number, record.after.isr)
+            return
         if kind is r.StateFound:
             touched[number] = True  # of the same leader epoch, perhaps
             self._dispatcher.readable_again(record.after)
-        if kind in _MAY_BE_UNHEARD and self._state.rows[number] is not None and self._may_be_unheard(record):
-            self._dispatcher.created(number, record.after.isr)
-        if kind in _MOVES:
-            self._timers.move(record.after)
+        self._timers.moves([record.after])  # with another deadline, perhaps
 
     def _purged(self, partition: Partition, token: object) -> None:
         assert isinstance(token, Purged)
@@ -217,8 +224,7 @@ class Publisher:
                 touched.setdefault(number, False)
         elif isinstance(record, r.TopicFound):
             touched |= {self._state.topics[record.topic.name].numbers[i]: True for i in range(len(record.partitions))}
-            for partition in record.partitions:
-                self._timers.move(partition)
+            self._timers.moves(record.partitions)
             self._lookout.configs.topic_hinted(record.topic.name)  # changed perhaps since it was read
             self._lookout.look_at_deletions()
             self._services.notices.config_changed(TOPICS, record.topic.name, record.configs)
