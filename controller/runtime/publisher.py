@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 _TELLS_NOBODY: Final = frozenset({r.PartitionStopped, r.HoldersTold})  # its members hear of it by StopReplica
 _MAY_BE_UNHEARD: Final = frozenset({r.LeaderElected, r.LeaderEpochRaised})
-_TELLS_MORE: Final = frozenset({*_MAY_BE_UNHEARD, r.TargetReplaced, r.StateFound})
+_TELLS_MORE: Final = frozenset({*_MAY_BE_UNHEARD, r.TargetSet, r.TargetReplaced, r.ReplicasGrown, r.StateFound})
 
 
 class Timers:
@@ -50,8 +50,12 @@ class Timers:
         for topic in topics:
             self._late_topics.setdefault(topic, now_ms + self._rewrite_after_ms)
 
-    def topic_written(self, topic: str) -> None:
-        self._late_topics.pop(topic, None)
+    def topics_written(self, marks: Iterable[Mark]) -> None:
+        """The keys of topics among those that `marks` names are not behind any more."""
+        if self._late_topics:
+            for kind, of in marks:
+                if kind == "topic":
+                    self._late_topics.pop(str(of), None)
 
     def due(self, now_ms: int, elapsed_ms: int) -> list[Event]:
         """What time has come for, deadlines by the wall clock `now_ms`. A deadline that was replaced meanwhile changes
@@ -99,9 +103,7 @@ class Publisher:
                     if decision.records
                 ]
                 self._services.journal.commit(seq, now_ms, rows, self._state.partition_epoch)
-            for mark in marks:
-                if mark[0] == "topic":
-                    self._timers.topic_written(str(mark[1]))
+            self._timers.topics_written(marks)
             self._tell_brokers(batch)
         self.answer(decided)
 
@@ -117,11 +119,11 @@ class Publisher:
         """The callers' futures are completed."""
         answers: list[tuple[ReplyFuture[Any], object]] = []
         for job, decision in decided:
-            if job.future is not None and decision.reply is not LATER:
-                reply = decision.reply
+            future, reply = job.future, decision.reply
+            if future is not None and reply is not LATER:
                 if job.answer is not None and not isinstance(reply, BaseException):
                     reply = job.answer(self._state, job.event)
-                answers.append((job.future, reply))
+                answers.append((future, reply))
         self._services.outstanding.complete_all(answers)
 
     def _tell_brokers(self, batch: Batch) -> None:  # noqa: C901, PLR0912 - one loop, for speed
@@ -134,18 +136,19 @@ class Publisher:
         late: dict[str, None] = {}  # topics
         for record, token, _ in batch.log:
             if isinstance(record, r.PartitionRecord):
-                assert isinstance(token, int)
+                number: Any = token
                 kind = type(record)
                 if record.before.leader_epoch != record.after.leader_epoch and kind not in _TELLS_NOBODY:
-                    touched[token] = True  # whatever the replicas must obey raises the leader epoch
-                else:  # growth of R and I that the leader itself told, say: metadata only
-                    touched.setdefault(token, False)
-                if kind is r.TargetSet:
-                    moves.append(record.after)
-                elif kind is r.ReplicasGrown:
-                    late[record.after.topic] = None
-                elif kind in _TELLS_MORE:
-                    self._tell_more(record, token, touched)
+                    touched[number] = True  # whatever the replicas must obey raises the leader epoch
+                elif number not in touched:  # growth of R and I that the leader itself told, say: metadata only
+                    touched[number] = False
+                if kind in _TELLS_MORE:
+                    if kind is r.TargetSet:
+                        moves.append(record.after)
+                    elif kind is r.ReplicasGrown:
+                        late[record.after.topic] = None
+                    else:
+                        self._tell_more(record, number, touched)
             elif type(record) is r.DeleteIntended:
                 intended.append(record.intent)
             elif type(record) is r.ReplicaDeleted:
