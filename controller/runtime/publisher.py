@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 _TELLS_NOBODY: Final = frozenset({r.PartitionStopped, r.HoldersTold})  # its members hear of it by StopReplica
 _MAY_BE_UNHEARD: Final = frozenset({r.LeaderElected, r.LeaderEpochRaised})
-_TELLS_MORE: Final = frozenset({*_MAY_BE_UNHEARD, r.TargetSet, r.TargetReplaced, r.ReplicasGrown, r.StateFound})
+_TELLS_MORE: Final = frozenset({*_MAY_BE_UNHEARD, r.TargetSet, r.TargetReplaced, r.StateFound})
 
 
 class Timers:
@@ -104,6 +104,8 @@ class Publisher:
                 ]
                 self._services.journal.commit(seq, now_ms, rows, self._state.partition_epoch)
             self._timers.topics_written(marks)
+            late = [t for t in batch.late_topics if ("topic", t) not in batch.marks]
+            self._timers.topics_late(late, self._services.elapsed_ms())
             self._tell_brokers(batch)
         self.answer(decided)
 
@@ -133,7 +135,6 @@ class Publisher:
         deleted: list[DeleteIntent] = []
         purged: list[tuple[Partition, object]] = []
         moves: list[Partition] = []
-        late: dict[str, None] = {}  # topics
         for record, token, _ in batch.log:
             if isinstance(record, r.PartitionRecord):
                 number: Any = token
@@ -145,8 +146,6 @@ class Publisher:
                 if kind in _TELLS_MORE:
                     if kind is r.TargetSet:
                         moves.append(record.after)
-                    elif kind is r.ReplicasGrown:
-                        late[record.after.topic] = None
                     else:
                         self._tell_more(record, number, touched)
             elif type(record) is r.DeleteIntended:
@@ -158,7 +157,6 @@ class Publisher:
             else:
                 self._tell_other(record, touched)
         self._timers.moves(moves)
-        self._timers.topics_late([t for t in late if ("topic", t) not in batch.marks], self._services.elapsed_ms())
         self._dispatcher.intended(intended)
         self._dispatcher.partitions_changed(touched)
         self._services.progress.forget((i.topic, i.partition, i.broker) for i in deleted)
