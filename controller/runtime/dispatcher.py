@@ -28,11 +28,11 @@ from controller.model.values import LEADER_DURING_DELETE, Broker, DeleteIntent, 
 from controller.rules.progress import is_void
 from controller.runtime import requests
 from controller.runtime.clock import Clock, elapsed_ms
-from controller.runtime.collector import collector_off
 from controller.runtime.executors import Executor
 from controller.runtime.inbox import Inbox
 from controller.runtime.rounds import Round, deliver
 from controller.state import ClusterState
+from controller.state.intents import Slot
 
 _log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class _Lane:
     metadata_full: bool = True
     metadata_at: int = 0
     peers: bool = True
-    intents: dict[DeleteIntent, None] = attrs.field(factory=dict)  # to be told; what was told waits for its answer
+    intents: dict[Slot, DeleteIntent] = attrs.field(factory=dict)  # to be told; what was told waits for its answer
     retry_at_ms: int = 0
     retry_ms: int = RETRY_MS_FIRST
     intents_at_ms: int = 0
@@ -94,8 +94,8 @@ class Dispatcher:
         """A broker came, or describes itself otherwise: the others are told; one that came is told everything."""
         lane = self._lanes.get(broker.broker_id)
         if lane is None or lane.broker.epoch != broker.epoch:
-            open_intents = self._state.open_intents(broker.broker_id)
-            self._lanes[broker.broker_id] = _Lane(broker, intents=dict.fromkeys(open_intents))
+            open_intents = self._state.intents.by_replica(broker.broker_id)
+            self._lanes[broker.broker_id] = _Lane(broker, intents=dict(open_intents))
         else:
             lane.broker = broker
         self._peers_changed()
@@ -150,12 +150,12 @@ class Dispatcher:
                 del self._unheard[number]
 
     def intended(self, intents: Iterable[DeleteIntent]) -> None:
-        """There is something new for brokers to delete."""
+        """There is something new for brokers to delete. An older intent for the same replica was dropped."""
         lanes = self._lanes
         for intent in intents:
             lane = lanes.get(intent.broker)
             if lane is not None:
-                lane.intents[intent] = None
+                lane.intents[intent.topic_id, intent.partition] = intent
 
     def deletion_started(self, name: str, topic_id: str) -> None:
         """The order to delete a topic is known (again). A topic whose key could not be read when this term began may
@@ -199,8 +199,7 @@ class Dispatcher:
             return 0
         builder = requests.Builder(self._state, self._unheard, self._stopped)
         for broker_id in due:
-            with collector_off():
-                sending = self._build(builder, self._lanes[broker_id], now_ms)
+            sending = self._build(builder, self._lanes[broker_id], now_ms)
             self._busy[broker_id] = sending
             self._executor.submit(broker_id, partial(deliver, self._host, sending, self._inbox))
         self._trim()
@@ -226,7 +225,7 @@ class Dispatcher:
         intents = tuple(self._standing(lane)) if lane.intents else ()
         lane.intents = {}
         if lane.intents_at_ms > now_ms:
-            lane.intents, intents = dict.fromkeys(intents), ()
+            lane.intents, intents = {_slot(i): i for i in intents}, ()
         sending = Round(broker, now_ms, lane.full, numbers, lane.metadata_full, lane.metadata_at, lane.peers, intents)
         if lane.full or numbers:
             sending.leader_and_isr = builder.leader_and_isr(broker, numbers, full=lane.full)
@@ -242,10 +241,10 @@ class Dispatcher:
         """What the broker is to be told to delete: intents that are open, and not void (a takeover may find such). Of
         who is no member none is void."""
         state, broker_id = self._state, lane.broker.broker_id
-        rows, topics, open_intent = state.rows, state.topics, state.intents.get
+        rows, topics, open_intents = state.rows, state.topics, state.intents.by_replica(broker_id)
         standing: list[DeleteIntent] = []
-        for intent in lane.intents:
-            found = open_intent(broker_id, intent.topic_id, intent.partition)
+        for slot, intent in lane.intents.items():
+            found = open_intents.get(slot)
             if found is not intent and found != intent:
                 continue
             row, place = topics.get(intent.topic), intent.partition
@@ -300,7 +299,7 @@ class Dispatcher:
             return []
         lane.retry_ms = RETRY_MS_FIRST
         if sending.undeleted:
-            lane.intents |= dict.fromkeys(i for i in sending.intents if _tp(i) in sending.undeleted)
+            _tell_again(lane, [i for i in sending.intents if _tp(i) in sending.undeleted])
             lane.intents_at_ms = now_ms + lane.intents_ms
             lane.intents_ms = min(lane.intents_ms * 2, RETRY_MS_MAX)
         elif sending.intents:
@@ -313,7 +312,7 @@ class Dispatcher:
         lane.metadata_full |= sending.metadata_full or sending.metadata_from < self._log_from
         lane.metadata_at = min(lane.metadata_at, max(sending.metadata_from, self._log_from))
         lane.peers |= sending.peers
-        lane.intents |= dict.fromkeys(sending.intents)
+        _tell_again(lane, sending.intents)
         if lane.retry_ms == RETRY_MS_FIRST:  # the first of a row
             _log.warning("broker %d: callbacks are not delivered: %s", lane.broker.broker_id, sending.error)
         self.findings[_finding(lane.broker.broker_id)] = f"not delivered: {sending.error}"
@@ -354,6 +353,16 @@ class Dispatcher:
             if now_ms - sending.started_ms >= deadline_ms:
                 late_s = (now_ms - sending.started_ms) / 1000
                 self.findings[_finding(broker_id)] = f"a callback has not returned for {late_s:.0f} s"
+
+
+def _tell_again(lane: _Lane, intents: Iterable[DeleteIntent]) -> None:
+    """A later intent for the same replica, which came meanwhile, stays."""
+    for intent in intents:
+        lane.intents.setdefault(_slot(intent), intent)
+
+
+def _slot(intent: DeleteIntent) -> Slot:
+    return intent.topic_id, intent.partition
 
 
 def _tp(intent: DeleteIntent) -> TopicPartition:

@@ -27,8 +27,7 @@ _log = logging.getLogger(__name__)
 
 _TELLS_NOBODY: Final = frozenset({r.PartitionStopped, r.HoldersTold})  # its members hear of it by StopReplica
 _MAY_BE_UNHEARD: Final = frozenset({r.LeaderElected, r.LeaderEpochRaised})
-_MOVES: Final = frozenset({r.TargetSet, r.TargetReplaced, r.StateFound})  # what may bring a deadline
-_TELLS_MORE: Final = _MAY_BE_UNHEARD | _MOVES
+_TELLS_MORE: Final = frozenset({*_MAY_BE_UNHEARD, r.TargetSet, r.TargetReplaced, r.StateFound})
 
 
 class Timers:
@@ -40,18 +39,23 @@ class Timers:
         self._deadlines: list[tuple[int, str, int]] = []
         self._late_topics: dict[str, int] = {}  # topic -> when its key is due
 
-    def move(self, partition: Partition) -> None:
-        """The partition moves; if it has a deadline, that is remembered."""
-        if partition.move is not None and partition.move.deadline_ms is not None:
-            heapq.heappush(self._deadlines, (partition.move.deadline_ms, partition.topic, partition.partition))
+    def moves(self, partitions: Iterable[Partition]) -> None:
+        """The partitions move; the deadlines of those that have one are remembered."""
+        for partition in partitions:
+            if partition.move is not None and partition.move.deadline_ms is not None:
+                heapq.heappush(self._deadlines, (partition.move.deadline_ms, partition.topic, partition.partition))
 
     def topics_late(self, topics: Iterable[str], now_ms: int) -> None:
         """Their keys are behind since `now_ms` (`elapsed_ms`)."""
         for topic in topics:
             self._late_topics.setdefault(topic, now_ms + self._rewrite_after_ms)
 
-    def topic_written(self, topic: str) -> None:
-        self._late_topics.pop(topic, None)
+    def topics_written(self, marks: Iterable[Mark]) -> None:
+        """The keys of topics among those that `marks` names are not behind any more."""
+        if self._late_topics:
+            for kind, of in marks:
+                if kind == "topic":
+                    self._late_topics.pop(str(of), None)
 
     def due(self, now_ms: int, elapsed_ms: int) -> list[Event]:
         """What time has come for, deadlines by the wall clock `now_ms`. A deadline that was replaced meanwhile changes
@@ -99,10 +103,8 @@ class Publisher:
                     if decision.records
                 ]
                 self._services.journal.commit(seq, now_ms, rows, self._state.partition_epoch)
-            for mark in marks:
-                if mark[0] == "topic":
-                    self._timers.topic_written(str(mark[1]))
-            late = (t for t in batch.late_topics if ("topic", t) not in batch.marks)
+            self._timers.topics_written(marks)
+            late = [t for t in batch.late_topics if ("topic", t) not in batch.marks]
             self._timers.topics_late(late, self._services.elapsed_ms())
             self._tell_brokers(batch)
         self.answer(decided)
@@ -119,37 +121,42 @@ class Publisher:
         """The callers' futures are completed."""
         answers: list[tuple[ReplyFuture[Any], object]] = []
         for job, decision in decided:
-            if job.future is not None and decision.reply is not LATER:
-                reply = decision.reply
+            future, reply = job.future, decision.reply
+            if future is not None and reply is not LATER:
                 if job.answer is not None and not isinstance(reply, BaseException):
                     reply = job.answer(self._state, job.event)
-                answers.append((job.future, reply))
+                answers.append((future, reply))
         self._services.outstanding.complete_all(answers)
 
-    def _tell_brokers(self, batch: Batch) -> None:
+    def _tell_brokers(self, batch: Batch) -> None:  # noqa: C901, PLR0912 - one loop, for speed
         """Each record is looked at once. Of one that says how a partition is now, the token is its number."""
         touched: dict[int, bool] = {}
         intended: list[DeleteIntent] = []
         deleted: list[DeleteIntent] = []
         purged: list[tuple[Partition, object]] = []
+        moves: list[Partition] = []
         for record, token, _ in batch.log:
             if isinstance(record, r.PartitionRecord):
-                assert isinstance(token, int)
+                number: Any = token
                 kind = type(record)
                 if record.before.leader_epoch != record.after.leader_epoch and kind not in _TELLS_NOBODY:
-                    touched[token] = True  # whatever the replicas must obey raises the leader epoch
-                else:  # growth of R and I that the leader itself told, say: metadata only
-                    touched.setdefault(token, False)
+                    touched[number] = True  # whatever the replicas must obey raises the leader epoch
+                elif number not in touched:  # growth of R and I that the leader itself told, say: metadata only
+                    touched[number] = False
                 if kind in _TELLS_MORE:
-                    self._tell_more(record, token, touched)
-            elif isinstance(record, r.DeleteIntended):
+                    if kind is r.TargetSet:
+                        moves.append(record.after)
+                    else:
+                        self._tell_more(record, number, touched)
+            elif type(record) is r.DeleteIntended:
                 intended.append(record.intent)
-            elif isinstance(record, r.ReplicaDeleted):
+            elif type(record) is r.ReplicaDeleted:
                 deleted.append(record.intent)
-            elif isinstance(record, r.PartitionPurged):
+            elif type(record) is r.PartitionPurged:
                 purged.append((record.before, token))
             else:
                 self._tell_other(record, touched)
+        self._timers.moves(moves)
         self._dispatcher.intended(intended)
         self._dispatcher.partitions_changed(touched)
         self._services.progress.forget((i.topic, i.partition, i.broker) for i in deleted)
@@ -159,13 +166,14 @@ class Publisher:
     def _tell_more(self, record: r.PartitionRecord, number: int, touched: dict[int, bool]) -> None:
         """Of the few kinds that say more than how the partition is now."""
         kind = type(record)
+        if kind in _MAY_BE_UNHEARD:
+            if self._state.rows[number] is not None and self._may_be_unheard(record):
+                self._dispatcher.created(number, record.after.isr)
+            return
         if kind is r.StateFound:
             touched[number] = True  # of the same leader epoch, perhaps
             self._dispatcher.readable_again(record.after)
-        if kind in _MAY_BE_UNHEARD and self._state.rows[number] is not None and self._may_be_unheard(record):
-            self._dispatcher.created(number, record.after.isr)
-        if kind in _MOVES:
-            self._timers.move(record.after)
+        self._timers.moves([record.after])  # with another deadline, perhaps
 
     def _purged(self, partition: Partition, token: object) -> None:
         assert isinstance(token, Purged)
@@ -217,8 +225,7 @@ class Publisher:
                 touched.setdefault(number, False)
         elif isinstance(record, r.TopicFound):
             touched |= {self._state.topics[record.topic.name].numbers[i]: True for i in range(len(record.partitions))}
-            for partition in record.partitions:
-                self._timers.move(partition)
+            self._timers.moves(record.partitions)
             self._lookout.configs.topic_hinted(record.topic.name)  # changed perhaps since it was read
             self._lookout.look_at_deletions()
             self._services.notices.config_changed(TOPICS, record.topic.name, record.configs)

@@ -74,7 +74,12 @@ class Builder:
         if partition is None or not partition.isr or partition.leader == LEADER_DURING_DELETE:
             told = _NOBODY
         else:
-            members, outside = self._parted(number, partition)
+            members: Sequence[int] = partition.isr
+            outside: Sequence[int] = ()
+            if members != partition.replicas or partition.status_code == OFFLINE or number in self._unheard:
+                members, outside = self._parted(number, partition)
+            elif partition.move is not None:
+                outside = _without(partition.move.target, members)
             known = self._member(number, partition, is_new=False, targets=targets) if members else None
             anew = self._member(number, partition, is_new=True, targets=targets) if outside else None
             told = (members, known, outside, anew)
@@ -84,21 +89,14 @@ class Builder:
     def _parted(self, number: int, partition: Partition) -> tuple[Sequence[int], Sequence[int]]:
         """The members that are in I; and those who may make their log anew, since nobody relies on what they hold, or
         they have heard nothing yet."""
-        isr, move = partition.isr, partition.move
-        outside: list[int] = []
-        if isr == partition.replicas and partition.status_code != OFFLINE and number not in self._unheard:
-            if move is not None:
-                for broker in move.target:
-                    if broker not in isr:
-                        outside.append(broker)  # noqa: PERF401 - a comprehension is a call, dearer than three brokers
-            return isr, outside
         inside: list[int] = []
-        unheard, brokers = self._unheard.get(number, ()), self._state.brokers
+        outside: list[int] = []
+        isr, unheard, brokers = partition.isr, self._unheard.get(number, ()), self._state.brokers
         for broker in partition.members:
             if broker in brokers and (partition.status_code != OFFLINE or self._has_to_delete(broker, partition)):
                 is_new = broker not in isr or broker in unheard
                 (outside if is_new else inside).append(broker)
-        return inside, outside
+        return inside, outside or ()
 
     def _has_to_delete(self, broker_id: int, partition: Partition) -> bool:
         """Whether the broker may hold a log of an offline partition: who deleted it is to make none again."""
@@ -196,6 +194,14 @@ class Builder:
         return StopReplicaRequest(
             broker.broker_id, broker.epoch, state.controller_id, state.controller_epoch, partitions
         )
+
+
+def _without(target: Replicas, members: Sequence[int]) -> list[int]:
+    found: list[int] = []
+    for broker in target:
+        if broker not in members:
+            found.append(broker)  # noqa: PERF401 - a comprehension is a call of its own, dearer than three brokers
+    return found
 
 
 def metadata_of(state: ClusterState, number: int, partition: Partition) -> PartitionMetadata:

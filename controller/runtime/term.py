@@ -124,8 +124,7 @@ class Term:
             self.work.expand(Job(event, cause="migration") for event in self._to_be_raised())
         else:
             self._take_over()
-        for partition in self.state.moving():
-            self._timers.move(partition)
+        self._timers.moves(self.state.moving())
         for broker in self.state.brokers.values():
             self.dispatcher.registered(broker)
 

@@ -8,7 +8,7 @@ failover does no harm.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 import attrs
@@ -16,7 +16,7 @@ import attrs
 from controller.model.values import DeleteIntent
 
 KeyId: TypeAlias = tuple[int, int]  # broker, seq
-_Slot: TypeAlias = tuple[str, int]  # topic_id, partition
+Slot: TypeAlias = tuple[str, int]  # topic_id, partition
 
 
 @attrs.define
@@ -32,11 +32,11 @@ class Intents:
 
     def __init__(self) -> None:
         self.keys: dict[KeyId, IntentKey] = {}
-        self._open = defaultdict[int, dict[_Slot, DeleteIntent]](dict)
-        self._undurable = defaultdict[int, dict[_Slot, DeleteIntent]](dict)
-        self._seqs = defaultdict[int, dict[_Slot, int]](dict)  # of the durable ones: under which seq
+        self._open = defaultdict[int, dict[Slot, DeleteIntent]](dict)
+        self._undurable = defaultdict[int, dict[Slot, DeleteIntent]](dict)
+        self._seqs = defaultdict[int, dict[Slot, int]](dict)  # of the durable ones: under which seq
         self._of_topic: dict[str, int] = {}  # topic_id -> how many are open
-        self._of_slot: dict[_Slot, int] = {}
+        self._of_slot: dict[Slot, int] = {}
 
     def __len__(self) -> int:
         return sum(map(len, self._open.values()))
@@ -50,6 +50,10 @@ class Intents:
     def get(self, broker: int, topic_id: str, partition: int) -> DeleteIntent | None:
         slots = self._open.get(broker)
         return None if slots is None else slots.get((topic_id, partition))
+
+    def by_replica(self, broker: int) -> Mapping[Slot, DeleteIntent]:
+        """Those of a broker, by topic id and partition; to look at alone."""
+        return self._open.get(broker, {})
 
     def seq_of(self, intent: DeleteIntent) -> int | None:
         """Under which seq an open intent is durable; None: not yet."""
@@ -129,11 +133,11 @@ class Intents:
             self._seqs[broker].update(dict.fromkeys(fresh, seq))
             self.keys[broker, seq] = IntentKey(version, len(fresh))
 
-    def _one_more(self, slot: _Slot) -> None:
+    def _one_more(self, slot: Slot) -> None:
         self._of_slot[slot] = self._of_slot.get(slot, 0) + 1
         self._of_topic[slot[0]] = self._of_topic.get(slot[0], 0) + 1
 
-    def _one_less(self, slot: _Slot) -> None:
+    def _one_less(self, slot: Slot) -> None:
         left = self._of_slot[slot] - 1
         if left:
             self._of_slot[slot] = left

@@ -120,6 +120,28 @@ def test_what_changes_while_a_call_is_under_way_goes_out_once_in_its_latest_stat
     assert set(executor.most.values()) == {1}
 
 
+def test_a_deletion_that_did_not_arrive_does_not_take_the_place_of_a_later_one() -> None:
+    """The replica came back while the broker was told to delete it, and went again: the later leader epoch counts."""
+    cluster, executor = with_hand()
+    cluster.host.answer = failing(3, StopReplicaRequest)
+    for target in ([1, 2], [1, 2, 3], [1, 2]):
+        cluster.done(cluster.move(target))
+        if 3 in target:
+            cluster.done(cluster.isr([1, 2, 3]))
+        executor.work(1, 2)
+        cluster.run()
+    assert cluster.partition().replicas == (1, 2)
+    executor.work(3)
+    cluster.run()
+    cluster.host.answer = lambda _: HostResponse()
+    cluster.wait(1000, 500)
+    settle(cluster, executor)
+    refused, later = [[i.leader_epoch for i in r.partitions] for r in cluster.host.to(3, StopReplicaRequest)]
+    assert len(refused) == 1
+    assert later == [cluster.partition().leader_epoch]
+    assert refused < later
+
+
 def test_a_broker_that_is_stuck_holds_up_nobody_and_is_reported_until_it_answers() -> None:
     """The next call to it waits until the first has returned, and the late answer counts."""
     cluster, executor = with_hand()
