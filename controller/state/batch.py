@@ -52,6 +52,3 @@ class Batch:
             self.late_topics[topic] = rows
         else:
             del self.late_topics[topic]
-
-    def records(self) -> list[Record]:
-        return [record for record, _, _ in self.log]

@@ -24,7 +24,7 @@ class FollowedWorld(World):
     def commit(self) -> Batch:
         """The batch is in the store and in the journal. AssertionError where a row is illegal."""
         done = super().commit()
-        decided = [Decided(done.records(), "somebody asked")]
+        decided = [Decided([record for record, _, _ in done.log], "somebody asked")]
         self._journal.commit(self._seq, self.now_ms, decided, self.state.partition_epoch)
         self._follow()
         return done

@@ -97,7 +97,7 @@ class World:
         assert first is not None
         assert last is not None
         assert not waiting, "events that follow never end"
-        records = self.state.batch.records()
+        records = [record for record, _, _ in self.state.batch.log]
         ran = Ran(last.reply if first.reply is LATER else first.reply, records, self.commit())
         if self._is_checked:
             check_state(self.state)

@@ -54,7 +54,7 @@ def snapshot(state: ClusterState) -> dict[str, object]:
         "tally": None if state.tally is None else state.tally.copy().as_dict(),
         "marks": list(state.batch.marks),
         "late": list(state.batch.late_topics),
-        "records": state.batch.records(),
+        "records": [record for record, _, _ in state.batch.log],
         "on": {broker: found for broker in _ids(state) if (found := set(state.numbers_on(broker)))},
     }
 

@@ -52,7 +52,7 @@ def test_a_started_batch_is_empty_and_the_old_one_keeps_its_records() -> None:
     record = records.KeysRewritten("t")
     apply(world.state, record)
     done = start_batch(world.state)
-    assert (done.records(), list(done.marks)) == ([record], [("topic", "t")])
+    assert ([record for record, _, _ in done.log], list(done.marks)) == ([record], [("topic", "t")])
     assert (len(world.state.batch), world.state.batch.marks) == (0, {})
 
 
