@@ -32,7 +32,7 @@ from controller.runtime.pace import Pace
 from controller.runtime.publisher import Publisher
 from controller.runtime.rereading import Rereading
 from controller.runtime.services import Deposed, Services
-from controller.runtime.writer import Budget, Writer
+from controller.runtime.writer import FIXED_OPS, Budget, Writer
 from controller.state import ClusterState, Mark, start_batch, undo_to
 from stores.base import Op, OutcomeUnknown, Put, StoreError, Unavailable, Version
 
@@ -72,6 +72,7 @@ class Batching:
         self._marks: list[Mark] = []
         self._ops: list[Op] = []
         self._unread: Result | None = None  # applied, and what it left could not be read yet
+        self._is_careful = False  # the batch before was closed for its bytes
         self._conflicts: dict[Mark, int] = {}
         self._held: dict[Mark, int] = {}  # keys that others keep writing -> until when they are left alone
         self.pace = Pace(services.clock, services.settings.commit_decisions_max)
@@ -93,7 +94,14 @@ class Batching:
         self._writer.forget_unread(self.services.store.forbidden)
         self.pace.begin()
         measures.deciding()
-        self._decide()
+        outgrew = self._decide()
+        if not self._is_careful and not self._writer.fits(
+            state.batch, self.services.store.capabilities.commit_bytes_max
+        ):
+            self.work.put_back(self._undo())
+            self._is_careful = True
+            outgrew = self._decide()
+        self._is_careful = self._is_careful and outgrew
         if state.batch.log:
             self._marks, self._ops = self._writer.ops(state.batch, self._committer.next_seq)
             self._committer.begin(self._ops)
@@ -103,17 +111,22 @@ class Batching:
         else:
             self._publish()
 
-    def _decide(self) -> None:  # noqa: C901 - one loop, for speed
-        """The batch is full, or nothing is ready. What is asked for every job is asked here and not by a call."""
-        state, measures, budget = self.state, self.services.measures, self._budget()
+    def _decide(self) -> bool:  # noqa: C901 - one loop, for speed
+        """The batch is full, or nothing is ready; whether it was closed for its bytes. What is asked for every job is
+        asked here and not by a call.
+
+        How many bytes it takes is reckoned for all of it, afterwards, and Decision by Decision where that is needed
+        (`_is_careful`): a move has nine records, and to reckon what each adds takes longer than its rules."""
+        state, measures, outgrew = self.state, self.services.measures, False
+        budget = self._budget() if self._is_careful else None
+        ops_max = self.services.store.capabilities.commit_ops_max - FIXED_OPS
         decisions_max, records_max = self.pace.decisions, self.pace.records
         now_ms, now_s = self.services.elapsed_ms(), measures.now_s if measures.is_kept else None
-        log, decided, next_job = state.batch.log, self._decided, self.work.next
+        log, marks, decided, next_job = state.batch.log, state.batch.marks, self._decided, self.work.next
         ended_s: list[float] = []
         while len(decided) < decisions_max and len(log) < records_max and (job := next_job()) is not None:
-            future, deadline_ms = job.future, job.deadline_ms
-            is_late = deadline_ms is not None and now_ms >= deadline_ms
-            if future is not None and (is_late or future.done()) and self._is_over(job, now_ms):
+            is_late = job.deadline_ms is not None and now_ms >= job.deadline_ms
+            if job.future is not None and (is_late or job.future.done()) and self._is_over(job, now_ms):
                 continue
             if isinstance(job.event, _MAY_WAIT) and self._must_wait(job):
                 continue
@@ -128,20 +141,22 @@ class Batching:
                 if self._rereading.superseded(job.event) is None:  # else the key is read again when it is released
                     self.work.delay(job, self.services.elapsed_ms())
                 continue
-            if not budget.take(log[before:]):
+            if len(marks) > ops_max or (budget is not None and not budget.take(log[before:])):
+                outgrew = len(marks) <= ops_max
                 undo_to(state, before)
                 if decided:
                     self.work.put_back([job])
                     break
                 self._refuse_too_large(job)
                 self._keep(job)
-                budget = self._budget()
+                budget = budget and self._budget()
                 continue
             decided.append((job, decision))
             if now_s is not None:
                 ended_s.append(now_s())
         if ended_s:
             measures.decided([job for job, _ in decided], ended_s)
+        return outgrew
 
     def _budget(self) -> Budget:
         capabilities = self.services.store.capabilities

@@ -22,7 +22,6 @@ from controller.model.records import (
     StateFound,
     TopicChanged,
 )
-from controller.model.values import Partition
 from controller.runtime.written import STATE_KEY_BYTES_MAX, Ground, kinds_of
 from controller.state import Batch, ClusterState, Mark
 from stores.base import ABSENT, Entry, Op, Put, Version
@@ -32,65 +31,50 @@ FIXED_OPS: Final = 2
 
 
 class Budget:
-    """How much of what the store declares a batch has used."""
+    """How much of what the store declares a batch has used, Decision by Decision: where it would outgrow that as a
+    whole (`Writer.fits`)."""
 
     def __init__(self, writer: Writer, ops_max: int, bytes_max: int) -> None:
         self._cost_max = writer.cost_max
-        self._rows = writer.state.rows
         self._ops_left = ops_max - FIXED_OPS
         self._bytes_left = bytes_max - FIXED_BYTES
         self._intent_bytes: dict[int, int] = {}
 
-    def take(self, log: Sequence[tuple[Record, object, Sequence[Mark]]]) -> bool:  # noqa: C901, PLR0912 - see below
-        """Count what the records of one Decision add; False if the batch would outgrow the store by it.
-
-        One loop for all: a move has nine records, and a function for each of them, and three for each of its state
-        keys, cost more than deciding on it."""
-        rows, ops_left, bytes_left = self._rows, self._ops_left, self._bytes_left
-        intent_bytes, topic, topic_id, size = self._intent_bytes, "", None, 0
+    def take(self, log: Sequence[tuple[Record, object, Sequence[Mark]]]) -> bool:
+        """Count what the records of one Decision add; False if the batch would outgrow the store by it."""
         for record, _, fresh in log:
             if fresh:
-                ops_left -= len(fresh)
+                self._ops_left -= len(fresh)
                 for mark in fresh:
-                    kind, of = mark
-                    if kind == "state" and type(of) is int and (row := rows[of]) is not None and row.extra is None:
-                        move = row.move
-                        ids = len(row.isr) if move is None else len(row.isr) + len(move.target) + len(move.origin)
-                        bytes_left -= STATE_KEY_BYTES_MAX + len(row.topic) + ID_BYTES_MAX * ids
-                    else:
-                        bytes_left -= self._cost_max(mark)
-            if isinstance(record, PartitionRecord):
-                if fresh:
-                    continue
-                # What it may add to keys that the batch writes anyhow; their bounds were reckoned before it.
-                before, after = record.before, record.after
-                if type(record) is StateFound:
-                    bytes_left -= _found_growth_max(before, after)
-                    continue
-                if after.isr is not before.isr and (grown := len(after.isr) - len(before.isr)) > 0:
-                    bytes_left -= ID_BYTES_MAX * grown
-                if after.replicas is not before.replicas and (grown := len(after.replicas) - len(before.replicas)) > 0:
-                    bytes_left -= ID_BYTES_MAX * grown
-                if after.move is not before.move and (move := after.move) is not None:
-                    bytes_left -= ID_BYTES_MAX * (len(move.target) + len(move.origin))
-            elif type(record) is DeleteIntended:
-                intent = record.intent
-                if intent.topic_id is not topic_id or intent.topic is not topic:  # most name one after the other
-                    topic, topic_id, size = intent.topic, intent.topic_id, small.intent_bytes_max(intent)
-                bytes_left -= size
-                used = intent_bytes[intent.broker] = intent_bytes.get(intent.broker, 0) + size
+                    self._bytes_left -= self._cost_max(mark)
+            elif isinstance(record, PartitionRecord):
+                self._bytes_left -= _partition_growth_max(record)
+            if type(record) is DeleteIntended:
+                size = small.intent_bytes_max(record.intent)
+                self._bytes_left -= size
+                used = self._intent_bytes.get(record.intent.broker, 0) + size
+                self._intent_bytes[record.intent.broker] = used
                 if used > small.INTENTS_BYTES_MAX:
                     return False
-            else:
-                bytes_left -= _own_bytes_max(record, is_fresh=bool(fresh))
-        self._ops_left, self._bytes_left = ops_left, bytes_left
-        return ops_left >= 0 and bytes_left >= 0
+            elif not isinstance(record, PartitionRecord):
+                self._bytes_left -= _own_bytes_max(record, is_fresh=bool(fresh))
+        return self._ops_left >= 0 and self._bytes_left >= 0
 
 
-def _found_growth_max(before: Partition, after: Partition) -> int:
-    """What a state that was found may add to keys that the batch writes anyhow: it has fields of its own, too."""
-    exact = partition_state.state_bytes_max(after) - partition_state.state_bytes_max(before)
-    return max(0, exact) + ID_BYTES_MAX * max(0, len(after.replicas) - len(before.replicas))
+def _partition_growth_max(record: PartitionRecord) -> int:
+    """What a record may add to keys that the batch writes anyhow; their bounds were reckoned before it."""
+    before, after = record.before, record.after
+    if type(record) is StateFound:
+        exact = partition_state.state_bytes_max(after) - partition_state.state_bytes_max(before)
+        return max(0, exact) + ID_BYTES_MAX * max(0, len(after.replicas) - len(before.replicas))
+    ids = 0
+    if after.isr is not before.isr:
+        ids += max(0, len(after.isr) - len(before.isr))
+    if after.replicas is not before.replicas:
+        ids += max(0, len(after.replicas) - len(before.replicas))
+    if after.move is not before.move and after.move is not None:
+        ids += len(after.move.target) + len(after.move.origin)
+    return ID_BYTES_MAX * ids
 
 
 def _own_bytes_max(record: Record, *, is_fresh: bool) -> int:
@@ -121,6 +105,25 @@ class Writer:
         """An upper bound of the bytes that `mark` adds to a commit."""
         kind, of = mark
         return self._kinds[kind].cost_max(of)
+
+    def fits(self, batch: Batch, bytes_max: int) -> bool:
+        """Whether all that `batch` writes is within `bytes_max`, by the bounds of its keys as the state has them now,
+        and the intents of each broker within their key."""
+        rows, bytes_left = self.state.rows, bytes_max - FIXED_BYTES
+        for mark in batch.marks:
+            kind, of = mark
+            if kind == "state" and type(of) is int and (row := rows[of]) is not None and row.extra is None:
+                move = row.move  # most are states; what `StateKeys` says of one, without the four calls
+                ids = len(row.isr) if move is None else len(row.isr) + len(move.target) + len(move.origin)
+                bytes_left -= STATE_KEY_BYTES_MAX + len(row.topic) + ID_BYTES_MAX * ids
+                continue
+            bytes_left -= self.cost_max(mark)
+            if kind == "intents" and type(of) is int:
+                size = sum([small.intent_bytes_max(intent) for intent in self.state.intents.undurable(of)])
+                if size > small.INTENTS_BYTES_MAX:
+                    return False
+                bytes_left -= size
+        return bytes_left >= 0
 
     def key(self, mark: Mark, seq: int) -> str:
         """The path of the key that `mark` names, in a commit with number `seq`."""
