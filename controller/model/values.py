@@ -187,7 +187,7 @@ class Topic:
 
     def created_epoch(self, partition: int) -> int:
         """The leader epoch that `partition` is created with."""
-        return self.retired_epochs.get(partition, NO_EPOCH) + 1
+        return self.retired_epochs.get(partition, NO_EPOCH) + 1 if self.retired_epochs else 0
 
 
 @attrs.frozen
