@@ -23,6 +23,8 @@ class _Rest:
 
 
 _REST: Final = _Rest()
+YOUNG: Final = 50_000  # more objects than before, from which on Python looks for cycles among the new ones
+_YOUNG_OF_PYTHON: Final = 2_000  # that of Python is 700, or 2,000 in later versions; who sets it knows why
 
 
 @contextmanager
@@ -40,3 +42,12 @@ def collector_off() -> Iterator[None]:
             _REST.blocks -= 1
             if _REST.blocks == 0 and _REST.was_on:
                 gc.enable()
+
+
+def many_stay() -> None:
+    """So much was loaded that looking at it again costs more than it may find: all that there is now is left alone for
+    good, and what is made from now on is looked at less often, unless the process has settled that for itself."""
+    gc.freeze()
+    young, *older = gc.get_threshold()
+    if 0 < young <= _YOUNG_OF_PYTHON:
+        gc.set_threshold(YOUNG, *older)

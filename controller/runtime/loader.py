@@ -7,7 +7,6 @@ unreadable.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
@@ -29,7 +28,7 @@ from controller.model.values import Broker, Settings, UnreadSettings
 from controller.rules.brokers import expand_death
 from controller.rules.deletion import has_stopped, is_begun
 from controller.runtime.clock import Chance
-from controller.runtime.collector import collector_off
+from controller.runtime.collector import collector_off, many_stay
 from controller.runtime.findings import Findings
 from controller.runtime.legacy import as_key
 from controller.runtime.loaded import Loaded
@@ -77,7 +76,7 @@ class Loader:
             self._load_legacy()
             self._load_throttles()
         if len(self._state.rows) > _FREEZE_ABOVE:
-            gc.freeze()
+            many_stay()
         # Ids first: a death may complete a move, and the intents of that are known by the topic's id.
         self._loaded.events[:0] = [*self._ids, *self._deaths()]
         return self._loaded

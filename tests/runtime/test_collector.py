@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from contextlib import ExitStack
 
-from controller.runtime.collector import collector_off
+import pytest
+
+from controller.runtime.collector import YOUNG, collector_off
 
 
 def test_it_rests_until_the_last_is_through() -> None:
@@ -29,3 +33,38 @@ def test_who_has_switched_it_off_keeps_it_off() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+_LOADS = """
+import gc
+from benchmarks.cluster import QuietHost, plant
+from controller import Controller
+from stores import MemoryServer, MemoryStore
+
+{before}
+server = MemoryServer()
+plant(MemoryStore(server), {topics}, 10, 3)
+with Controller(MemoryStore(server), 1, QuietHost()) as controller:
+    while not controller.describe().is_active:
+        controller.poll_once()
+    print(gc.get_freeze_count() > 0, gc.get_threshold()[0], gc.isenabled())
+"""
+
+
+@pytest.mark.parametrize(
+    "topics,before,told",
+    [
+        (1_001, "", f"True {YOUNG} True"),
+        (1_001, "gc.set_threshold(3_000)", "True 3000 True"),
+        (1_001, "gc.set_threshold(0)", "True 0 True"),
+        (10, "", f"False {gc.get_threshold()[0]} True"),
+    ],
+    ids=["many", "its own", "never", "few"],
+)
+def test_many_partitions_are_left_alone_and_new_objects_looked_at_less_often(
+    topics: int, before: str, told: str
+) -> None:
+    """Unless the process has a threshold of its own; in one of its own, since all of it is changed for good."""
+    command = [sys.executable, "-c", _LOADS.format(topics=topics, before=before)]
+    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+    assert said.stdout.strip() == told
