@@ -13,7 +13,7 @@ from typing import Final
 
 from controller.runtime.clock import Clock
 
-DECISIONS_FEW: Final = 200
+DECISIONS_FEW: Final = 100
 DECISIONS_MANY: Final = 500
 _SPAN_S_MAX: Final = 0.03  # of deciding, where somebody may wait for an answer
 _RECORDS_EACH: Final = 10  # of a Decision, and a move takes fewer

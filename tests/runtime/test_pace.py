@@ -40,7 +40,7 @@ def test_a_slow_store_gets_as_many_as_are_decided_while_it_commits() -> None:
     """Growing step by step, and never over the limit; falling at once when commits are quick again."""
     watch = Watch()
     pace = Pace(watch, 2000)
-    assert [paced(pace, watch, pace.decisions / 32768, 0.015625) for _ in range(3)] == [400, 512, 512]
+    assert [paced(pace, watch, pace.decisions / 32768, 0.015625) for _ in range(4)] == [200, 400, 512, 512]
     assert [paced(pace, watch, 0.001, 1.0) for _ in range(3)] == [1024, 2000, 2000]
     assert paced(pace, watch, 0.2, 0.0) == DECISIONS_FEW
 
