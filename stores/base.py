@@ -421,7 +421,7 @@ def check_ops(ops: Sequence[Op], capabilities: Capabilities, known: Container[st
         expect = op.expect
         if expect is not ABSENT and expect is not PRESENT and (type(expect) is not int or expect < 1):
             raise Invalid(f"{key}: expect must be ABSENT, PRESENT or a Version, not {expect!r}", key=key)
-        if isinstance(op, Put):
+        if type(op) is Put:
             if type(op.value) is not bytes:
                 raise Invalid(f"{key}: a value is bytes, not {type(op.value).__name__}", key=key)
             value_bytes = len(op.value)
