@@ -89,12 +89,9 @@ class Intents:
         return [key_id for key_id, key in self.keys.items() if not key.open_count]
 
     def open(self, intent: DeleteIntent) -> None:
-        topic_id, broker = intent.topic_id, intent.broker
-        slot = (topic_id, intent.partition)
+        slot, broker = (intent.topic_id, intent.partition), intent.broker
         self._open[broker][slot] = self._undurable[broker][slot] = intent
-        of_slot, of_topic = self._of_slot, self._of_topic  # as `_one_more`, without the call: three a move
-        of_slot[slot] = of_slot.get(slot, 0) + 1
-        of_topic[topic_id] = of_topic.get(topic_id, 0) + 1
+        self._one_more(slot)
 
     def unopen(self, intent: DeleteIntent) -> None:
         """Undo `open`."""

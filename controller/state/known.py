@@ -18,7 +18,6 @@ from controller.model.values import (
     Broker,
     DeleteIntent,
     Partition,
-    Replicas,
     Settings,
     Topic,
     TopicPartition,
@@ -270,7 +269,3 @@ class Known:
         """Topic, partition and broker of every disk that is gone."""
         found = ((self.rows[number], broker) for number, broker in self._gone)
         return frozenset((row.topic, row.partition, broker) for row, broker in found if row is not None)
-
-    def assignments(self, topic: str) -> tuple[Replicas, ...]:
-        """R of every partition of a topic, by id."""
-        return tuple(p.replicas for p in self.partitions_of(topic))

@@ -165,7 +165,7 @@ class World:
         if row is not None:
             row.version += 1
             row.generation += 1
-            self._stored[name] = self.state.assignments(name)
+            self._stored[name] = self._assignments(name)
 
     def _admitted_key(self, broker: int) -> None:
         if broker in self.state.brokers:
@@ -192,10 +192,14 @@ class World:
         known = self.state.reducing.of.get(name)
         self.state.reducing.stands(name, self._seq if known and known.entries and name in self.state.topics else 0)
 
+    def _assignments(self, topic: str) -> tuple[Replicas, ...]:
+        """R of every partition, as a topic key would have it."""
+        return tuple(p.replicas for p in self.state.partitions_of(topic))
+
     def _check_stored(self) -> None:
         """A takeover now would load what the state holds, though topic keys may be behind."""
         for row in self.state.partitions():
-            self._stored.setdefault(row.topic, self.state.assignments(row.topic))  # planted
+            self._stored.setdefault(row.topic, self._assignments(row.topic))  # planted
             stored = self._stored[row.topic]
             if not row.has_state or row.partition >= len(stored):
                 continue
