@@ -6,13 +6,20 @@ Rules
 * A test with either marker that fails is run again, twice at most: it waits for processes on a machine that others use
   as well. Nothing is hidden by that: all runs stand in the output, the counts name it as `rerun`, and a defect fails
   each time.
+* An etcd that a test kills under load is a sound one where there is one. The package that stands for etcd elsewhere in
+  the tests is not (see `stores.servers.etcd.is_sound`): it loses a write once in a great while, which no client mends.
 """
 
 from __future__ import annotations
 
+import functools
 import os
+import warnings
 
 import pytest
+
+from stores.servers import NoServer
+from stores.servers.etcd import etcd_binary
 
 VARIABLE = "KEDGE_NO_SERVERS"
 WAITING = ("server", "slow")
@@ -32,6 +39,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if out:
         items[:] = [item for item in items if item.get_closest_marker("server") is None]
         config.hook.pytest_deselected(items=out)
+
+
+@functools.cache
+def has_sound_etcd() -> bool:
+    """Whether there is an etcd that may be killed; if not, a warning says so."""
+    try:
+        etcd_binary(sound=True)
+    except NoServer as error:
+        warnings.warn(str(error), stacklevel=2)
+        return False
+    return True
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

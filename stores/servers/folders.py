@@ -29,14 +29,19 @@ from stores.servers.process import birth, end, recorded
 _NAME: Final = re.compile(r"kedge-[a-z]+-(?P<space>\d+)-(?P<pid>\d+)-(?P<birth>\d+)-(?P<tag>[a-z0-9_]+)")
 _UNDO: Final = "undo"
 _UNDO_S: Final = 60.0
+_SHM: Final = Path("/dev/shm")  # noqa: S108 - names in it are made by mkdtemp
+_MEMORY_BYTES: Final = 2 * 2**30
 
 
 class RunFolder:
-    """A folder of this process, `path`. `tag` is in no name of another folder: for names of what stands in none."""
+    """A folder of this process, `path`. `tag` is in no name of another folder: for names of what stands in none.
+    `in_memory`: it goes with the machine, and no write of it waits for a disk, where the machine has such folders."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, *, in_memory: bool = False) -> None:
         _sweep_once()
-        self.path: Final = Path(tempfile.mkdtemp(prefix=f"kedge-{kind}-{_space()}-{os.getpid()}-{birth(os.getpid())}-"))
+        prefix = f"kedge-{kind}-{_space()}-{os.getpid()}-{birth(os.getpid())}-"
+        parent = _memory() if in_memory else None
+        self.path: Final = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         self.tag: Final = self.path.name.rpartition("-")[2]
         atexit.register(self.close)
 
@@ -74,6 +79,15 @@ def remove(folder: Path) -> None:
 @functools.cache
 def _sweep_once() -> None:
     sweep(Path(tempfile.gettempdir()))
+    sweep(_SHM)
+
+
+def _memory() -> Path | None:
+    """Where folders in memory are made, if there is enough of it: containers are often given 64 MB."""
+    with contextlib.suppress(OSError):
+        if os.access(_SHM, os.W_OK) and shutil.disk_usage(_SHM).free >= _MEMORY_BYTES:
+            return _SHM
+    return None
 
 
 def _is_left(path: Path) -> bool:

@@ -123,10 +123,10 @@ class Server(Running):
 class LocalServer(Server):
     """A server that is a process of this machine. Its data are in `folder`; one made for it goes with `close`."""
 
-    def __init__(self, kind: str, folder: Path | None, place: Place) -> None:
+    def __init__(self, kind: str, folder: Path | None, place: Place, *, in_memory: bool = False) -> None:
         self._own: RunFolder | None = None
         if folder is None:
-            self._own = RunFolder(kind)
+            self._own = RunFolder(kind, in_memory=in_memory)
             folder = self._own.path
         folder.mkdir(parents=True, exist_ok=True)
         self.folder: Final = folder

@@ -9,6 +9,7 @@ import pytest
 
 from stores.servers import EtcdEnsemble, NoServer, ZooKeeperEnsemble
 from stores.servers.containers import ContainerEtcd, ContainerServer, ContainerZooKeeper
+from tests.servers import has_sound_etcd
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +36,7 @@ def zookeeper_ensemble() -> Iterator[ZooKeeperEnsemble]:
 @pytest.fixture(scope="session")
 def etcd_ensemble() -> Iterator[EtcdEnsemble]:
     """As above."""
-    with EtcdEnsemble(durable=False) as ensemble:
+    with EtcdEnsemble(durable=False, sound=has_sound_etcd()) as ensemble:
         yield ensemble
 
 

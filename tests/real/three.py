@@ -1,11 +1,12 @@
 """Three servers that are one store, under a cluster: which of them to strike, and whether they agree afterwards.
 
 Tests of a module share the three of each kind, and each has a root of its own. What a test did to a node is undone
-when it is over, so that the next one finds three that answer."""
+when it is over, so that the next one finds three that answer, and hold the same."""
 
 from __future__ import annotations
 
 import itertools
+import shutil
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Any, Final, TypeAlias
@@ -16,6 +17,7 @@ import pytest
 from stores import OutcomeUnknown, Unavailable, open_store
 from stores.servers import EtcdEnsemble, LocalEtcd, LocalServer, LocalZooKeeper, NoServer, ZooKeeperEnsemble
 from stores.servers.ensembles import Ensemble
+from stores.servers.process import wait_until
 from tests.real.cluster import CALL_S, Cluster
 from tests.real.connections import connected_to
 from tests.real.etcd_log import EtcdLog
@@ -23,9 +25,10 @@ from tests.real.remote import Seat
 from tests.real.served import Log, Witnessed, url
 from tests.real.writes import Transaction
 from tests.real.zookeeper_log import ZooKeeperLog
+from tests.servers import has_sound_etcd
 
 Standing: TypeAlias = tuple[Ensemble[Any], str]
-_KINDS: Final = {"zookeeper": ZooKeeperEnsemble, "etcd": EtcdEnsemble}
+_MEET_S: Final = 30.0
 _numbers = itertools.count()
 
 
@@ -92,12 +95,11 @@ class Three(Witnessed):
 @contextmanager
 def standing(name: str) -> Iterator[Standing]:
     """Three that answer, with networks of their own where those can be had, else with the reason why not."""
-    kind: Any = _KINDS[name]
     why = ""
     try:
-        made = kind(network=True, durable=False)
+        made = _made(name, network=True)
     except NoServer as error:
-        made, why = kind(durable=False), str(error)
+        made, why = _made(name, network=False), str(error)
     with made as ensemble:
         yield ensemble, why
 
@@ -115,6 +117,26 @@ def struck(ensemble: Ensemble[Any], why_uncut: str) -> Iterator[Three]:
                 ensemble.mend(node)
         ensemble.start()
         ensemble.leader()
+        if isinstance(ensemble, EtcdEnsemble):
+            _meet(ensemble)
+
+
+def _made(name: str, *, network: bool) -> Ensemble[Any]:
+    if name == "etcd":
+        return EtcdEnsemble(network=network, durable=False, sound=has_sound_etcd())
+    return ZooKeeperEnsemble(network=network, durable=False)
+
+
+def _meet(ensemble: EtcdEnsemble) -> None:
+    """Members that went apart never meet again, and no client can have made them: the next test gets new ones."""
+    try:
+        wait_until("all members of etcd hold the same", lambda: len(set(ensemble.revisions())) == 1, _MEET_S)
+    except NoServer as error:
+        ensemble.stop()
+        for node in ensemble.nodes:
+            shutil.rmtree(node.folder / "data")
+        ensemble.start()
+        raise AssertionError(f"etcd {ensemble.version} went apart when it was struck: {error}") from error
 
 
 def _log(ensemble: Ensemble[Any], root: str) -> Log:

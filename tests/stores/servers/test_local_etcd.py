@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from stores import ABSENT, Put, open_store
 from stores.servers import LocalEtcd, NoServer
-from stores.servers.etcd import VARIABLE, etcd_binary, main
+from stores.servers.etcd import VARIABLE, etcd_binary, etcd_version, is_sound, main
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
@@ -62,6 +64,53 @@ def test_without_a_binary_there_is_one_clear_line(
     assert capsys.readouterr().err.count("\n") == 1
     monkeypatch.setenv(VARIABLE, sys.executable)
     assert etcd_binary() == Path(sys.executable)
+
+
+def pretended(folder: Path, version: str) -> Path:
+    """A binary that says it is of that version, and can do no more."""
+    binary = folder / f"etcd-{version}"
+    binary.write_text(f"#!/bin/sh\necho 'etcd Version: {version}'\n", encoding="utf-8")
+    binary.chmod(0o755)
+    return binary
+
+
+@pytest.mark.parametrize(
+    "version, sound", [("3.4.23", True), ("3.5.0", False), ("3.5.2", False), ("3.5.3", True), ("3.5.10", True)]
+)
+def test_a_version_that_loses_writes_when_it_is_killed_is_not_sound(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, version: str, sound: bool
+) -> None:
+    """Who asks for a sound one is not given another, and told which it is."""
+    binary = pretended(tmp_path, version)
+    monkeypatch.setenv(VARIABLE, str(binary))
+    assert etcd_binary() == binary
+    assert main(["--which", "--sound"]) == (0 if sound else 1)
+    assert f"etcd {version} at {binary}\n" == capsys.readouterr().out if sound else version in capsys.readouterr().err
+    if not sound:
+        with pytest.raises(NoServer, match=f"no etcd but {version}"):
+            LocalEtcd(sound=True)
+
+
+def test_a_sound_one_is_found_behind_another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    sound = pretended(tmp_path, "3.6.0").rename(tmp_path / "etcd")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = etcd_binary(sound=True)
+    first = etcd_binary()
+    assert found == (first if is_sound(etcd_version(first)) else sound)
+
+
+def test_what_has_no_flag_to_spare_the_disk_has_its_data_in_memory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(pretended(tmp_path, "3.4.23")))
+    memory = Path("/dev/shm")  # noqa: S108 - it is looked at only
+    if not memory.is_dir() or shutil.disk_usage(memory).free < 2 * 2**30:
+        pytest.skip("no folder in memory, or a small one")
+    with closing(LocalEtcd(durable=False)) as in_memory, closing(LocalEtcd()) as on_disk:
+        assert in_memory.folder.parent == memory
+        assert on_disk.folder.parent != memory
+    assert not in_memory.folder.exists()
 
 
 def test_the_command_prints_a_url_that_can_be_opened() -> None:
