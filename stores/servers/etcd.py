@@ -24,6 +24,7 @@ from http.client import HTTPException
 from importlib import util
 from pathlib import Path
 from typing import Final, cast
+from urllib.error import HTTPError
 
 from stores.servers.debian import have
 from stores.servers.process import NoServer, ServerProcess, free_ports
@@ -150,8 +151,7 @@ def spares_disk(version: str) -> bool:
 def healthy(url: str) -> bool:
     """Whether an etcd answers there and can commit."""
     try:
-        with _OPENER.open(f"{url}/health", timeout=_ASK_S) as answer:
-            return bool(json.loads(answer.read()).get("health") == "true")
+        return _answer(f"{url}/health", None, _ASK_S).get("health") == "true"
     except (OSError, ValueError, HTTPException):
         return False
 
@@ -170,9 +170,16 @@ def ask(
     url: str, method: str, body: Mapping[str, object] | None = None, timeout_s: float = _CALL_S
 ) -> dict[str, object]:
     """What the JSON gateway at the url answers."""
-    data = json.dumps(body or {}).encode()
-    with _OPENER.open(f"{url}/v3/{method}", data, timeout_s) as answer:
-        found = json.loads(answer.read())
+    return _answer(f"{url}/v3/{method}", json.dumps(body or {}).encode(), timeout_s)
+
+
+def _answer(url: str, data: bytes | None, timeout_s: float) -> dict[str, object]:
+    try:
+        with _OPENER.open(url, data, timeout_s) as answer:
+            found = json.loads(answer.read())
+    except HTTPError as refused:
+        refused.close()  # it holds the connection
+        raise
     return found if isinstance(found, dict) else {}
 
 
