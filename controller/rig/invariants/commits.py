@@ -104,9 +104,12 @@ class CommitRules:
 
     # --- 6: throttles
 
-    def marks(self, commit: Committed, marked: dict[str, tuple[str, ...]], changes: list[Change]) -> None:
+    def marks(
+        self, commit: Committed, marked: dict[str, tuple[str, ...]], changes: list[Change], *, was_news: bool
+    ) -> None:
         """Whom a mark names stays in it while something moves, or while the legacy key is there, unless he is deleted,
-        or a request replaces. What begins in the same commit was decided after it."""
+        or a request replaces. What begins in the same commit was decided after it, and so was what this commit, as the
+        first of a controller's, makes of a key that somebody else wrote (`was_news`)."""
         now = self._case.committed.marked
         gone = {key: [one for one in owners if one not in now.get(key, ())] for key, owners in marked.items()}
         topics = gone.get(keys.REPLICAS_REMOVAL, [])
@@ -121,9 +124,7 @@ class CommitRules:
         blind = self._case.committed.found_blind
         moving = [str(p) for p in known if not blind & {keys.topic(p.topic), keys.state(p.topic, p.partition)}]
         self._case.require(not moving, 6, f"the marks lose {gone} while {moving[:5]} move")
-        is_there = (
-            keys.REASSIGN_PARTITIONS in self._case.rig.server.table.rows and not self._case.committed.is_plan_news
-        )
+        is_there = keys.REASSIGN_PARTITIONS in self._case.rig.server.table.rows and not was_news
         made = {op.key for op in commit.ops if isinstance(op, Put) and op.expect == ABSENT}
         is_kept = is_there and keys.REASSIGN_PARTITIONS not in made
         self._case.require(not is_kept, 6, f"the marks lose {gone} while the legacy key is there")

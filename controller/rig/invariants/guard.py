@@ -60,6 +60,7 @@ class Invariants:
             if self._enabled and commit.sender != FOREIGN:
                 check_deletes(commit, self._case.committed, self._case.rig, self._case.require)
             existing, marked = set(self._case.committed.partitions), dict(self._case.committed.marked)
+            was_news = self._case.committed.is_plan_news
             changes = self._case.committed.follow(commit)
             for tp in existing - set(self._case.committed.partitions):
                 if tp.topic in self._case.committed.topics:
@@ -75,7 +76,7 @@ class Invariants:
                 self._commits.intents(changes)
                 self._commits.fresh_intents(commit)
                 self._commits.legacy_key(commit)
-                self._commits.marks(commit, marked, changes)
+                self._commits.marks(commit, marked, changes, was_news=was_news)
         undone = self._case.rig.operators.settle(self._case.committed.controller_epoch)
         self._case.require(not undone or not self._enabled, 6, f"of throttles: {undone}")
         return bool(commits)
