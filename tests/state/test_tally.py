@@ -10,11 +10,20 @@ from hypothesis import strategies as st
 
 from controller.machine import step
 from controller.model import events as e
-from controller.model.records import KeyVersion, KeyVersions, PartitionPurged
-from controller.model.values import LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, Move, Partition, Topic
-from controller.state import ClusterState, apply, start_batch, undo_to
+from controller.model.records import (
+    IsrChanged,
+    KeyVersion,
+    KeyVersions,
+    LeaderElected,
+    PartitionPurged,
+    Record,
+    ReplicaDeleted,
+)
+from controller.model.values import LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, DeleteIntent, Move, Partition, Topic
+from controller.state import ClusterState, apply, apply_all, start_batch, undo_to
 from controller.state.tally import Tally
 from tests.rules.world import World
+from tests.state.snapshot import snapshot
 from tests.state.test_undo import events, forget_all, planted
 
 
@@ -166,3 +175,24 @@ def test_what_one_row_adds(row: Partition, counted: dict[str, object]) -> None:
     assert tally.as_dict() == {**nothing, **counted}
     tally.count(row, -1)
     assert tally.as_dict() == nothing
+
+
+def test_records_before_one_that_cannot_be_applied_are_undone_and_counted_once() -> None:
+    """Only a defect of the rules gives such a Decision: it is refused, and the state and its counts are as before."""
+    state = counting()
+    start_batch(state)
+    stood, before = snapshot(state), kept(state)
+    a0, b0 = (state.partition(name, 0) for name in ("a", "b"))
+    assert a0 is not None
+    assert b0 is not None
+    run = [IsrChanged(a0, cut := a0.but(isr=a0.isr[:1])), LeaderElected(cut, cut.but(leader=NO_LEADER))]
+    other = IsrChanged(b0, b0.but(isr=b0.isr[:1]))
+    unknown = Partition("nowhere", 0, (1,), (1,), 1, 0)
+    bads: list[Record] = [IsrChanged(unknown, unknown), ReplicaDeleted(DeleteIntent(1, "nowhere", "none", 0, 1))]
+    for bad in bads:
+        for records in ([bad], [*run, bad], [*run, other, bad], [*run, bad, other]):
+            with pytest.raises((AssertionError, KeyError)):
+                apply_all(state, records)
+            undo_to(state, 0)
+            assert kept(state) == recounted(state) == before
+            assert snapshot(state) == stood

@@ -13,8 +13,12 @@ from controller.state.tables.kinds import Table
 
 
 def _put_back(state: ClusterState, record: r.PartitionRecord | r.StateKeyRemoved, number: object) -> None:
+    """For what stands, which is what the record left, or not yet: where a later record of its Decision could not be
+    applied, the row of the run was never put."""
     assert isinstance(number, int)
-    state.put_row(number, record.after, record.before)
+    row = state.rows[number]
+    assert row is not None
+    state.put_row(number, row, record.before)
 
 
 def number_of(state: ClusterState, partition: Partition) -> int:
