@@ -13,7 +13,8 @@ import asyncio
 import ipaddress
 import re
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from controller.model.values import Endpoint
@@ -24,6 +25,8 @@ Client = Callable[[int | None, asyncio.StreamReader, asyncio.StreamWriter], None
 
 KEPT_S: Final = 600.0
 """How long the address of a broker stays that is not registered: it may come back, and clients remember addresses."""
+
+_TURNS: Final = 3  # of the loop, from accepting somebody to telling of him: one makes the transport, one more tells
 
 _ZERO: Final = re.compile(r"(0x)?0+(\.(0x)?0+){0,3}")  # as resolvers read it, too
 _NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9._-]{0,252}[A-Za-z0-9_.])?")
@@ -69,8 +72,7 @@ class Listeners:
     async def close(self) -> None:
         """Nobody can connect any more; who is connected is not touched."""
         servers, self._servers = self._servers, {}
-        for server in servers.values():
-            server.close()
+        await _end(servers.values())
 
     async def of(
         self, broker_ids: tuple[int, ...], endpoints: Mapping[int, tuple[Endpoint, ...]] | None = None
@@ -85,7 +87,7 @@ class Listeners:
             if e.listener == name
         }
         async with self._lock:
-            self._close_gone(broker_ids)
+            await self._close_gone(broker_ids)
         return own | await self.some(tuple(b for b in broker_ids if b not in own))
 
     async def some(self, broker_ids: tuple[int, ...]) -> dict[int, Address]:
@@ -101,15 +103,18 @@ class Listeners:
         self._asked_for.update(broker_ids)
         return await self.some(broker_ids)
 
-    def _close_gone(self, registered: tuple[int, ...]) -> None:
+    async def _close_gone(self, registered: tuple[int, ...]) -> None:
         """Who is connected there stays so."""
+        gone: list[asyncio.Server] = []
         now, present = asyncio.get_running_loop().time(), self._asked_for.union(registered)
         for broker in [each for each in self._servers if each is not None]:
             if broker in present:
                 self._missed_at.pop(broker, None)
             elif now - self._missed_at.setdefault(broker, now) >= self._kept_s:
                 del self._missed_at[broker]
-                self._servers.pop(broker).close()
+                gone.append(self._servers.pop(broker))
+        if gone:
+            await _end(gone)
 
     async def _listen_near(self, broker: int) -> asyncio.Server:
         wanted = self._port + 1 + broker if self._port else 0
@@ -128,6 +133,19 @@ class Listeners:
 
     def _address(self, broker: int | None) -> Address:
         return Address(self._told, self._servers[broker].sockets[0].getsockname()[1])
+
+
+async def _end(servers: Iterable[asyncio.Server]) -> None:
+    """Nobody is accepted any more, and whoever was is told of. Of one who was accepted when a server is closed asyncio
+    (to 3.11 at least) tells nobody, nor does it hang up on him: he would wait for ever."""
+    ending, loop = list(servers), asyncio.get_running_loop()
+    for listening in [each for server in ending for each in server.sockets]:
+        with suppress(NotImplementedError, RuntimeError):  # other loops than selectors'; they have not that gap
+            loop.remove_reader(listening.fileno())
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)
+    for server in ending:
+        server.close()
 
 
 async def _one_address(host: str) -> str:

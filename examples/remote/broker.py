@@ -21,6 +21,7 @@ from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersions
 from controller.wire import messages as m
 
 NOT_LEADER, STALE_CONTROLLER_EPOCH, STORAGE_ERROR, STALE_BROKER_EPOCH = 6, 11, 56, 77
+ANSWER_S = 30.0
 FETCH, FetchTopic, Fetched = 11, FetchRequest.FetchTopic, FetchResponse.FetchableTopicResponse
 TopicError, TopicData = m.LeaderAndIsrResponse.LeaderAndIsrTopicError, m.AlterPartitionRequest.TopicData
 
@@ -46,7 +47,7 @@ class Broker:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.serving[asyncio.current_task()] = writer
-        with contextlib.closing(writer), contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+        with contextlib.closing(writer), contextlib.suppress(asyncio.IncompleteReadError, OSError):
             while True:
                 frame = await self.frame(reader)
                 header = RequestHeader.decode(io.BytesIO(frame), flexible=False)
@@ -114,11 +115,12 @@ class Broker:
         return FetchResponse(version=FETCH, responses=[Fetched(version=FETCH, topic=key[0], partitions=[row])])
 
     async def ask(self, address: Any, request: Any) -> Any:
-        reader, writer = await asyncio.open_connection(*address)
-        with contextlib.closing(writer):
-            request.with_header(1, f"broker-{self.id}")
-            writer.write(request.encode(header=True, framed=True))
-            return request.header.get_response_class().decode(await self.frame(reader), header=True)
+        async with asyncio.timeout(ANSWER_S):  # TimeoutError is an OSError
+            reader, writer = await asyncio.open_connection(*address)
+            with contextlib.closing(writer):
+                request.with_header(1, f"broker-{self.id}")
+                writer.write(request.encode(header=True, framed=True))
+                return request.header.get_response_class().decode(await self.frame(reader), header=True)
 
     async def beat(self, port: int, leaving: asyncio.Event) -> bool:
         beat = m.BrokerHeartbeatRequest(self.id, self.epoch, version=1, want_shut_down=leaving.is_set())

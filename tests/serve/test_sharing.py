@@ -134,8 +134,9 @@ def test_who_stands_by_takes_over_and_producers_go_on(leading: Running, standing
 
 
 def test_with_the_process_of_the_brokers_they_go_and_come_back(store: tuple[str, str]) -> None:
-    """It led; the other one leads from then on, also when it is back."""
-    with running(*store, "--node-id", "102", "--topic", "orders:1:3") as killed, running(*store, *NONE) as survivor:
+    """It led; the other one leads from then on, also when it is back. It may tell whom it does not reach meanwhile."""
+    victim = running(*store, "--node-id", "102", "--topic", "orders:1:3")
+    with victim as killed, running(*store, *NONE, is_silent=False) as survivor:
         assert [killed.is_active, survivor.is_active] == [True, False]
         assert produced(survivor, "orders") == 0
         killed.kill()

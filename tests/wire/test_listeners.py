@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -86,3 +86,36 @@ def test_the_address_of_a_broker_that_is_gone_for_good_is_closed(kept_s: float, 
         await listeners.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("turns", range(4))
+@pytest.mark.parametrize("how", ["all are closed", "one is closed"])
+def test_who_was_accepted_just_before_is_hung_up_on(how: str, turns: int) -> None:
+    """And not left to wait for an answer that nobody gives: however far asyncio was with him."""
+
+    async def close() -> list[bool]:
+        listeners = Listeners("127.0.0.1", 0, _nobody, {}, kept_s=0.0)
+        await listeners.open()
+        address = (await listeners.some((5,)))[5]
+        with ExitStack() as stack:
+            clients = [socket.create_connection((address.host, address.port), DEADLINE_S) for _ in range(3)]
+            for client in clients:
+                stack.enter_context(closing(client))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            if how == "all are closed":
+                await listeners.close()
+            else:
+                await listeners.of(())
+            found = await asyncio.gather(*(asyncio.to_thread(_is_ended, client) for client in clients))
+            await listeners.close()
+            return found
+
+    assert asyncio.run(close()) == [True] * 3
+
+
+def _is_ended(client: socket.socket) -> bool:
+    try:
+        return not client.recv(1)
+    except ConnectionResetError:
+        return True
