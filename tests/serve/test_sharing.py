@@ -95,11 +95,11 @@ def test_pages_of_both_say_who_is_active(leading: Running, standing_by: Running,
     assert [leading.at["active"], standing_by.at["active"]] == [102, 102]
     assert "Stands by: controller 102 is active" in dom(standing_by.at["status"], tmp_path)
     produced(leading, "orders")
+    until(lambda: all(each["bytes"] for each in standing_by.status()["brokers"]))  # followers copy it a moment later
     here, there = standing_by.status(), leading.status()
     assert (here["active"], here["controller"], here["controller_epoch"]) == (102, 101, None)
     assert (there["active"], there["controller"], there["topics"]) == (102, 102, 1)
     assert [(each["id"], each["replicas"]) for each in here["brokers"]] == [(1, 3), (2, 3), (3, 3)]
-    assert all(each["bytes"] for each in here["brokers"])
     until(lambda: [b["bytes"] for b in leading.status()["brokers"]] == [b["bytes"] for b in here["brokers"]])
     assert 'kafka_controller_kafkacontroller_activecontrollercount{controller_id="101"} 0.0' in get(
         standing_by.at["metrics"]
