@@ -19,7 +19,7 @@ from kafka.admin import NewTopic
 from controller.wire.security.users import salted
 from stores import MemoryServer
 from tests.cli.store.places import Make, on_servers
-from tests.serve.processes import DEADLINE_S, begun, serving
+from tests.serve.processes import ANYTHING, DEADLINE_S, begun, serving
 from tests.wire.remote import Process
 from tests.wire.served import until
 
@@ -138,7 +138,7 @@ def test_a_controller_without_brokers_is_served_too() -> None:
 def test_brokers_of_other_processes_join_and_follow_orders() -> None:
     """Beside none of its own: the example of a remote broker leads and follows what is made by a client's request."""
     # At the end they are killed, which it may tell of.
-    with serving("--brokers", "0", is_silent=False) as at, ExitStack() as stack:
+    with serving("--brokers", "0", may_say=ANYTHING) as at, ExitStack() as stack:
         brokers = [stack.enter_context(Process(i, at["bootstrap"], None, at["cluster_id"])) for i in (1, 2)]
 
         def live() -> set[int]:

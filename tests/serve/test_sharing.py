@@ -16,7 +16,7 @@ from controller.wire.security.users import salted
 from stores.servers import free_port
 from tests.browser import dom
 from tests.cli.store.places import etcd_url
-from tests.serve.processes import DEADLINE_S, Running, begun, running
+from tests.serve.processes import ANYTHING, DEADLINE_S, NOT_REACHED, Running, begun, running
 from tests.serve.test_process import get
 from tests.wire.certificates import Authority
 from tests.wire.served import until
@@ -36,7 +36,7 @@ def store(tmp_path: Path) -> tuple[str, str]:
 @pytest.fixture
 def leading(store: tuple[str, str]) -> Iterator[Running]:
     """Controller 102, without brokers. It may tell that it does not reach brokers whose process ends."""
-    with running(*store, "--node-id", "102", *NONE, is_silent=False) as found:
+    with running(*store, "--node-id", "102", *NONE, may_say=ANYTHING) as found:
         assert found.is_active
         yield found
 
@@ -100,6 +100,7 @@ def test_pages_of_both_say_who_is_active(leading: Running, standing_by: Running,
     assert (here["active"], here["controller"], here["controller_epoch"]) == (102, 101, None)
     assert (there["active"], there["controller"], there["topics"]) == (102, 102, 1)
     assert [(each["id"], each["replicas"]) for each in here["brokers"]] == [(1, 3), (2, 3), (3, 3)]
+    assert all(each["bytes"] for each in here["brokers"])
     until(lambda: [b["bytes"] for b in leading.status()["brokers"]] == [b["bytes"] for b in here["brokers"]])
     assert 'kafka_controller_kafkacontroller_activecontrollercount{controller_id="101"} 0.0' in get(
         standing_by.at["metrics"]
@@ -136,7 +137,7 @@ def test_who_stands_by_takes_over_and_producers_go_on(leading: Running, standing
 def test_with_the_process_of_the_brokers_they_go_and_come_back(store: tuple[str, str]) -> None:
     """It led; the other one leads from then on, also when it is back. It may tell whom it does not reach meanwhile."""
     victim = running(*store, "--node-id", "102", "--topic", "orders:1:3")
-    with victim as killed, running(*store, *NONE, is_silent=False) as survivor:
+    with victim as killed, running(*store, *NONE, may_say=NOT_REACHED) as survivor:
         assert [killed.is_active, survivor.is_active] == [True, False]
         assert produced(survivor, "orders") == 0
         killed.kill()
@@ -151,7 +152,7 @@ def test_with_the_process_of_the_brokers_they_go_and_come_back(store: tuple[str,
 def test_a_process_that_comes_back_where_it_was_need_not_wait_for_what_it_left(store: tuple[str, str]) -> None:
     """The sessions of its brokers would live for longer than the test."""
     where = ("--store", store[1].replace("session_timeout=5", "session_timeout=600"))
-    with running(*where, *NONE, "--node-id", "102", is_silent=False):  # it tells that brokers are not reached
+    with running(*where, *NONE, "--node-id", "102", may_say=ANYTHING):  # it tells that brokers are not reached
         place = ("--listen", f"127.0.0.1:{free_port()}")
         with running(*where, *place, "--topic", "orders:1:3") as killed:
             killed.kill()

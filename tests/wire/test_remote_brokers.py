@@ -36,7 +36,7 @@ def test_a_partition_moves_between_processes_and_leadership_leaves_the_one_that_
         until(lambda: remote.partition("orders").leader == other)
         assert remote.partition("orders").isr == (other,)
         # Its last role: where it had to register again it may say that after the order that came by its registration.
-        until(lambda: [line for line in brokers[other].said() if " orders 0 " in line][-1].startswith("leads"))
+        until(lambda: [s for s in brokers[other].said() if " targets " in s][-1] == "leads orders 0 targets None")
 
 
 def test_a_broker_that_is_asked_to_go_hands_leadership_over_first() -> None:
