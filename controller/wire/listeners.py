@@ -13,7 +13,7 @@ import asyncio
 import ipaddress
 import re
 import socket
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -72,7 +72,7 @@ class Listeners:
     async def close(self) -> None:
         """Nobody can connect any more; who is connected is not touched."""
         servers, self._servers = self._servers, {}
-        await _end(servers.values())
+        await _end(list(servers.values()))
 
     async def of(
         self, broker_ids: tuple[int, ...], endpoints: Mapping[int, tuple[Endpoint, ...]] | None = None
@@ -135,16 +135,15 @@ class Listeners:
         return Address(self._told, self._servers[broker].sockets[0].getsockname()[1])
 
 
-async def _end(servers: Iterable[asyncio.Server]) -> None:
+async def _end(servers: Sequence[asyncio.Server]) -> None:
     """Nobody is accepted any more, and whoever was is told of. Of one who was accepted when a server is closed asyncio
     (to 3.11 at least) tells nobody, nor does it hang up on him: he would wait for ever."""
-    ending, loop = list(servers), asyncio.get_running_loop()
-    for listening in [each for server in ending for each in server.sockets]:
-        with suppress(NotImplementedError, RuntimeError):  # other loops than selectors'; they have not that gap
-            loop.remove_reader(listening.fileno())
+    for listening in [each for server in servers for each in server.sockets]:
+        with suppress(RuntimeError):  # other loops than selectors' have no readers, and not that gap
+            asyncio.get_running_loop().remove_reader(listening.fileno())
     for _ in range(_TURNS):
         await asyncio.sleep(0)
-    for server in ending:
+    for server in servers:
         server.close()
 
 

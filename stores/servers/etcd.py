@@ -12,6 +12,7 @@ Debian's package etcd-server puts it.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -51,12 +52,11 @@ def etcd_binary(*, sound: bool = False) -> Path:
         )
     if not sound:
         return found[0]
-    versions = {path: etcd_version(path) for path in found}
-    for path, version in versions.items():
-        if is_sound(version):
+    for path in found:
+        if is_sound(etcd_version(path)):
             return path
     raise NoServer(
-        f"no etcd but {', '.join(versions.values())}, which may lose writes when it is killed: "
+        f"no etcd but {', '.join(map(etcd_version, found))}, which may lose writes when it is killed: "
         f"install Debian's package etcd-server, or name a binary in ${VARIABLE}"
     )
 
@@ -67,8 +67,9 @@ def is_sound(version: str) -> bool:
     return version not in _UNSOUND
 
 
+@functools.cache
 def etcd_version(binary: Path) -> str:
-    """As the binary says, "3.5.1"."""
+    """As the binary says, "3.5.1"; it is run once for that, however many servers it is for."""
     said = subprocess.run([str(binary), "--version"], capture_output=True, text=True, timeout=_CALL_S, check=True)  # noqa: S603 - see etcd_binary
     return said.stdout.partition("etcd Version:")[2].split()[0]
 

@@ -40,8 +40,7 @@ class RunFolder:
     def __init__(self, kind: str, *, in_memory: bool = False) -> None:
         _sweep_once()
         prefix = f"kedge-{kind}-{_space()}-{os.getpid()}-{birth(os.getpid())}-"
-        parent = _memory() if in_memory else None
-        self.path: Final = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        self.path: Final = Path(tempfile.mkdtemp(prefix=prefix, dir=memory_folder() if in_memory else None))
         self.tag: Final = self.path.name.rpartition("-")[2]
         atexit.register(self.close)
 
@@ -82,7 +81,7 @@ def _sweep_once() -> None:
     sweep(_SHM)
 
 
-def _memory() -> Path | None:
+def memory_folder() -> Path | None:
     """Where folders in memory are made, if there is enough of it: containers are often given 64 MB."""
     with contextlib.suppress(OSError):
         if os.access(_SHM, os.W_OK) and shutil.disk_usage(_SHM).free >= _MEMORY_BYTES:
