@@ -1,6 +1,7 @@
 """The contract of a metadata store: bytes under keys, nothing of partitions.
 
-An author of a backend works from this file and from `stores.suite`, which checks every sentence below.
+An author of a backend works from this file, from `stores.checks`, which refuses bad keys and ops, and from
+`stores.suite`, which checks every sentence below.
 
 Rules
 * A store object is a *client with one session*. `another_session()` opens a second client on the same server.
@@ -24,10 +25,9 @@ from __future__ import annotations
 
 import abc
 import enum
-import re
 import sys
 from array import array
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, NewType, TypeAlias
 
@@ -364,79 +364,3 @@ class MetadataStore(abc.ABC):
         """End the session: its ephemeral keys go, at once if the server can be reached, else when the session times
         out. Idempotent, never waits long. Later calls raise Closed; calls under way end with their answer, with Closed
         or with OutcomeUnknown."""
-
-
-_SEGMENTS: Final = re.compile(r"(?:/[A-Za-z0-9._<>-]+)+")
-_KEY_CHARACTERS_MAX: Final = 1024
-
-
-def check_key(key: str) -> None:
-    """Raise InvalidKey unless `key` is a key as the contract defines it."""
-    if not isinstance(key, str) or len(key) > _KEY_CHARACTERS_MAX or _SEGMENTS.fullmatch(key) is None:
-        raise InvalidKey(f"not a key: {key!r:.200}", key=key if isinstance(key, str) else None)
-    if "/." in key and ("/./" in f"{key}/" or "/../" in f"{key}/"):
-        raise InvalidKey(f"a segment of a key may be neither '.' nor '..': {key}", key=key)
-
-
-def check_prefix(prefix: str) -> None:
-    """Raise InvalidKey unless `prefix` is a key or the root "/"."""
-    if prefix != "/":
-        check_key(prefix)
-
-
-def below(prefix: str) -> str:
-    """What every key below `prefix` starts with."""
-    return "/" if prefix == "/" else prefix + "/"
-
-
-def parent(key: str) -> str:
-    """The key one level up; "/" for a key of one segment."""
-    return key.rpartition("/")[0] or "/"
-
-
-OP_BYTES_FIXED: Final = 64  # what an op costs beside its key and value, on every backend at most
-
-
-def op_bytes(op: Op) -> int:
-    """What `op` counts against `commit_bytes_max`: an upper bound of what it takes on any backend's wire."""
-    value_bytes = len(op.value) if isinstance(op, Put) else 0
-    return OP_BYTES_FIXED + len(op.key) + value_bytes
-
-
-def check_ops(ops: Sequence[Op], capabilities: Capabilities, known: Container[str] = ()) -> None:  # noqa: C901, PLR0912 - one loop, for speed
-    """Raise InvalidKey, Invalid or TooLarge if `ops` may not be sent to a backend with `capabilities`. `known`: keys
-    that were found good before, since to look at their characters again is half of what this costs."""
-    if len(ops) > capabilities.commit_ops_max:
-        raise TooLarge(f"{len(ops)} ops in one commit, the store takes {capabilities.commit_ops_max}")
-    value_bytes_max = capabilities.value_bytes_max
-    total_bytes = OP_BYTES_FIXED * len(ops)
-    for op in ops:  # 0.8 us an op; a function per kind of op took 1.4
-        kind = type(op)
-        if kind is not Put and kind is not Check and kind is not Delete:
-            raise Invalid(f"not an op: {op!r:.200}")
-        key = op.key
-        if type(key) is not str or key not in known:
-            check_key(key)
-        total_bytes += len(key)
-        expect = op.expect
-        if expect is not ABSENT and expect is not PRESENT and (type(expect) is not int or expect < 1):
-            raise Invalid(f"{key}: expect must be ABSENT, PRESENT or a Version, not {expect!r}", key=key)
-        if type(op) is Put:
-            if type(op.value) is not bytes:
-                raise Invalid(f"{key}: a value is bytes, not {type(op.value).__name__}", key=key)
-            value_bytes = len(op.value)
-            if value_bytes > value_bytes_max:
-                raise TooLarge(f"{key}: a value of {value_bytes} bytes, the store takes {value_bytes_max}", key=key)
-            total_bytes += value_bytes
-        elif expect is ABSENT and kind is Delete:
-            raise Invalid(f"{key}: a Delete cannot expect ABSENT", key=key)
-    if total_bytes > capabilities.commit_bytes_max:
-        raise TooLarge(f"a commit of {total_bytes} bytes, the store takes {capabilities.commit_bytes_max}")
-    if len({op.key for op in ops}) != len(ops):
-        raise _duplicate(ops)
-
-
-def _duplicate(ops: Sequence[Op]) -> Invalid:
-    keys = [op.key for op in ops]
-    key = next(key for index, key in enumerate(keys) if key in keys[:index])
-    return Invalid(f"two ops of one commit name {key}", key=key)

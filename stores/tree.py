@@ -16,7 +16,8 @@ from typing import Any, Final
 
 import attrs
 
-from stores.base import Corrupt, InvalidKey, check_key
+from stores.base import Corrupt, InvalidKey
+from stores.checks import check_key
 
 _MEMBERS: Final = {"value", "version", "ephemeral"}
 _GENERATION_MAX: Final = 2**31 - 1  # ZooKeeper's own

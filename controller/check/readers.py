@@ -14,7 +14,8 @@ from controller.codec import broker, keys, legacy, notifications, orders, small,
 from controller.codec.migration import decode_marker
 from controller.codec.names import broker_in, is_topic, number_in
 from controller.codec.text import BadValue, parse
-from stores.base import Entry, parent
+from stores.base import Entry
+from stores.checks import parent
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
 
 SEQUENCES: Final = {

@@ -18,7 +18,8 @@ from controller.codec.names import is_topic
 from controller.codec.text import EACH_ONCE, SOME_BROKERS, BadValue, parse, parse_many
 from controller.codec.topic import WITHOUT_HOLES, TopicKey
 from controller.rules.topics import VALUE_BYTES_MAX
-from stores.base import Corrupt, Entry, below, parent
+from stores.base import Corrupt, Entry
+from stores.checks import below, parent
 from stores.recipes import TOKEN_KEY
 
 NEAR_BYTES: Final = VALUE_BYTES_MAX * 4 // 5

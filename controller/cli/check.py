@@ -24,7 +24,8 @@ from rich.text import Text
 from controller.check import SEVERITIES, Finding, Report, Severity, check_store
 from controller.cli.printing import clean, fail, print_unfolded, shortened, without_place
 from stores import StoreError, open_store, public_url
-from stores.base import InvalidKey, below, check_prefix
+from stores.base import InvalidKey
+from stores.checks import below, check_prefix
 
 TIMEOUT_S: Final = 60.0  # of a read; there are two at most
 TABLE_ROWS: Final = 500  # the widths of a table are known only when all of its rows are

@@ -14,7 +14,7 @@ from controller.rig.legacy import is_key_there
 from controller.rig.parts import Parts
 from controller.rig.replica import Role
 from controller.runtime import errands
-from stores.base import parent
+from stores.checks import parent
 
 
 class NotInTime(AssertionError):

@@ -25,7 +25,8 @@ from controller.runtime.findings import Findings
 from controller.runtime.readable import FORBIDDEN
 from controller.runtime.services import Services
 from controller.state import ClusterState
-from stores.base import Entry, parent
+from stores.base import Entry
+from stores.checks import parent
 
 _log = logging.getLogger(__name__)
 

@@ -35,8 +35,8 @@ from stores.base import (
     Subscription,
     Unauthorized,
     Version,
-    parent,
 )
+from stores.checks import parent
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
 
 FORBIDDEN_MAX: Final = 1_000  # known forbidden keys, from which on no refused read is halved

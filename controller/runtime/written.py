@@ -21,7 +21,8 @@ from controller.runtime.written_throttles import ThrottleMarks
 from controller.state import ClusterState
 from controller.state.intents import KeyId
 from controller.state.rows import Admitted, TopicRow
-from stores.base import ABSENT, OP_BYTES_FIXED, PRESENT, Check, Delete, Expect, Op, Put, Version
+from stores.base import ABSENT, PRESENT, Check, Delete, Expect, Op, Put, Version
+from stores.checks import OP_BYTES_FIXED
 
 NAME_CHARACTERS_MAX: Final = 249  # of a topic
 _PATH: Final = OP_BYTES_FIXED + 60  # of a key, but for the name in it

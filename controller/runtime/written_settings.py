@@ -13,7 +13,8 @@ import attrs
 from controller.codec import keys, notifications, small
 from controller.model.values import ConfigEntity
 from controller.state.rows import OwnSettings
-from stores.base import ABSENT, OP_BYTES_FIXED, PRESENT, Delete, Op, Put, Version
+from stores.base import ABSENT, PRESENT, Delete, Op, Put, Version
+from stores.checks import OP_BYTES_FIXED
 from stores.recipes import NUMBER_MAX, sequence_key
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from controller.model.records import UNREAD
 from controller.model.throttles import KINDS, MarkKind, MarkSlot, ThrottleMark
 from controller.runtime.readable import FORBIDDEN
 from controller.runtime.unreadable import broken, forbidden
-from stores.base import OP_BYTES_FIXED, Delete, Entry, Op, Put
+from stores.base import Delete, Entry, Op, Put
+from stores.checks import OP_BYTES_FIXED
 
 if TYPE_CHECKING:
     from controller.runtime.written import Ground

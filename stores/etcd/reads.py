@@ -17,7 +17,8 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
-from stores.base import Closed, Entry, InvalidKey, Snapshot, StoreError, Unavailable, Version, check_key
+from stores.base import Closed, Entry, InvalidKey, Snapshot, StoreError, Unavailable, Version
+from stores.checks import check_key
 from stores.etcd.connection import Connection
 from stores.etcd.errors import COMPACTED, FUTURE, says, translate
 from stores.etcd.keys import Keys, is_segment

@@ -20,10 +20,8 @@ from stores.base import (
     Session,
     SessionExpired,
     Snapshot,
-    check_key,
-    check_ops,
-    check_prefix,
 )
+from stores.checks import check_key, check_ops, check_prefix
 from stores.etcd.ephemerals import Ephemerals
 from stores.etcd.keys import Keys
 from stores.etcd.reads import Reader, entries_of, sent

@@ -6,14 +6,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, Final
 
-from stores.base import (
-    Closed,
-    Depth,
-    Resync,
-    StoreEvent,
-    Subscription,
-    check_prefix,
-)
+from stores.base import Closed, Depth, Resync, StoreEvent, Subscription
+from stores.checks import check_prefix
 from stores.hints import Hints
 
 if TYPE_CHECKING:

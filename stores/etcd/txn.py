@@ -29,8 +29,8 @@ from stores.base import (
     StoreError,
     TooLarge,
     Version,
-    parent,
 )
+from stores.checks import parent
 from stores.etcd.ephemerals import Known
 from stores.etcd.keys import Keys
 from stores.etcd.rpc import etcdrpc

@@ -18,7 +18,8 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 import attrs
 
-from stores.base import Invalid, InvalidKey, check_key
+from stores.base import Invalid, InvalidKey
+from stores.checks import check_key
 
 PORT: Final = 2379
 ROOT_CHARACTERS_MAX: Final = 256  # it stands in every key of every request, so it counts against the size of a commit

@@ -19,7 +19,8 @@ from typing import Any, Final
 
 import attrs
 
-from stores.base import Changed, Closed, Depth, Resync, SessionChanged, SessionState, below
+from stores.base import Changed, Closed, Depth, Resync, SessionChanged, SessionState
+from stores.checks import below
 from stores.etcd.connection import Connection
 from stores.etcd.keys import Keys
 from stores.etcd.rpc import etcdrpc

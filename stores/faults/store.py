@@ -35,8 +35,8 @@ from stores.base import (
     StoreError,
     TooLarge,
     Unavailable,
-    check_ops,
 )
+from stores.checks import check_ops
 from stores.faults.plan import (
     Call,
     CutOff,

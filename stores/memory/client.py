@@ -8,20 +8,8 @@ from array import array
 from collections.abc import Sequence
 from typing import Any, Final
 
-from stores.base import (
-    Capabilities,
-    Columns,
-    Commit,
-    Depth,
-    Entry,
-    Invalid,
-    MetadataStore,
-    Op,
-    Session,
-    Snapshot,
-    check_key,
-    check_prefix,
-)
+from stores.base import Capabilities, Columns, Commit, Depth, Entry, Invalid, MetadataStore, Op, Session, Snapshot
+from stores.checks import check_key, check_prefix
 from stores.memory.server import MemoryServer
 from stores.memory.stream import MemorySubscription
 from stores.memory.table import NO_ROW, entry

@@ -29,7 +29,8 @@ from typing import Any, Final, Literal, cast
 
 import attrs
 
-from stores.base import Corrupt, InvalidKey, check_key
+from stores.base import Corrupt, InvalidKey
+from stores.checks import check_key
 from stores.memory.table import Row
 
 _FORMAT: Final = "kedge-memory-tree"

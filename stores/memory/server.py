@@ -20,18 +20,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from stores.base import (
-    Capabilities,
-    Closed,
-    Commit,
-    Conflict,
-    Invalid,
-    Op,
-    SessionState,
-    Unavailable,
-    check_key,
-    check_ops,
-)
+from stores.base import Capabilities, Closed, Commit, Conflict, Invalid, Op, SessionState, Unavailable
+from stores.checks import check_key, check_ops
 from stores.memory.file import Image, read_image, write_image
 from stores.memory.stream import Link, Watches
 from stores.memory.table import Table, Touched

@@ -14,18 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from stores.base import (
-    Changed,
-    Closed,
-    Depth,
-    Resync,
-    SessionChanged,
-    SessionState,
-    StoreEvent,
-    Subscription,
-    check_prefix,
-    parent,
-)
+from stores.base import Changed, Closed, Depth, Resync, SessionChanged, SessionState, StoreEvent, Subscription
+from stores.checks import check_prefix, parent
 from stores.hints import Hints
 from stores.memory.table import Touched
 

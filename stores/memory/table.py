@@ -16,22 +16,8 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from stores.base import (
-    ABSENT,
-    PRESENT,
-    Check,
-    Commit,
-    Conflict,
-    Delete,
-    Entry,
-    Expect,
-    Invalid,
-    Op,
-    Put,
-    Version,
-    below,
-    parent,
-)
+from stores.base import ABSENT, PRESENT, Check, Commit, Conflict, Delete, Entry, Expect, Invalid, Op, Put, Version
+from stores.checks import below, parent
 
 Row: TypeAlias = tuple[bytes, int, int, int, int | None]
 """value, version, generation, created, owner: `Entry` without its key, in its order."""

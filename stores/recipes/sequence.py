@@ -8,15 +8,8 @@ from typing import Final
 
 import tenacity
 
-from stores.base import (
-    ABSENT,
-    Conflict,
-    Corrupt,
-    MetadataStore,
-    OutcomeUnknown,
-    Put,
-    below,
-)
+from stores.base import ABSENT, Conflict, Corrupt, MetadataStore, OutcomeUnknown, Put
+from stores.checks import below
 
 _DECIMAL: Final = re.compile(rb"[0-9]{1,19}")
 NUMBER_MAX: Final = 2**31 - 1

@@ -39,8 +39,8 @@ from stores.base import (
     Subscription,
     Unavailable,
     Version,
-    op_bytes,
 )
+from stores.checks import op_bytes
 
 CALL_S: Final = 10.0  # the deadline of an ordinary call
 QUIET_S: Final = 0.05  # how long a stream must be silent to be called silent

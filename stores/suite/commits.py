@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from stores.base import (
     ABSENT,
-    OP_BYTES_FIXED,
     PRESENT,
     Check,
     Conflict,
@@ -20,8 +19,8 @@ from stores.base import (
     StoreError,
     TooLarge,
     Version,
-    op_bytes,
 )
+from stores.checks import OP_BYTES_FIXED, op_bytes
 from stores.suite.backend import CALL_S, Backend, case, delete, fill, found, get, put, raises, values
 
 

@@ -29,8 +29,8 @@ from stores.base import (
     TooLarge,
     Unavailable,
     Version,
-    parent,
 )
+from stores.checks import parent
 from stores.zookeeper.bulk import Bulk
 from stores.zookeeper.ephemerals import Kinds
 from stores.zookeeper.errors import refused

@@ -13,7 +13,8 @@ from typing import Final
 
 from kazoo.protocol.serialization import Sync
 
-from stores.base import Entry, InvalidKey, Snapshot, Version, below, check_key
+from stores.base import Entry, InvalidKey, Snapshot, Version
+from stores.checks import below, check_key
 from stores.zookeeper.bulk import Bulk
 from stores.zookeeper.link import Link
 from stores.zookeeper.wire import Node

@@ -29,11 +29,8 @@ from stores.base import (
     Snapshot,
     StoreError,
     Unauthorized,
-    below,
-    check_key,
-    check_ops,
-    check_prefix,
 )
+from stores.checks import below, check_key, check_ops, check_prefix
 from stores.probing import ServerState
 from stores.zookeeper.bulk import Bulk, check_keys, node_of
 from stores.zookeeper.commit import Attempt

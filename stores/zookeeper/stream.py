@@ -14,14 +14,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from stores.base import (
-    Closed,
-    Depth,
-    SessionChanged,
-    StoreEvent,
-    Subscription,
-    check_prefix,
-)
+from stores.base import Closed, Depth, SessionChanged, StoreEvent, Subscription
+from stores.checks import check_prefix
 from stores.hints import Hints, last_sessions
 from stores.zookeeper.link import Link
 from stores.zookeeper.watch import Watch

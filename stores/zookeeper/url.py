@@ -18,7 +18,8 @@ from urllib.parse import parse_qsl, unquote
 
 import attrs
 
-from stores.base import Invalid, InvalidKey, check_key
+from stores.base import Invalid, InvalidKey
+from stores.checks import check_key
 
 _SCHEME: Final = "zookeeper://"
 _PORT: Final = 2181

@@ -19,7 +19,8 @@ from typing import Any, Final, Protocol
 from kazoo.exceptions import NoAuthError, NoNodeError
 from kazoo.protocol.serialization import Exists, GetChildren
 
-from stores.base import Changed, Depth, InvalidKey, Resync, StoreEvent, below, check_key
+from stores.base import Changed, Depth, InvalidKey, Resync, StoreEvent
+from stores.checks import below, check_key
 from stores.zookeeper.link import Link
 from stores.zookeeper.watching import SetWatches, parted
 

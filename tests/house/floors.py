@@ -81,6 +81,12 @@ ROOMS: Final = (
         third_party=("attrs",),
         beside=False,
     ),
+    Room(
+        "stores.checks",
+        ("stores.base",),
+        "what every backend checks, and whoever names keys; it needs the contract alone",
+        third_party=(),
+    ),
     Room("stores.zookeeper", ("stores",), "the one place that knows kazoo", ("attrs", "tenacity", "kazoo")),
     Room(
         "stores.etcd",
@@ -149,7 +155,7 @@ ROOMS: Final = (
     ),
     Room(
         "controller.check",
-        (*_MODEL, "controller.rules", "controller.codec", "stores.base", "stores.recipes"),
+        (*_MODEL, "controller.rules", "controller.codec", "stores.base", "stores.checks", "stores.recipes"),
         "entries in, findings out: commands, rig and pipeline look at trees that nobody leads, without a runtime",
         third_party=("attrs",),
         pure=True,

@@ -27,7 +27,8 @@ from controller.codec.small import decode_controller
 from controller.codec.text import BadValue
 from controller.migration import Change, MigrationRefused, Stage, differences, foreign, scan, seal_of, stage_of
 from stores import MemoryServer
-from stores.base import ABSENT, Delete, Entry, Put, Version, op_bytes
+from stores.base import ABSENT, Delete, Entry, Put, Version
+from stores.checks import op_bytes
 from stores.transfer import batches
 
 CAPABILITIES = MemoryServer(commit_ops_max=4, commit_bytes_max=1_000, value_bytes_max=2_000).capabilities

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from controller import NewPartitions, NewTopic, Settings, TopicPartition
 from controller.model.errors import InvalidRequest
-from stores.base import op_bytes
+from stores.checks import op_bytes
 from stores.recipes import TOKEN_KEY
 from tests.runtime.world import Cluster, cluster_of_three
 

@@ -22,7 +22,7 @@ from stores import (
     Version,
     open_store,
 )
-from stores.base import OP_BYTES_FIXED, below, check_key, check_ops, check_prefix, op_bytes, parent
+from stores.checks import OP_BYTES_FIXED, below, check_key, check_ops, check_prefix, op_bytes, parent
 
 
 def test_public_names_are_all_there() -> None:

@@ -28,7 +28,8 @@ from controller.rig import InvariantBroken, NotInTime
 from controller.rig.served import StoreServer
 from controller.rig.server import RecordingServer
 from stores import open_store, public_url
-from stores.base import ABSENT, PRESENT, Conflict, Delete, InvalidKey, MetadataStore, Put, StoreError, check_key
+from stores.base import ABSENT, PRESENT, Conflict, Delete, InvalidKey, MetadataStore, Put, StoreError
+from stores.checks import check_key
 from stores.transfer import BrokenOff, write_all
 
 ROOT: Final = "kedge-demo"

@@ -19,7 +19,8 @@ from controller.codec import BadValue, keys
 from controller.codec.bulk import Bulk
 from controller.migration import Item, scan
 from controller.runtime.migration.reading import CALL_TIMEOUT_S, entries_of
-from stores.base import Entry, MetadataStore, below
+from stores.base import Entry, MetadataStore
+from stores.checks import below
 
 _BY_PATH: Final = (keys.TOPICS, keys.CONFIG_TOPICS)
 _BELOW: Final = tuple(parent + "/" for parent in _BY_PATH)

@@ -22,7 +22,7 @@ from stores import (
     Version,
     open_store,
 )
-from stores.base import op_bytes
+from stores.checks import op_bytes
 from stores.servers.etcd import LocalEtcd
 from tests.stores.etcd.served import server
 
