@@ -84,7 +84,7 @@ def _text(value: object) -> str:
 KINDS: Final[Mapping[str, Kind]] = {
     # What cannot be read
     "unreadable": Kind("error", "the value is not of its key's kind: no JSON, a field missing or of another kind"),
-    "empty-list": Kind("error", "a list of brokers that must name one names none: isr, replicas, targetReplicas"),
+    "empty-list": Kind("error", "a list of brokers that must name one names none: isr, replicas"),
     "duplicate-broker": Kind("error", "a list of brokers names one twice"),
     "partition-hole": Kind("error", "the partition ids of a topic are not 0..n-1"),
     "bad-name": Kind("error", "the key's name is no topic, partition, broker or number"),

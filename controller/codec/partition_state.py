@@ -37,7 +37,8 @@ def decode(raw: object, topic: str, partition: int, replicas: Replicas, now_ms: 
     """The partition that parsed JSON and R from the topic key describe; BadValue where the JSON is not of its kind.
 
     A move without its `reassignment` (another writer's) began with the present R, now. R may lag behind the T and I
-    that stand here: `grown` says what it is.
+    that stand here: `grown` says what it is. An empty `targetReplicas` means what null means: no move, because no
+    partition can be moved to no broker, and a writer that clears a list may leave it empty.
     """
     found = fields(raw, "state")
     isr, leader, leader_epoch = common(found)
@@ -46,7 +47,8 @@ def decode(raw: object, topic: str, partition: int, replicas: Replicas, now_ms: 
     if found.keys() == IDLE:
         return Partition(topic, partition, replicas, isr, leader, leader_epoch)
     target = found.get("targetReplicas")
-    move = None if target is None else _move(broker_ids(target, "targetReplicas"), found, replicas, now_ms)
+    is_idle = target is None or target == []
+    move = None if is_idle else _move(broker_ids(target, "targetReplicas"), found, replicas, now_ms)
     return Partition(
         topic,
         partition,

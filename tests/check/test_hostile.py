@@ -130,7 +130,7 @@ CORRUPTIONS: list[Corruption] = [
     (_is_state, "leader_epoch", st.one_of(NO_NUMBER, st.integers(max_value=-1), st.just(2**31))),
     (_is_state, "controller_epoch", st.one_of(NO_NUMBER, st.integers(max_value=-1), st.integers(100))),
     (_is_state, "version", st.one_of(NO_NUMBER, st.integers(2))),
-    (_is_state, "targetReplicas", st.one_of(st.just([]), st.just([1, 1]), st.booleans(), st.text())),
+    (_is_state, "targetReplicas", st.one_of(st.just([-1]), st.just([1, 1]), st.booleans(), st.text())),
     (_is_state, "reassignment", st.one_of(st.text(min_size=1), st.just({"origin": [1], "started_ms": 1}))),
     (_is_state, "status_code", st.one_of(NO_NUMBER, st.just(-1), st.just(1), st.integers(2))),
     (_is_topic, "partitions", st.one_of(NO_NUMBER, st.just({}), st.just({"1": [1]}), st.just({"0": [1, 1]}),

@@ -95,7 +95,7 @@ def test_an_absurd_value_in_any_field_is_read_or_refused(name: str) -> None:
     [
         ("state", "isr", []), ("state", "isr", [1, 1]), ("state", "isr", [True]), ("state", "isr", [2**31]),
         ("state", "isr", "12"), ("state", "leader", -3), ("state", "leader", True), ("state", "leader", 1.0),
-        ("state", "leader_epoch", 2**31 - 1), ("state", "leader_epoch", -1), ("state", "targetReplicas", []),
+        ("state", "leader_epoch", 2**31 - 1), ("state", "leader_epoch", -1), ("state", "targetReplicas", [-1]),
         ("state", "status_code", 2), ("state", "reassignment", [1]), ("state", "leader_recovery_state", 2),
         ("state", "reassignment", {"origin": [1], "started_ms": 2**54}),
         ("topic", "partitions", {}), ("topic", "partitions", {"1": [1]}), ("topic", "partitions", {"0": []}),

@@ -56,7 +56,16 @@ def test_a_target_without_its_memory_began_now_with_the_present_replicas() -> No
     assert found.move is not None
     assert (found.move.target, found.move.origin, found.move.started_ms) == ((3, 4), (1, 2), 77)
     assert found.replicas == (1, 2, 3)
-    assert partition_state.decode(raw | {"targetReplicas": None}, "t", 0, (1, 2), 77).move is None
+
+
+@pytest.mark.parametrize("target", [None, []])
+def test_no_target_is_no_move(target: object) -> None:
+    """KIP-455 says null; a writer that clears the list may leave an empty one. It is not written back."""
+    raw = {"leader": 1, "leader_epoch": 0, "isr": [1, 2], "targetReplicas": target, "mine": 7}
+    found = partition_state.decode(raw, "t", 0, (1, 2), 77)
+    assert found.move is None
+    written = parse(partition_state.encode(found, 1))
+    assert isinstance(written, dict) and written.keys() == {*partition_state.IDLE, "mine"}
 
 
 def test_a_partition_without_state_is_not_encoded() -> None:
