@@ -1,7 +1,8 @@
 """The cluster as its store shows it to who hands a plan over: where replicas are, what moves, who is alive.
 
-Read in one order: the legacy key first, in step with the latest commit, then topics and states. So where the key is
-gone, what its last move came to is seen as well.
+Read in one order: the legacy key first, in step with the latest commit, then states, then topics. So where the key is
+gone, what its last move came to is seen as well; and a move that ends between two reads is seen as running or as done.
+With the topics first it would be seen on its old replicas and not moving, which is what a cancelled one looks like.
 """
 
 from __future__ import annotations
@@ -54,11 +55,11 @@ def look(store: MetadataStore, names: Iterable[Name]) -> Look:
     key = _legacy(store)
     wanted = sorted(set(names))
     topics = sorted({topic for topic, _ in wanted})
+    states = store.get_many([keys.state(*name) for name in wanted], timeout_s=CALL_S)
     read = store.get_many([keys.topic(topic) for topic in topics], timeout_s=CALL_S)
     there = {topic: entry.value for topic, entry in zip(topics, read, strict=True) if entry is not None}
     reader = bulk.Bulk()
     known = dict(zip(there, reader.topics(list(there), list(there.values())), strict=True))
-    states = store.get_many([keys.state(*name) for name in wanted], timeout_s=CALL_S)
     said = reader.states([None if entry is None else entry.value for entry in states])
     found = {name: _seen(name, known.get(name[0]), state) for name, state in zip(wanted, said, strict=True)}
     marks = store.get_many([keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL], timeout_s=CALL_S)

@@ -7,6 +7,7 @@ cluster does not show: what was asked for in vain, and what ran before somebody 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -57,13 +58,20 @@ class Course:
             return len(self.of("done")) / max(1, len(self.found))
         return sum(s.copied for s in self.found.values()) / copies
 
+    def is_at_odds(self, standings: list[Standing]) -> bool:
+        """Whether somebody else did something with the wave, by what was seen."""
+        return any(s.kind == "foreign" or self._was_cancelled(s) for s in standings)
+
+    def _was_cancelled(self, standing: Standing) -> bool:
+        return standing.kind == "missing" and standing.move.name in self.ran
+
     def take(self, standings: list[Standing]) -> None:
         """What was seen. Stopped where somebody else did something with it."""
         self.found |= {s.move.name: s for s in standings}
         words = self.job.words
         if foreign := self.of("foreign"):
             raise Stopped(f"{words}: {named(foreign, lambda s: s.words)}")
-        if cancelled := [s for s in self.of("missing") if s.move.name in self.ran]:
+        if cancelled := [s for s in self.found.values() if self._was_cancelled(s)]:
             what = named(cancelled, lambda s: f"is on {list(s.seen.replicas)}")
             raise Stopped(
                 f"{words}: cancelled by somebody else, or dropped with a reason in the controller's log: {what}"
@@ -92,8 +100,7 @@ class Follower(Looking):
         self.begin()
         course, pause_s = Course(job), _FIRST_POLL_S
         while True:
-            seen = self.look(course.open_moves)
-            course.take(self.standings(job, seen))
+            seen = self._take(course, course.open_moves)
             if not course.open_moves and self._is_complete(course):
                 return course.sent
             self._say(course)
@@ -106,11 +113,19 @@ class Follower(Looking):
             self.pause(job, list(course.found.values()), pause_s, waits_for)
             pause_s = min(self.poll_s, pause_s * 2)
 
+    def _take(self, course: Course, moves: Sequence[Move]) -> Look:
+        """How these moves stand, in the course as well. Stopped where somebody else did something with them, by two
+        looks: one reads several keys while others write, and may show what never stood there at one instant."""
+        seen = self.look(moves)
+        if course.is_at_odds(self.standings(course.job, seen)):
+            seen = self.look(moves)
+        course.take(self.standings(course.job, seen))
+        return seen
+
     def _is_complete(self, course: Course) -> bool:
         """Whether all is as it should be at one look, and the legacy key does not ask for more."""
         moves = course.job.wave.moves
-        seen = self.look(moves)
-        course.take(self.standings(course.job, seen))
+        seen = self._take(course, moves)
         return not course.open_moves and seen.key.names.isdisjoint(move.name for move in moves)
 
     def _act(self, course: Course, seen: Look) -> str:

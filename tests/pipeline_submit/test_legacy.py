@@ -17,7 +17,7 @@ from pipeline.errors import BadInput, Refused, Stopped
 from pipeline.journal.files import journal_files
 from pipeline.submit import Options, Time, cancel, roll_back, submit
 from stores import FaultStore, MemoryServer
-from stores.faults import FailBefore, Fault, LoseReply, LoseRequest, Rule
+from stores.faults import Call, FailBefore, Fault, LoseReply, LoseRequest, Rule
 from tests.pipeline_submit.clusters import Beside, Made, RigTime, Running
 
 Making = Callable[..., Made]
@@ -134,6 +134,62 @@ def test_a_request_of_which_nothing_is_known_is_looked_for_and_not_begun_twice(f
     assert submit(made.folder, store, by_key(made)).end == "done"
     assert wanted(made).items() <= made.replicas().items()
     assert submitted(made) == 4
+
+
+def between_two_reads(made: Made, happens: Callable[[], object]) -> FaultStore:
+    """A store where `happens` once, in the second look that finds moves running: after the first of the two reads that
+    show where partitions are, and before the other."""
+    reads, running, done = 0, 0, False
+
+    def plan(call: Call, _: object) -> tuple[Fault, ...]:
+        nonlocal reads, running, done
+        reads = reads + 1 if call.name == "get_many" else 0
+        if reads == 2 and moving(made):
+            running += 1
+            if running == 2 and not done:
+                done = True
+                happens()
+        return ()
+
+    return FaultStore(made.store, plan)
+
+
+def moving(made: Made) -> list[TopicPartition]:
+    return [tp for tp, found in made.rig.committed.partitions.items() if found.move is not None]
+
+
+def test_a_move_that_ends_between_two_reads_of_a_look_is_not_taken_for_a_cancelled_one(made: Made) -> None:
+    ended: list[TopicPartition] = []
+
+    def end() -> None:
+        ended.extend(moving(made))
+        made.rig.until(lambda: not moving(made), deadline_ms=60_000)
+
+    assert submit(made.folder, between_two_reads(made, end), by_key(made)).end == "done"
+    assert ended
+    assert wanted(made).items() <= made.replicas().items()
+
+
+def test_a_move_that_was_cancelled_and_begun_again_before_the_second_look_is_followed(made: Made) -> None:
+    """What was seen is looked at once more before the plan is given up."""
+    looks, cancelled, begun_again = 0, list[TopicPartition](), list[TopicPartition]()
+
+    def plan(call: Call, _: object) -> tuple[Fault, ...]:
+        nonlocal looks
+        if call.name != "get" or not (moving(made) or cancelled):  # each look begins with a get, of the legacy key
+            return ()
+        looks += 1
+        if looks == 2:
+            cancelled.append(moving(made)[0])
+            made.rig.wait(made.rig.admin.alter_partition_reassignments({cancelled[0]: None}).all())
+        elif looks == 3:
+            begun_again.append(cancelled[0])
+            made.rig.reassign({tp: wanted(made)[tp] for tp in begun_again})
+        return ()
+
+    assert submit(made.folder, FaultStore(made.store, plan), by_key(made)).end == "done"
+    assert begun_again
+    assert wanted(made).items() <= made.replicas().items()
 
 
 def test_a_store_that_does_not_answer_for_a_while_is_asked_again(made: Made) -> None:
