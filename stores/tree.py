@@ -3,13 +3,19 @@
     {"/brokers/topics/t": {"value": "{...}", "version": 0}, "/brokers/ids/1": {"value": "..", "version": 1,
      "ephemeral": true}, "/brokers": {"version": 0}}
 
-`version` is ZooKeeper's, that is how often the node was written since it was created: our generation. A node without
-`value` holds no data (a mere parent, mostly).
+`version` is ZooKeeper's, that is how often the node was written since it was created: our generation.
+
+A node without `value` holds no data. If others stand below it, it is their parent and no key. If none do, it is a key
+with an empty value (`kept`): there are keys that say all by their name, such as that of a topic that Kafka is deleting.
+An empty parent is taken for a key as well, since nothing tells them apart in a file. That does no harm: in ZooKeeper
+itself (`stores.zookeeper`) a parent that never had a child is one, too. A list of known parents would have to be
+Kafka's, of which stores know nothing, and whatever is missing in it would be lost or made up.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -53,6 +59,26 @@ def entries_of(document: Any, source: str) -> tuple[TreeEntry, ...]:
     if not isinstance(document, dict):
         raise Corrupt(f"{source}: a tree is an object of path -> node, found {type(document).__name__}")
     return tuple(_entry(key, node, source) for key, node in sorted(document.items()))
+
+
+def kept(entries: Iterable[TreeEntry]) -> Iterator[tuple[str, bytes, int]]:
+    """Key, value and generation of what a store keeps of a recorded tree: not what is ephemeral, nor mere parents."""
+    entries = list(entries)
+    parents = _parents(entry.key for entry in entries)
+    for entry in entries:
+        if not entry.ephemeral and (entry.value is not None or entry.key not in parents):
+            yield entry.key, entry.value or b"", entry.generation
+
+
+def _parents(keys: Iterable[str]) -> set[str]:
+    """All that something of `keys` stands below, whether it is one of them or not."""
+    found: set[str] = set()
+    for key in keys:
+        above = key.rpartition("/")[0]
+        while above and above not in found:
+            found.add(above)
+            above = above.rpartition("/")[0]
+    return found
 
 
 def _entry(key: str, node: Any, source: str) -> TreeEntry:

@@ -185,7 +185,7 @@ class CommittedTree:
     def _take_other(self, key: str, value: bytes, revision: int) -> None:
         if key == keys.BROKER_DEFAULTS:
             self._take_defaults(value)
-        elif key.startswith(keys.REPLICA_DELETIONS + "/"):
+        elif key.startswith(keys.REPLICA_DELETIONS + "/") and key.count("/") == 4:  # else a parent that ZooKeeper kept
             self.intents[key] = small.decode_intents(value, int(key.split("/")[3]))
         elif key.startswith(keys.DELETE_TOPICS + "/"):
             topic = key.rpartition("/")[2]

@@ -22,7 +22,7 @@ from controller.rig.server import Committed, RecordingServer
 from stores import transfer
 from stores.base import Delete, Entry, Invalid, MetadataStore, Op, Put, StoreError
 from stores.recipes import TOKEN_KEY, Token
-from stores.tree import TreeEntry
+from stores.tree import TreeEntry, kept
 
 READ_S: Final = 10.0
 _LOOK_S: Final = 0.1  # how often it is looked for the keys of a session that is over
@@ -60,9 +60,9 @@ class StoreServer(RecordingServer):
         return StoreClient(self, self._opens, self.observer)
 
     def plant(self, entries: Iterable[TreeEntry]) -> int:
-        """The store holds the entries, with the generations that it gives them; ephemeral ones and nodes without data
+        """The store holds the entries, with the generations that it gives them; ephemeral ones and mere parents
         are left out. Raises NotEmpty, BrokenOff."""
-        values = {e.key: e.value for e in entries if e.value is not None and not e.ephemeral}
+        values = {key: value for key, value, _ in kept(entries)}
         count = transfer.load(self.observer, values, timeout_s=READ_S)
         self.table.revision += 1
         self._learn(list(values), self.observer.get_many(list(values), timeout_s=READ_S))

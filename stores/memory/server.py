@@ -25,7 +25,7 @@ from stores.checks import check_key, check_ops
 from stores.memory.file import Image, read_image, write_image
 from stores.memory.stream import Link, Watches
 from stores.memory.table import Table, Touched
-from stores.tree import TreeEntry
+from stores.tree import TreeEntry, kept
 
 Versioning = Literal["global", "per_key"]
 
@@ -130,22 +130,22 @@ class MemoryServer:
             return True
 
     def plant(self, entries: Iterable[TreeEntry]) -> int:
-        """Put recorded entries, keeping their generation, as one commit; ephemeral ones and nodes without data are
-        left out. Returns how many were put. Raises Conflict, and puts none, if one of the keys exists."""
+        """Put recorded entries, keeping their generation, as one commit; ephemeral ones and mere parents are left
+        out. Returns how many were put. Raises Conflict, and puts none, if one of the keys exists."""
         with self.lock:
-            kept = [(e.key, e.value, e.generation) for e in entries if e.value is not None and not e.ephemeral]
-            for index, (key, _, _) in enumerate(kept):
+            planted = list(kept(entries))
+            for index, (key, _, _) in enumerate(planted):
                 check_key(key)
                 if key in self.table.rows:
                     raise Conflict(f"{key}: to be planted, but it exists", key=key, index=index)
             self.table.revision += 1
             revision = self.table.revision
             touched = Touched()
-            for key, value, generation in kept:
+            for key, value, generation in planted:
                 version = generation + 1 if self.table.per_key else revision
                 self.table.create(key, (value, version, generation, revision, None), touched)
             self.watches.hint(touched)
-            return len(kept)
+            return len(planted)
 
     def save(self, path: str | PathLike[str] | None = None) -> None:
         """Write all keys but the ephemeral ones to `path` (without one: to `file`), as one instant, atomically: the

@@ -13,7 +13,7 @@ import attrs
 
 from stores.base import Corrupt
 from stores.memory.file import image_of
-from stores.tree import entries_of
+from stores.tree import entries_of, kept
 
 SNAPSHOT: Final = "snapshot"
 RECORDED: Final = "recorded tree"
@@ -22,8 +22,8 @@ RECORDED: Final = "recorded tree"
 @attrs.frozen
 class Tree:
     """What a file holds, to be put: `values` by key, sorted. `ephemerals` and `hollow` count what was left out: keys
-    that were a session's, and nodes without data. `consistent`: whether it was one instant, None where the file does
-    not say."""
+    that were a session's, and nodes without data that others stand below. `consistent`: whether it was one instant,
+    None where the file does not say."""
 
     format: Literal["snapshot", "recorded tree"]
     values: dict[str, bytes]
@@ -67,6 +67,6 @@ def _snapshot(document: Any, source: str) -> Tree:
 
 def _recorded(document: Any, source: str) -> Tree:
     entries = entries_of(document, source)
-    values = {e.key: e.value for e in entries if e.value is not None and not e.ephemeral}
+    values = {key: value for key, value, _ in kept(entries)}
     ephemerals = sum(entry.ephemeral for entry in entries)
     return Tree("recorded tree", values, ephemerals, len(entries) - len(values) - ephemerals)

@@ -238,6 +238,20 @@ def test_both_recorded_trees_are_taken_over(shared_data: Path, tree: str, moves:
     assert result["epoch"] == result["epoch_before"] + 1
 
 
+def test_a_deletion_that_was_pending_in_a_tree_is_carried_out(tmp_path: Path, shared_data: Path) -> None:
+    """Its key holds no data; what it takes along is not lost. Empty parents of Kedge's own may stand there."""
+    file = tmp_path / "tree.json"
+    recorded = json.loads((shared_data / "kafka_3_9_tree_idle.json").read_text())
+    bare = {"/admin/delete_topics/clicks": {"version": 0}, "/admin/replica_deletions/2": {"version": 0}}
+    file.write_text(json.dumps(recorded | bare))
+    done = demo("--tree", str(file), "--json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)["takeover"]
+    gone = {line.split()[1] for line in found["changes"] if line.startswith("- ")}
+    assert {"/admin/delete_topics/clicks", "/brokers/topics/clicks", "/config/topics/clicks"} <= gone
+    assert (found["finished"], found["fields_lost"]) == (True, [])
+
+
 def test_the_tree_in_the_package_is_the_recorded_one(shared_data: Path) -> None:
     """The copy that ships is the recording, to the byte."""
     assert recorded_tree() == read_tree_file(shared_data / "kafka_3_9_tree_moving.json")
@@ -250,6 +264,7 @@ def test_a_difference_names_what_is_new_gone_and_rewritten() -> None:
     after = {"/a": b'{"x":1,"y":3}', "/c": b"3", "/d": b"4"}
     assert difference(before, after) == ["~ /a  y 2 -> 3", "- /b  1", "~ /c  2 -> 3", "+ /d  4"]
     assert fields_lost({"/a": b'{"x":1,"isr":[1]}'}, {"/a": b'{"isr":[1]}'}) == ["/a: x"]
+    assert fields_lost({"/a": b"1", "/admin/reassign_partitions": b"{}"}, {}) == ["/a"]
 
 
 def test_a_drain_goes_to_the_least_loaded_broker_that_keeps_the_racks_apart() -> None:

@@ -53,8 +53,8 @@ def rows(server: MemoryServer) -> dict[str, tuple[object, ...]]:
 
 
 def test_a_planted_tree_stands_in_the_store(store: MemoryServer, served: StoreServer) -> None:
-    """Without ephemeral keys and nodes without data."""
-    entries = [TreeEntry("/a", b"1", 3), TreeEntry("/b", None, 0), TreeEntry("/c", b"", 0, ephemeral=True)]
+    """Without ephemeral keys and mere parents."""
+    entries = [TreeEntry("/a", b"1", 3), TreeEntry("/b", None, 0), TreeEntry("/b/c", b"", 0, ephemeral=True)]
     assert served.plant(entries) == 1
     assert list(store.table.rows) == list(served.table.rows) == ["/a"]
     assert rows(served) == rows(store)

@@ -8,25 +8,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stores import ABSENT, Changed, Conflict, Corrupt, Depth, InvalidKey, MemoryServer, MemoryStore, Put
-from stores.tree import TreeEntry, parse_tree, read_tree
+from stores.tree import TreeEntry, kept, parse_tree, read_tree
 
 
 @pytest.mark.parametrize("name", ["idle", "moving"])
 @pytest.mark.parametrize("versioning", ["global", "per_key"])
 def test_a_recorded_tree_is_planted_with_its_generations(shared_data: Path, name: str, versioning: str) -> None:
-    """What a real Kafka left is put as it was: values and generations; without ephemerals and empty nodes."""
+    """What a real Kafka left is put as it was: values and generations; without ephemerals and mere parents."""
     path = shared_data / f"kafka_3_9_tree_{name}.json"
     recorded = json.loads(path.read_text())
     entries = read_tree(path)
     assert [entry.key for entry in entries] == sorted(recorded)
     server = MemoryServer(versioning=versioning)  # type: ignore[arg-type]
-    expected = {k: n for k, n in recorded.items() if "value" in n and not n.get("ephemeral")}
+    parents = {key for key in recorded if any(other.startswith(f"{key}/") for other in recorded)}
+    expected = {k: n for k, n in recorded.items() if not n.get("ephemeral") and ("value" in n or k not in parents)}
     assert server.plant(entries) == len(expected) > 0
     planted = MemoryStore(server).snapshot("/", timeout_s=1).entries
     assert {e.key: (e.value.decode(), e.generation) for e in planted} == {
-        key: (node["value"], node["version"]) for key, node in expected.items()
+        key: (node.get("value", ""), node["version"]) for key, node in expected.items()
     }
     assert all(entry.owner is None and entry.created == 1 for entry in planted)
+
+
+def test_a_node_without_data_is_a_key_unless_it_is_a_parent() -> None:
+    """Also of a node that is ephemeral, or stands further below and alone."""
+    nodes = ["/queue", "/queue/sent", "/ids", "/ids/1", "/far", "/far/away/deep", "/a", "/a-b"]
+    document: dict[str, dict[str, object]] = {key: {"version": 0} for key in nodes}
+    document["/ids/1"]["ephemeral"] = True
+    found = list(kept(parse_tree(json.dumps(document).encode())))
+    assert found == [("/a", b"", 0), ("/a-b", b"", 0), ("/far/away/deep", b"", 0), ("/queue/sent", b"", 0)]
 
 
 def test_planted_keys_go_on_as_if_they_had_been_written() -> None:

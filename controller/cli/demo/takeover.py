@@ -9,6 +9,7 @@ from typing import Any, Final
 from controller.cli.demo.files import BadInput
 from controller.cli.demo.screen import Screen
 from controller.cli.demo.trees import brokers_of_tree, one_line
+from controller.codec import keys
 from controller.host import Controller
 from controller.model.errors import ControllerError
 from controller.rig import InvariantBroken, Node, NotInTime, Rig
@@ -16,7 +17,7 @@ from controller.rig.server import RecordingServer
 from stores.base import OutcomeUnknown, SessionExpired, StoreError, Unavailable
 from stores.recipes import EPOCH_KEY, decode_epoch
 from stores.transfer import BrokenOff
-from stores.tree import TreeEntry
+from stores.tree import TreeEntry, kept
 
 COPY_BYTES_S: Final = 400_000
 DEADLINE_MS: Final = 120_000
@@ -42,7 +43,7 @@ def _take_over(
     tree: Sequence[TreeEntry], seed: int, screen: Screen, place: str, server: RecordingServer | None
 ) -> dict[str, Any]:
     brokers = brokers_of_tree(tree)
-    before = {entry.key: entry.value for entry in tree if entry.value is not None and not entry.ephemeral}
+    before = {key: value for key, value, _ in kept(tree)}
     kafka_epoch = decode_epoch(before.get(EPOCH_KEY, b"0"))
     rig = Rig(seed, brokers=brokers, controllers=1, tree=tree, copy_rate_bytes_s=COPY_BYTES_S, server=server)
     moves = rig.wait(rig.admin.list_partition_reassignments())  # nothing is shown before this went well
@@ -152,18 +153,27 @@ def _short(value: bytes | None) -> str:
 
 
 _OURS: Final = {"targetReplicas", "reassignment", "adding_replicas", "removing_replicas"}
+_REQUESTS: Final = ("/admin/", f"{keys.ISR_CHANGES}/", f"{keys.LOG_DIR_EVENTS}/")
 
 
 def fields_lost(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
-    """Fields of keys that are still there which went, but for those that say that something moves."""
+    """What went although nobody asked for that: fields, but for those that say that something moves, and whole keys,
+    but for requests, which go once they are carried out, and for topics that were being deleted."""
+    deleted = {key.rpartition("/")[2] for key in before if key.startswith(f"{keys.DELETE_TOPICS}/")}
     lost = []
     for key, old in before.items():
         was, now = _members(old), _members(after.get(key))
         if was is not None and now is not None:
             lost += [f"{key}: {name}" for name in was if name not in now and name not in _OURS]
-        elif key not in after:
+        elif key not in after and not _is_to_go(key, deleted):
             lost.append(key)
     return lost
+
+
+def _is_to_go(key: str, deleted: set[str]) -> bool:
+    if key.startswith((f"{keys.TOPICS}/", f"{keys.CONFIG_TOPICS}/")):
+        return key.split("/")[3] in deleted
+    return key.startswith(_REQUESTS)
 
 
 def _listed(brokers: Mapping[int, str | None]) -> str:

@@ -34,7 +34,7 @@ def load(file: str, url: str, *, resume: bool, as_json: bool, plain: bool) -> No
     """Put the tree in FILE ("-": stdin) into a store that is empty.
 
     FILE is what kedge store dump or a memory store wrote, or a recorded tree of a ZooKeeper: path -> value, version,
-    ephemeral. Ephemeral keys and nodes without data are left out. Versions begin anew.
+    ephemeral. Ephemeral keys, and nodes without data that others stand below, are left out. Versions begin anew.
     """
     if url == "memory:":
         fail("memory: keeps nothing when the command ends; memory:FILE does")
@@ -104,7 +104,7 @@ def _say(file: str, url: str, tree: transfer.Tree, put: int, *, as_json: bool) -
         }
         click.echo(json.dumps(done, separators=(",", ":")))
         return
-    left = [(tree.ephemerals, "ephemeral keys"), (tree.hollow, "nodes without data")]
+    left = [(tree.ephemerals, "ephemeral keys"), (tree.hollow, "parents without data")]
     told = ", ".join(f"{count} {what} left out" for count, what in left if count)
     before = "" if put == len(tree.values) else f", {len(tree.values) - put} stood there before"
     instant = "; the file is NOT of one instant" if tree.consistent is False else ""

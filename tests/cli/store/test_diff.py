@@ -36,10 +36,10 @@ def test_each_key_that_differs_is_a_line_and_exit_code_1(tmp_path: Path) -> None
 
 
 def test_a_recorded_tree_of_a_zookeeper_is_compared_by_its_keys(tmp_path: Path) -> None:
-    """Without the nodes that hold no data."""
+    """Without the node that is only the parent of another."""
     file = tmp_path / "tree.json"
-    file.write_text('{"/c": {"version": 0}, "/a": {"value": "1", "version": 7}}')
-    assert run("diff", str(file), filled(memory_url(tmp_path), {"/a": b"1"})).exit_code == 0
+    file.write_text('{"/c": {"version": 0}, "/c/a": {"value": "1", "version": 7}}')
+    assert run("diff", str(file), filled(memory_url(tmp_path), {"/c/a": b"1"})).exit_code == 0
 
 
 @pytest.mark.parametrize("place", ["missing.json", "memory:missing.json", "zoo://keeper", "torn.json"])

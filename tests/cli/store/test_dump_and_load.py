@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from controller.rig import Rig
 from stores import ABSENT, PRESENT, MemoryServer, MemoryStore, Put, open_store
 from tests.cli.store.places import (
     KINDS,
@@ -58,10 +59,14 @@ def test_a_dump_is_a_snapshot_of_a_memory_store(make: Make, tmp_path: Path) -> N
 @everywhere
 @pytest.mark.parametrize("tree", ["moving", "idle"])
 def test_the_recorded_trees_of_kafka_are_loaded(make: Make, tmp_path: Path, shared_data: Path, tree: str) -> None:
-    """Without what is ephemeral, and nodes without data; both are counted. `kedge check` finds no fault."""
+    """Without what is ephemeral, and the nodes without data that others stand below; both are counted."""
     url, file = make(tmp_path), shared_data / f"kafka_3_9_tree_{tree}.json"
     recorded = json.loads(file.read_text())
-    expected = {k: n["value"].encode() for k, n in recorded.items() if "value" in n and not n.get("ephemeral")}
+    expected = {
+        key: node.get("value", "").encode()
+        for key, node in recorded.items()
+        if not node.get("ephemeral") and ("value" in node or not any(other.startswith(f"{key}/") for other in recorded))
+    }
     done = run("load", str(file), url, "--json")
     said = json.loads(done.stdout)
     assert content(url) == expected
@@ -69,6 +74,21 @@ def test_the_recorded_trees_of_kafka_are_loaded(make: Make, tmp_path: Path, shar
     assert said["ephemerals_left_out"] == sum(bool(node.get("ephemeral")) for node in recorded.values())
     assert said["keys"] + said["ephemerals_left_out"] + said["empty_nodes_left_out"] == len(recorded)
     assert said["format"] == "recorded tree"
+
+
+@everywhere
+def test_a_topic_that_kafka_was_deleting_is_gone_in_the_end(make: Make, tmp_path: Path, shared_data: Path) -> None:
+    """The key of its deletion holds no data, in the recorded tree and in ZooKeeper."""
+    tree, url, dumped = tmp_path / "tree.json", make(tmp_path), tmp_path / "dump.json"
+    recorded = json.loads((shared_data / "kafka_3_9_tree_moving.json").read_text())
+    tree.write_text(json.dumps(recorded | {"/admin/delete_topics/clicks": {"version": 0}}))
+    assert run("load", str(tree), url).exit_code == 0
+    assert run("dump", url, str(dumped)).exit_code == 0
+    rig = Rig(brokers={1: "a", 2: "b", 3: "c"}, tree=MemoryServer.load(dumped))
+    rig.until_converged()
+    assert "orders" in rig.committed.topics
+    assert not [key for key in rig.server.table.rows if "clicks" in key]
+    rig.check_end()
 
 
 @on_servers
