@@ -13,6 +13,7 @@ from stores.zookeeper.url import Address, Auth, Tls, parse_url
 def test_a_url_without_options_has_the_defaults() -> None:
     assert parse_url("zookeeper://h1,h2:2182/kedge/a") == Address(("h1:2181", "h2:2182"), "/kedge/a")
     assert parse_url("zookeeper://[::1]:1/") == Address(("[::1]:1",))
+    assert parse_url("zookeeper://h1:1,h2,[::1]:3/a") == Address(("h1:1", "h2:2181", "[::1]:3"), "/a")
 
 
 def test_every_option_is_understood(tmp_path: Path) -> None:

@@ -1,0 +1,30 @@
+"""`kedge serve` on an address of IPv6, asked through a list of servers of which it is one."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from click.testing import CliRunner
+
+from controller.cli.root import kedge
+from tests.serve.processes import serving
+
+
+def has_ipv6() -> bool:
+    """Whether something can listen on the loopback address of IPv6."""
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no loopback address of IPv6")
+def test_a_server_on_ipv6_is_found_in_a_list_of_servers() -> None:
+    with serving("--listen", "[::1]:0", "--status", "[::1]:0", "--topic", "orders:2:1") as at:
+        assert at["bootstrap"].startswith("[::1]:")
+        servers = f"127.0.0.1:1,{at['bootstrap']}"
+        done = CliRunner().invoke(kedge, ["topics", "--bootstrap-server", servers, "--list"])
+    assert (done.exit_code, done.stdout) == (0, "orders\n"), done.stderr
