@@ -124,6 +124,15 @@ def test_a_file_that_cannot_be_written_is_one_line_before_anything_listens(
     assert done.stderr == f"kedge: memory:{tmp_path / file}: {said}\n"
 
 
+@pytest.mark.parametrize("option", ["--users", "--acls"])
+def test_a_file_that_is_nested_too_deeply_is_one_line(option: str, tmp_path: Path) -> None:
+    file = tmp_path / "deep.json"
+    file.write_text('{"version": 1, "x": ' + "[" * 100_000 + "]" * 100_000 + "}")
+    done = serve(option, str(file))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"kedge: {option}: {file}: lists or objects are nested too deeply in it\n"
+
+
 @pytest.mark.parametrize(
     "content, said",
     [(None, "No such file or directory"), (b"short", "less than 8 characters"), (b"\xff" * 20, "no text")],

@@ -232,7 +232,15 @@ def test_users_of_a_file_are_read_again_and_a_broken_file_changes_nothing(
     _write(file, {"version": 1, "users": {"bob": {"SCRAM-SHA-512": salted("builder")["SCRAM-SHA-512"]}}})
     assert users.is_password("bob", "builder")
     assert not users.has("alice")
-    for broken in ("{", "[]", '{"version": 2}', '{"version": 1}', '{"version": 1, "users": {"bob": {"PLAIN": "x"}}}'):
+    for broken in (
+        "{",
+        "[]",
+        '{"version": 2}',
+        '{"version": 1}',
+        '{"version": 1, "users": {"bob": {"PLAIN": "x"}}}',
+        '{"version": 1, "users": {"bob": {"SCRAM-SHA-256": 5}}}',
+        '{"version": 1, "users": ' + "[" * 100_000 + "]" * 100_000 + "}",
+    ):
         file.write_text(broken)
         _touch(file)
         assert users.is_password("bob", "builder")

@@ -51,6 +51,8 @@ class Reread(Generic[T]):
             if not isinstance(said, dict) or said.get("version") != 1:
                 raise BrokenFile(f"{self._path}: an object with version 1 is asked for")
             return self._parse(said)
+        except RecursionError as error:
+            raise BrokenFile(f"{self._path}: lists or objects are nested too deeply in it") from error
         except (OSError, ValueError, TypeError) as error:
             said = (error.strerror if isinstance(error, OSError) else None) or error
             raise error if isinstance(error, BrokenFile) else BrokenFile(f"{self._path}: {said}") from error

@@ -170,8 +170,9 @@ def _parse(said: Mapping[str, Any]) -> Kept:
     for name, texts in users.items():
         if problem := flaw(name):
             raise ValueError(f"user {name!r:.80}: {problem}")
-        if not isinstance(texts, dict) or not texts or not set(texts) <= set(SCRAM):
-            raise ValueError(f"user {name!r}: an object with some of {', '.join(SCRAM)} is asked for")
+        is_object = isinstance(texts, dict) and texts and set(texts) <= set(SCRAM)
+        if not is_object or not all(isinstance(text, str) for text in texts.values()):
+            raise ValueError(f"user {name!r}: an object with some of {', '.join(SCRAM)}, each a text, is asked for")
         kept[name] = {mechanism: Credential.parse(text) for mechanism, text in texts.items()}
         for mechanism, credential in kept[name].items():
             if len(credential.stored_key) != hashlib.new(_HASHES[mechanism]).digest_size:
