@@ -169,6 +169,10 @@ def _cluster_id(_: Tree, __: str, entry: Entry) -> None:
     orders.decode_cluster_id(entry.value)
 
 
+def _gateways_secret(_: Tree, __: str, entry: Entry) -> None:
+    small.decode_gateways_secret(entry.value)
+
+
 def _unread(_: Tree, __: str, ___: Entry) -> None:
     """A key that is known, and whose value says nothing that could be wrong here."""
 
@@ -186,6 +190,7 @@ EXACT: Final[Mapping[str, tuple[Reader, int]]] = {
     orders.FORMAT_KEY: (_format, 1),
     keys.MIGRATION: (_migration, 1),
     keys.ORIGIN: (_unread, 0),
+    keys.GATEWAYS_SECRET: (_gateways_secret, 1),
     keys.REASSIGN_PARTITIONS: (_legacy, 1),
     keys.PREFERRED_ELECTION: (_elections, 1),
     "/cluster/id": (_cluster_id, 0),  # its version is a text

@@ -14,6 +14,7 @@ REPLICA_DELETIONS: Final = "/admin/replica_deletions"
 REASSIGN_PARTITIONS: Final = "/admin/reassign_partitions"
 ADMITTED: Final = "/kedge/brokers"
 GATEWAYS: Final = "/kedge/gateways"
+GATEWAYS_SECRET: Final = "/kedge/gateways_secret"  # noqa: S105 - where it is
 BROKER_SEQUENCE: Final = "/brokers/seqid"
 PREFERRED_ELECTION: Final = "/admin/preferred_replica_election"
 CONFIG_CHANGES: Final = "/config/changes"

@@ -73,6 +73,15 @@ def encode_admitted(epoch: int) -> bytes:
     return f'{{"broker_epoch":{epoch}}}'.encode()
 
 
+def decode_gateways_secret(value: bytes) -> str:
+    """What the gateways of a cluster know, and nobody else who cannot read the store."""
+    return text(fields(parse(value), "gateways_secret").get("secret"), "secret")
+
+
+def encode_gateways_secret(secret: str) -> bytes:
+    return dump({"version": 1, "secret": secret}).encode()
+
+
 def decode_gateway(value: bytes) -> tuple[str, int]:
     """Host and port at which the gateway of a controller listens."""
     found = fields(parse(value), "gateway")

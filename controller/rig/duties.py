@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 import attrs
@@ -55,6 +56,10 @@ class _Asking:
     retry_at_ms: int = 0
 
 
+def _raising(_: Replica) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
 @attrs.define(eq=False)
 class Duties:
     """The active half of one broker."""
@@ -77,6 +82,8 @@ class Duties:
     _asked_node: int | None = None
     _reported_ms: int = 0
     leaving: Leaving | None = None
+    sparing: Callable[[Replica], AbstractContextManager[None]] = _raising
+    """Held while something is done for one replica: whoever has real clients lets its failure harm no other one."""
 
     @property
     def name(self) -> str:
@@ -217,13 +224,18 @@ class Duties:
         for place, replica in list(self.broker.replicas.items()):
             if replica.role is not Role.LEADER or place in self._asking or self._ask_at.get(place, 0) > now_ms:
                 continue
-            wanted = replica.wanted_isr(self.broker.clock.now_ms(), self.lag_max_ms)
-            if wanted is not None:
-                replica.asked = IsrAsked(wanted, replica.leader_epoch, replica.partition_epoch)
-                self._asking[place] = asking = _Asking(replica, replica.asked, -1, None, None)
-                self._ask(asking, now_ms)
-                moved = True
+            with self.sparing(replica):
+                moved |= self._ask_for(place, replica, now_ms)
         return moved
+
+    def _ask_for(self, place: tuple[str, int], replica: Replica, now_ms: int) -> bool:
+        wanted = replica.wanted_isr(self.broker.clock.now_ms(), self.lag_max_ms)
+        if wanted is None:
+            return False
+        replica.asked = IsrAsked(wanted, replica.leader_epoch, replica.partition_epoch)
+        self._asking[place] = asking = _Asking(replica, replica.asked, -1, None, None)
+        self._ask(asking, now_ms)
+        return True
 
     def _ask(self, asking: _Asking, now_ms: int) -> None:
         replica, asked = asking.replica, asking.asked
@@ -265,7 +277,8 @@ class Duties:
                 del self._asking[place]  # something newer was told
             elif asking.future is None or self._is_unheard(asking):
                 if now_ms >= asking.retry_at_ms:
-                    self._ask(asking, now_ms)
+                    with self.sparing(asking.replica):
+                        self._ask(asking, now_ms)
             elif asking.future.done():
                 moved = True
                 self._answered(place, asking, now_ms)
@@ -317,20 +330,24 @@ class Duties:
         if now_ms - self._reported_ms < REPORT_MS:
             return
         self._reported_ms = now_ms
-        reports = [
-            LogReport(
-                r.topic,
-                r.partition,
-                self.broker.broker_id,
-                max(0, r.leader_epoch),
-                r.log.start_offset,
-                r.log.end_offset,
-                r.log.high_watermark,
-                r.log.size_bytes,
-            )
-            for r in self.broker.replicas.values()
-        ]
+        reports = []
+        for replica in self.broker.replicas.values():
+            with self.sparing(replica):
+                reports.append(self._report_of(replica))
         for node in self.nodes.values():
             is_cut = self.network.is_cut(node.node_id, self.broker.broker_id)
             if node.is_told and node.asked is not None and not is_cut:
                 node.asked.report_log(reports)
+
+    def _report_of(self, replica: Replica) -> LogReport:
+        log = replica.log
+        return LogReport(
+            replica.topic,
+            replica.partition,
+            self.broker.broker_id,
+            max(0, replica.leader_epoch),
+            log.start_offset,
+            log.end_offset,
+            log.high_watermark,
+            log.size_bytes,
+        )

@@ -17,7 +17,7 @@ as Kafka words them. The codec is kafka-python's (`kafka.protocol`); messages th
     working           a request to its answer: how much it is, when it has its turn, what is done beside the loop
     listeners         the addresses: one that everybody may begin at, and one per broker id
     gateway           what a host starts and stops
-    cluster_id        the id that clients know the cluster by
+    cluster_id        the id that clients know the cluster by, and what else a store holds once
     data/             records: Produce, Fetch, ListOffsets, where brokers keep them
 """
 

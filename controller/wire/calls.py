@@ -38,7 +38,7 @@ class Call:
     """One request on its way. `broker_id`: whose address the client called, None for the one that everybody may begin
     at. `principal`: who it is, and `authorizer` what that one may do; `admin` is that one's. `login`: how it says so,
     None where nobody has to. `make_room`: waits until there is room for a large answer of so many bytes, before that is
-    made."""
+    made. `is_gateway`: another gateway asks, which logged in as one."""
 
     controller: Controller
     admin: Admin
@@ -52,6 +52,7 @@ class Call:
     login: Login | None
     authorizer: Authorizer
     make_room: Callable[[int], Awaitable[None]]
+    is_gateway: bool = False
 
     def may(self, operation: str, resource: str) -> bool:
         """Whether who asks may do this to that (`CLUSTER`, `TOPIC:orders`)."""
@@ -70,9 +71,10 @@ Handler = Callable[[Call, Request], Awaitable[Answer | None]]
 class Api:
     """A row of the table: an API, and what answers it. `is_of_logs`: it is about records, which whoever is asked has,
     so that a stand-by answers itself. `is_shared`: it changes nothing, and many ask the same at once, so that one
-    answer does for all of them."""
+    answer does for all of them. `is_for_gateways`: it is offered only to a gateway that logged in as one."""
 
     messages: Messages
     handler: Handler
     is_of_logs: bool = False
     is_shared: bool = False
+    is_for_gateways: bool = False

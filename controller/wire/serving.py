@@ -32,7 +32,7 @@ from controller.wire.protocol import (
 from controller.wire.security import ANONYMOUS, tls
 from controller.wire.security.acls import Authorizer
 from controller.wire.security.sasl import Login, LoginFailed
-from controller.wire.security.users import GATEWAY, Users, with_gateways
+from controller.wire.security.users import Users, with_gateways
 from controller.wire.session import Session
 from controller.wire.working import Work
 
@@ -84,7 +84,8 @@ class Service:
         """Of a new connection. `certificate`: the client's, as `SSLObject.getpeercert()` gives it; empty: none."""
         known = tls.principal(certificate) if certificate else ANONYMOUS
         login = None if self._users is None else Login(self._users)
-        return Session(self.serve, self._limits.request_bytes, broker_id, known, login, self._must_log_in)
+        has_gateways = self._secret is not None
+        return Session(self.serve, self._limits.request_bytes, broker_id, known, login, self._must_log_in, has_gateways)
 
     async def serve(self, session: Session, frame: bytes) -> Frame | None:
         """The answer, with its size. Refused for what ends the connection."""
@@ -101,7 +102,7 @@ class Service:
         self, header: Header, session: Session, frame: bytes, forwards: Forwarding | None = None
     ) -> Frame | None:
         api = self._apis.get(header.api_key)
-        if api is None:
+        if api is None or (api.is_for_gateways and not session.is_gateway):
             raise UnknownApi(f"API {header.api_key} is not offered")
         if header.version not in api.messages.versions:
             if header.api_key == API_VERSIONS:
@@ -141,7 +142,7 @@ class Service:
         """Whether frames of others are taken from it: where gateways have a secret, from who knows that."""
         if self._forwarding is None:
             return False
-        return self._secret is None or session.principal == f"User:{GATEWAY}"
+        return self._secret is None or session.is_gateway
 
     async def _relayed(self, header: Header, session: Session, frame: bytes) -> bytes:
         """A frame that another gateway passed on. It is never passed on again: who does not lead says so."""

@@ -11,6 +11,7 @@ from controller.wire.peers.forwarding import Way
 from controller.wire.protocol import Frame
 from controller.wire.room import Room
 from controller.wire.security.sasl import Login
+from controller.wire.security.users import GATEWAY
 
 LOGIN_BYTES: Final = 4096
 """Of a frame of somebody who did not log in yet: tokens of PLAIN and SCRAM are a few hundred bytes. Kafka's 512 KiB
@@ -21,7 +22,8 @@ LOGIN_BYTES: Final = 4096
 class Session:
     """One connection (`connection.Client`). `server` makes answers of its frames, which have `frame_bytes` at most.
     `broker_id`: whose address it called. `known`: who it is by its certificate, or where nobody has to say so; `login`:
-    how it says so otherwise, and `must_log_in` whether it has to. `way`: to where its frames are passed on."""
+    how it says so otherwise, and `must_log_in` whether it has to; `has_gateways`: other gateways log in, too. `way`: to
+    where its frames are passed on."""
 
     server: Callable[[Session, bytes], Awaitable[Frame | None]]
     frame_bytes: int
@@ -29,6 +31,7 @@ class Session:
     known: str
     login: Login | None = None
     must_log_in: bool = False
+    has_gateways: bool = False
     way: Way = attrs.field(factory=Way)
     room: Room | None = None
     """What the answer on its way to it holds."""
@@ -39,6 +42,11 @@ class Session:
         if self.login is not None and self.login.principal is not None:
             return self.login.principal
         return None if self.must_log_in else self.known
+
+    @property
+    def is_gateway(self) -> bool:
+        """Whether it logged in as another gateway, which takes the secret that only these know."""
+        return self.has_gateways and self.login is not None and self.login.principal == f"User:{GATEWAY}"
 
     @property
     def is_known(self) -> bool:

@@ -144,6 +144,7 @@ class Work:
             login=session.login,
             authorizer=self._authorizer,
             make_room=room.take,
+            is_gateway=session.is_gateway,
         )
 
 

@@ -58,6 +58,7 @@ CASES: list[tuple[dict[str, Any], list[tuple[str, str, str]]]] = [
     ({"/kedge/format": b"{}"}, [("error", "unreadable", "/kedge/format")]),
     ({"/kedge/brokers/1": b"{}"}, [("error", "unreadable", "/kedge/brokers/1")]),
     ({"/kedge/gateways/101": b"{}"}, [("error", "unreadable", "/kedge/gateways/101")]),
+    ({"/kedge/gateways_secret": b"{}"}, [("error", "unreadable", "/kedge/gateways_secret")]),
     ({"/kedge/gateways/x": {"version": 1, "host": "h", "port": 1}}, [("error", "bad-name", "/kedge/gateways/x")]),
     ({"/cluster/id": b"{}"}, [("error", "unreadable", "/cluster/id")]),
     ({INTENTS: b"{}"}, [("error", "unreadable", INTENTS)]),

@@ -47,6 +47,7 @@ def good() -> dict[str, Any]:
         "/kedge/commit": {"controller_epoch": 3, "seq": 40, "nonce": "x"},
         "/kedge/format": {"version": 1, "min_controller": 1},
         "/kedge/gateways/101": {"version": 1, "host": "127.0.0.1", "port": 9092},
+        "/kedge/gateways_secret": {"version": 1, "secret": "x"},
         "/cluster/id": {"version": "1", "id": U_ID},
         "/brokers/seqid": b"",
         "/config/topics/t": {"version": 1, "config": {"retention.ms": "1"}},

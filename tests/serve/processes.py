@@ -13,8 +13,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import attrs
+import pytest
+from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
+
+from controller.wire.calls import Address
+from controller.wire.messages import LeaderAndIsrRequest, LeaderAndIsrResponse
+from tests.wire.served import RawClient
 
 DEADLINE_S = 60.0
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -87,3 +94,16 @@ def serving(*arguments: str, may_say: str = NOTHING) -> Iterator[dict[str, Any]]
     """Where what listens."""
     with running(*arguments, may_say=may_say) as found:
         yield found.at
+
+
+def refuses_orders(place: str) -> None:
+    """Whoever is no gateway, and tells the broker there of a partition, is hung up on, and was offered nothing else."""
+    host, _, port = place.rpartition(":")
+    state = {"partition_index": -5, "leader": 1, "leader_epoch": 0, "isr": [1], "partition_epoch": 0, "replicas": [1]}
+    topic = {"topic_name": "t", "topic_id": UUID(int=5), "partition_states": [{**state, "is_new": True}]}
+    order = {"controller_id": 101, "controller_epoch": 2**31 - 1, "topic_states": [topic], "live_leaders": []}
+    with RawClient(Address(host, int(port))) as client:
+        offered = {row.api_key for row in client.ask(ApiVersionsRequest, ApiVersionsResponse, 4).api_keys}
+        assert not {4, 5, 6} & offered
+        with pytest.raises(AssertionError, match="hung up"):
+            client.ask(LeaderAndIsrRequest, LeaderAndIsrResponse, 7, broker_epoch=2**62, **order)

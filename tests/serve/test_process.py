@@ -19,7 +19,7 @@ from kafka.admin import NewTopic
 from controller.wire.security.users import salted
 from stores import MemoryServer
 from tests.cli.store.places import Make, on_servers
-from tests.serve.processes import ANYTHING, DEADLINE_S, begun, serving
+from tests.serve.processes import ANYTHING, DEADLINE_S, begun, refuses_orders, serving
 from tests.wire.remote import Process
 from tests.wire.served import until
 
@@ -87,6 +87,15 @@ def test_who_listens_at_every_address_tells_clients_the_host_that_they_call() ->
         with closing(kafka.KafkaAdminClient(bootstrap_servers=at["bootstrap"])) as admin:
             told = {f"{broker['host']}:{broker['port']}" for broker in admin.describe_cluster()["brokers"]}
         assert told == set(at["brokers"].values())
+
+
+@pytest.mark.slow
+def test_nobody_may_order_brokers_of_a_process_that_shares_no_store() -> None:
+    """What cannot be a partition comes nowhere near a broker, and producers go on."""
+    with serving("--topic", "orders") as at:
+        refuses_orders(at["brokers"]["1"])
+        with closing(kafka.KafkaProducer(bootstrap_servers=at["bootstrap"], acks="all")) as producer:
+            assert producer.send("orders", b"x", partition=0).get(DEADLINE_S).offset == 0
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from controller.wire.security.users import salted
 from stores.servers import free_port
 from tests.browser import dom
 from tests.cli.store.places import etcd_url
-from tests.serve.processes import ANYTHING, DEADLINE_S, NOT_REACHED, Running, begun, running
+from tests.serve.processes import ANYTHING, DEADLINE_S, NOT_REACHED, Running, begun, refuses_orders, running
 from tests.serve.test_process import get
 from tests.wire.certificates import Authority
 from tests.wire.served import until
@@ -81,6 +81,7 @@ def test_clients_may_begin_at_either(leading: Running, standing_by: Running) -> 
         assert controller_id in ours
         assert sorted(leaders.values()) == [1, 2, 3]
     assert [produced(leading, "orders"), produced(standing_by, "orders")] == [0, 1]
+    refuses_orders(ours[1])  # of whoever is no controller on this store
     with closing(kafka.KafkaAdminClient(bootstrap_servers=standing_by.at["bootstrap"])) as admin:
         admin.create_topics([NewTopic("bills", 2, 2)], timeout_ms=30_000)
         assert "bills" in admin.list_topics()

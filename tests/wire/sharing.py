@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final, Self
 
 from controller import NewTopic, TopicPartition
@@ -13,19 +14,24 @@ from controller.rig.live import LiveCluster, LiveServer
 from controller.wire import Gateway, Peers
 from controller.wire.data import with_logs
 from controller.wire.remote import Credentials, RemoteHost, with_orders, with_remote_brokers
+from controller.wire.security.client import logging_in
+from controller.wire.security.users import GATEWAY
 from stores import MemoryStore
 from stores.memory import MemoryServer
-from tests.wire.served import DEADLINE_S, RACKS, until
+from tests.wire.served import DEADLINE_S, RACKS, RawClient, until
 
 LISTENER: Final = "OWN"
+
+
+SECRET: Final = "of the processes"  # noqa: S105 - as in the test
 
 
 class Shared:
     """`with Shared() as shared:` controller 102 leads, 101 stands by beside the brokers. `peers`, and all other options
     of gateways, are those of both; `protocol` is what the brokers' addresses speak then."""
 
-    def __init__(self, protocol: str = "PLAINTEXT", peers: dict[str, Any] | None = None, **options: Any) -> None:
-        self._protocol, self._peers, self._options = protocol, peers or {}, options
+    def __init__(self, protocol: str = "SASL_PLAINTEXT", peers: dict[str, Any] | None = None, **options: Any) -> None:
+        self._protocol, self._peers, self._options = protocol, {"secret": SECRET, **(peers or {})}, options
         self.server = MemoryServer()
         self._stack = ExitStack()
 
@@ -44,8 +50,7 @@ class Shared:
         return self
 
     def _process(self, stack: ExitStack, node_id: int, racks: Any) -> tuple[LiveCluster, Gateway]:
-        secret = self._peers.get("secret")
-        login = None if secret is None else Credentials("kedge-gateway", secret, "SCRAM-SHA-256")
+        login = Credentials(GATEWAY, self._peers["secret"], "SCRAM-SHA-256")
         host = RemoteHost(tls=self._peers.get("tls"), login=login)
         stack.callback(host.close)
         server = LiveServer(lambda: MemoryStore(self.server))
@@ -76,3 +81,15 @@ class Shared:
 
     def broker(self, broker_id: int) -> Broker:
         return self.cluster.brokers[broker_id]
+
+
+@contextmanager
+def as_gateway(address: Any) -> Iterator[RawClient]:
+    """A client there that logged in with the secret of gateways."""
+    with RawClient(address) as client:
+        steps, answer = logging_in(Credentials(GATEWAY, SECRET, "SCRAM-SHA-256")), None
+        with suppress(StopIteration):
+            while True:
+                api, fields = steps.send(answer)
+                answer = client.ask(api.request, api.response, api.versions[-1], **fields)
+        yield client

@@ -6,6 +6,7 @@ import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -15,6 +16,7 @@ from controller.model.errors import FencedLeaderEpoch, NotController, StaleBroke
 from controller.model.host import StopReplicaPartition, StopReplicaRequest
 from controller.model.logs import Batch
 from controller.model.view import ClusterView
+from controller.rig.replica import Replica
 from controller.runtime.progress import LogReport
 from controller.wire import Tls, Users
 from controller.wire import messages as m
@@ -22,7 +24,7 @@ from controller.wire.remote import Credentials, RemoteHost
 from controller.wire.remote.link import NotDelivered
 from tests.wire.certificates import Authority
 from tests.wire.served import DEADLINE_S, RawClient, until
-from tests.wire.sharing import Shared
+from tests.wire.sharing import Shared, as_gateway
 
 _GONE = StopReplicaPartition("t", "AAECAwQFBgcICQoLDA0ODw", 0, 0, delete=False)
 REPORT = (m.ReportLogsRequest, m.ReportLogsResponse, 0)
@@ -139,23 +141,94 @@ def test_orders_are_taken_at_the_addresses_of_brokers_alone_and_not_from_older_c
     stale = {"controller_id": 99, "controller_epoch": 0, "broker_epoch": broker.epoch}
     for request, (response, version, fields) in ORDERS.items():
         for address, code in {shared.standby.address: 42, shared.standby.addresses((2,))[2]: 11}.items():
-            with RawClient(address) as client:
+            with as_gateway(address) as client:
                 assert client.ask(request, response, version, **stale, **fields).error_code == code
-    with RawClient(shared.standby.address) as client:
-        offered = client.ask(ApiVersionsRequest, ApiVersionsResponse, 4).api_keys
-    assert {row.api_key: (row.min_version, row.max_version) for row in offered if row.api_key in {4, 5, 6}} == {
-        4: (7, 7),
-        5: (4, 4),
-        6: (8, 8),
-    }
+
+
+def offered(client: RawClient) -> dict[int, tuple[int, int]]:
+    """Of the APIs by which brokers are told what to do."""
+    rows = client.ask(ApiVersionsRequest, ApiVersionsResponse, 4).api_keys
+    return {row.api_key: (row.min_version, row.max_version) for row in rows if row.api_key in {4, 5, 6}}
+
+
+def test_orders_are_offered_to_gateways_alone_and_taken_from_nobody_else(shared: Shared) -> None:
+    """Whoever sends one all the same is hung up on, and the broker knows of nothing."""
+    broker, address = shared.broker(2), shared.standby.addresses((2,))[2]
+    known = broker.controller_epoch
+    claimed = {"controller_id": 99, "controller_epoch": known + 1, "broker_epoch": broker.epoch}
+    for request, (response, version, fields) in ORDERS.items():
+        with RawClient(address) as client:
+            assert offered(client) == {}
+            with pytest.raises(AssertionError, match="hung up"):
+                client.ask(request, response, version, **claimed, **fields)
+    with as_gateway(address) as client:
+        assert offered(client) == {4: (7, 7), 5: (4, 4), 6: (8, 8)}
+    assert broker.controller_epoch == known
+
+
+STATE = {"controller_epoch": 0, "leader": 2, "leader_epoch": 0, "isr": [2], "partition_epoch": 0, "replicas": [2]}
+STATE |= {"partition_index": 0, "adding_replicas": [], "removing_replicas": [], "is_new": True}
+WRONG: list[dict[str, Any]] = [
+    {"partition_index": -5},
+    {"leader": -3},
+    {"leader_epoch": -2},
+    {"leader_epoch": 2**31 - 1},
+    {"partition_epoch": -2},
+    {"isr": [-1]},
+    {"replicas": [2, -1]},
+    {"target_replicas": [-7]},
+    {"status_code": 2},
+    {"leader_recovery_state": 2},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_an_order_with_an_id_or_an_epoch_that_cannot_be_is_refused(shared: Shared, wrong: dict[str, Any]) -> None:
+    """Nothing of it is done, and the broker goes on."""
+    broker = shared.broker(2)
+    held = dict(broker.replicas)
+    topic = {"topic_name": "t", "topic_id": UUID(int=5), "partition_states": [STATE | wrong]}
+    known = {"controller_id": 102, "controller_epoch": broker.controller_epoch, "broker_epoch": broker.epoch}
+    fields = {"topic_states": [topic], "live_leaders": [], "request_type": 1}
+    with as_gateway(shared.standby.addresses((2,))[2]) as client:
+        answer = client.ask(m.LeaderAndIsrRequest, m.LeaderAndIsrResponse, 7, **known, **fields)
+    assert answer.error_code == 42
+    assert broker.replicas == held
+
+
+@pytest.mark.parametrize("ahead", [1, 2**31 - 10])
+def test_no_broker_believes_an_epoch_that_no_controller_had(shared: Shared, ahead: int) -> None:
+    """Else it would take every order of a real controller for an older one's, until it is started again."""
+    broker = shared.broker(2)
+    known = broker.controller_epoch
+    claimed = {"controller_id": 99, "controller_epoch": min(known + ahead, 2**31 - 1), "broker_epoch": broker.epoch}
+    for request, (response, version, fields) in ORDERS.items():
+        with as_gateway(shared.standby.addresses((2,))[2]) as client:
+            assert client.ask(request, response, version, **claimed, **fields).error_code == 42
+    assert broker.controller_epoch == known
+
+
+def test_a_replica_that_fails_harms_no_other(shared: Shared, caplog: pytest.LogCaptureFixture) -> None:
+    """Others on the same broker are reported and written to as before; what failed is logged once."""
+    tp = shared.topic("beside", [[2, 3]])[0]
+    broken = Replica(2, "broken", "AAECAwQFBgcICQoLDA0ODw", -5)
+    with shared.cluster.lock:
+        shared.broker(2).replicas = {(broken.topic_id, -5): broken, **shared.broker(2).replicas}
+    write(shared, tp, 300)
+    until(lambda: (found := shared.controller.reported_log(tp, 2)) is not None and found.end_offset == 1)
+    with shared.cluster.lock:
+        del shared.broker(2).replicas[(broken.topic_id, -5)]
+    assert [record.getMessage() for record in caplog.records if record.exc_info] == [
+        "broker 2 goes on without broken--5"
+    ]
 
 
 def test_a_broker_that_is_down_is_told_nothing(shared: Shared) -> None:
     shared.cluster.kill_broker(3)
     until(lambda: shared.controller.describe().live_brokers == (1, 2))
     request, (response, version, fields) = next(iter(ORDERS.items()))
-    with RawClient(shared.standby.addresses((3,))[3]) as client, pytest.raises(AssertionError, match="hung up"):
-        client.ask(request, response, version, controller_id=102, controller_epoch=9, **fields)
+    with as_gateway(shared.standby.addresses((3,))[3]) as client, pytest.raises(AssertionError, match="hung up"):
+        client.ask(request, response, version, controller_id=102, controller_epoch=1, broker_epoch=0, **fields)
     shared.cluster.restart_broker(3)
     until(lambda: shared.controller.describe().live_brokers == (1, 2, 3))
 

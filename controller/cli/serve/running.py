@@ -64,6 +64,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     with _in_the_store(shown):
         known_as = _cluster_id(cluster.server, options.seed)
         cluster.start_controllers()
+    apis = with_remote_brokers(with_logs(cluster.logs))
     gateway = Gateway(
         cluster.controller,
         options.listen.host,
@@ -71,7 +72,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         advertised=options.advertise,
         broker_listener=[sharing.LISTENER, *([options.broker_listener] if options.broker_listener else [])],
         cluster_id=known_as,
-        apis=with_orders(cluster.host, with_remote_brokers(with_logs(cluster.logs))),
+        apis=apis if peers is None else with_orders(cluster.host, apis),  # of controllers in other processes
         users=users,
         tls=tls,
         authorizer=authorizer,

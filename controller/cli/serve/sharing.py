@@ -3,6 +3,8 @@
 Rules
 * One process per controller id, and one that has simulated brokers: what they copy stays within it. Whoever comes
   second hears so at once, if the first one listens where it said that it does.
+* Controllers of other processes log in as gateways before they order brokers of this one: by the secret of
+  --peers-secret, or by one that the store holds.
 * What a process that died left in the store is waited for until its session is over; a process that comes back where it
   was before need not wait.
 """
@@ -21,6 +23,7 @@ from controller.codec import BadValue, broker, keys
 from controller.model.values import Endpoint
 from controller.wire import Peers
 from controller.wire.calls import Address
+from controller.wire.cluster_id import gateways_secret
 from controller.wire.peers.directory import AlreadyRunning, Directory, listens
 from controller.wire.security.acls import Authorizer
 from controller.wire.security.client import Credentials
@@ -46,14 +49,15 @@ def peers_of(options: Options, shown: str, stack: ExitStack) -> Peers | None:
     has this controller id."""
     if not is_shared(options):
         return None
-    secret, tls = _secret(options), _tls(options)
+    given, tls = _secret(options), _tls(options)
     try:
         store = open_store(options.url)
         stack.callback(store.close)
         Directory(store, options.node_id).require_alone()
+        secret = gateways_secret(store) if given is None else given
     except AlreadyRunning as error:
         raise taken(options, error) from error
-    except (StoreError, OSError, ValueError) as error:
+    except (StoreError, OSError, ValueError) as error:  # BadValue is a ValueError
         raise CannotServe(f"{shown}: {without_place(error)}") from error
     return Peers(store=store, secret=secret, tls=tls)
 
@@ -116,7 +120,7 @@ def trusting_gateways(authorizer: Authorizer) -> Authorizer:
 def endpoints(options: Options, addresses: Mapping[int, Address]) -> dict[int, Endpoint]:
     """What brokers register that they listen at."""
     protocol = "PLAINTEXT" if options.tls is None else "SSL"
-    if options.users is not None or options.peers_secret is not None:
+    if options.users is not None or is_shared(options):  # other controllers log in there
         protocol = f"SASL_{protocol}"
     return {b: Endpoint(LISTENER, at.host, at.port, protocol) for b, at in addresses.items()}
 

@@ -12,11 +12,14 @@ Rules
 
 from __future__ import annotations
 
+import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final, Self
+from weakref import WeakSet
 
 import attrs
 
@@ -34,11 +37,12 @@ from controller.rig.live.settings import StoredSettings
 from controller.rig.live.steps import TICK_S, Steps
 from controller.rig.network import Network
 from controller.rig.node import Asked
-from controller.rig.replica import Role
+from controller.rig.replica import Replica, Role
 from controller.rig.timeline import Timeline
 
 FIRST_ID: Final = 101
 _CLEAN_S: Final = 1.0
+log = logging.getLogger(__name__)
 
 
 class LiveCluster:
@@ -80,7 +84,7 @@ class LiveCluster:
         self.brokers = {b: self._broker(b, rack) for b, rack in brokers.items()}
         chance = random.Random(seed)  # noqa: S311 - no secrets
         self.network = Network(self.brokers, chance, timeline, lambda: 0, requests_max=0)
-        host = (self.network, self.lock, self._steps.wake, self.brokers, server.is_shared)
+        host = (self.network, self.lock, self._steps.wake, self.brokers, server)
         parts = (NodeClock(self._clock), server, self.network, self.settings, seed, lambda *_: None, journal)
         ids = range(first_id, first_id + controllers)
         self.nodes = {i: LiveNode(i, *parts, host=LiveHost(i, *host, others and others())) for i in ids}
@@ -89,6 +93,7 @@ class LiveCluster:
         calls = (self._steps.soon, self.copying.catch_up)
         kept = (retention_bytes, server.first_producer_id)
         self.logs = LiveLogs(self.brokers, self.network.settings, *calls, *kept)
+        self._failing: WeakSet[Replica] = WeakSet()
         self.duties = {b: self._duties(broker, timeline, lag_max_ms) for b, broker in self.brokers.items()}
 
     def _broker(self, broker_id: int, rack: str | None) -> Broker:
@@ -97,7 +102,18 @@ class LiveCluster:
 
     def _duties(self, broker: Broker, timeline: Timeline, lag_max_ms: int) -> Duties:
         parts = (broker, self._clock, self.server, self.nodes, self.network, timeline)
-        return Duties(*parts, self.settings.registration_version, lag_max_ms, lambda *_: None)
+        version = self.settings.registration_version
+        return Duties(*parts, version, lag_max_ms, lambda *_: None, sparing=self._sparing)
+
+    @contextmanager
+    def _sparing(self, replica: Replica) -> Iterator[None]:
+        """What fails for one replica is logged, once, and no other one has to wait for that."""
+        try:
+            yield
+        except Exception:
+            if replica not in self._failing:
+                self._failing.add(replica)
+                log.exception("broker %d goes on without %s-%d", replica.broker, replica.topic, replica.partition)
 
     # --- life
 

@@ -10,8 +10,10 @@ from typing import Any, Protocol, TypeAlias
 import attrs
 
 from controller.host import Controller
+from controller.model.errors import ErrorCode
 from controller.model.host import Host, HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from controller.model.values import TARGETS_SINCE
+from controller.rig.live.server import LiveServer
 from controller.rig.network import Network
 from controller.rig.node import Asked, Node, NodeHost, NodeStore, Process, State
 
@@ -27,8 +29,8 @@ class Others(Host, Protocol):
 
 class LiveHost(NodeHost):
     """Callbacks reach the brokers in `ours` under the lock of the cluster, which is told that something happened; for
-    all others there may be `others`. `reads_settings`: brokers read settings themselves, and hear of none by a
-    controller."""
+    all others there may be `others`. `server`: the store of the cluster; where other processes share that, brokers read
+    settings themselves, and hear of none by a controller."""
 
     def __init__(  # noqa: PLR0917 - as NodeHost, and what a live one has besides
         self,
@@ -37,11 +39,12 @@ class LiveHost(NodeHost):
         lock: AbstractContextManager[object],
         woken: Callable[[], None],
         ours: Container[int],
-        reads_settings: bool,  # noqa: FBT001 - as the rest
+        server: LiveServer,
         others: Others | None,
     ) -> None:
         super().__init__(controller_id, network, TARGETS_SINCE)
-        self._reads_settings = reads_settings
+        self._server = server
+        self._epoch_known = 0
         self._lock = lock
         self._woken = woken
         self._ours = ours
@@ -67,7 +70,7 @@ class LiveHost(NodeHost):
 
     def config_changed(self, kind: str, name: str, configs: Any) -> None:
         """As NodeHost; what brokers read themselves may be newer."""
-        if not self._reads_settings:
+        if not self._server.is_shared:
             with self._lock:
                 super().config_changed(kind, name, configs)
 
@@ -77,8 +80,13 @@ class LiveHost(NodeHost):
             super().config_changed(kind, name, configs)
 
     def obeyed(self, request: Ordered) -> HostResponse:
-        """What one of `ours` answers, whichever controller says so, of this process or another. Raises where that
-        broker is not there."""
+        """What one of `ours` answers, whichever controller says so, of this process or another; INVALID_REQUEST where
+        no controller ever had the epoch that it says: a broker that believed it would hear of no real one any more.
+        Raises where that broker is not there."""
+        if request.controller_epoch > self._epoch_known:
+            self._epoch_known = self._server.controller_epoch()
+            if request.controller_epoch > self._epoch_known:
+                return HostResponse(ErrorCode.INVALID_REQUEST)
         return self._locked(partial(self._network.call, request.controller_id), request)
 
     def _locked(self, call: Callable[[Any], HostResponse], request: Any) -> HostResponse:

@@ -12,12 +12,14 @@ from typing import Any, Final
 
 from controller.rig.client import StoreClient
 from controller.rig.server import Client, Connection, RecordingServer
-from stores.base import Commit, MetadataStore, Op
+from stores.base import Commit, MetadataStore, Op, StoreError
 from stores.memory import MemoryServer
 from stores.memory.stream import Link
+from stores.recipes import EPOCH_KEY, decode_epoch
 
 FIRST_PRODUCER_ID: Final = 1001
 _ID_BITS: Final = 62
+_READ_S: Final = 10.0
 _ids: Final = random.SystemRandom()
 
 
@@ -42,6 +44,15 @@ class LiveServer(RecordingServer):
         """From which on ids are given to producers. Any process that shares the store gives some, also one that was
         started again, and no two may be the same."""
         return _ids.getrandbits(_ID_BITS) if self.is_shared else FIRST_PRODUCER_ID
+
+    def controller_epoch(self) -> int:
+        """The newest one that a controller got from the store. Raises ConnectionError where the store does not
+        answer."""
+        try:
+            entry = self.connection().get(EPOCH_KEY, sync=True, timeout_s=_READ_S)
+        except StoreError as error:
+            raise ConnectionError(f"which epochs there were is not learned: {error}") from error
+        return 0 if entry is None else decode_epoch(entry.value)
 
     def client(self) -> Client:
         """One more client."""

@@ -1,4 +1,5 @@
-"""ApiVersions: which APIs are offered, in which versions."""
+"""ApiVersions: which APIs are offered, in which versions.
+Of orders to brokers only gateways hear that logged in as such."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ UNSUPPORTED_VERSION = 35
 def table(apis: Mapping[int, Api]) -> Iterator[Api]:
     """The row of ApiVersions itself, over the table that it tells of, itself included."""
 
-    async def api_versions(_: Call, __: Request) -> Answer:
-        return {"error_code": 0, **_offered(apis)}
+    async def api_versions(call: Call, _: Request) -> Answer:
+        return {"error_code": 0, **_offered(apis, with_orders=call.is_gateway)}
 
     yield Api(Messages(ApiVersionsRequest, ApiVersionsResponse, range(5)), api_versions)
 
@@ -26,6 +27,10 @@ def unsupported(apis: Mapping[int, Api]) -> Answer:
     return {"error_code": UNSUPPORTED_VERSION, **_offered(apis)}
 
 
-def _offered(apis: Mapping[int, Api]) -> Answer:
-    rows = sorted((key, api.messages.versions) for key, api in apis.items())
+def _offered(apis: Mapping[int, Api], *, with_orders: bool = False) -> Answer:
+    rows = sorted(
+        (key, api.messages.versions)
+        for key, api in apis.items()
+        if with_orders or not api.is_for_gateways
+    )
     return {"api_keys": [{"api_key": key, "min_version": v.start, "max_version": v[-1]} for key, v in rows]}

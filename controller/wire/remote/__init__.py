@@ -9,6 +9,7 @@ leaving     ControlledShutdown: a broker goes in good order
 reporting   ReportLogs: what its logs hold
 obeying     the other side: brokers of this process take orders of controllers elsewhere
 received    those orders as the requests that they were made of
+sound       whether such an order can be one
 
 host = RemoteHost()
 controller = Controller(store, 1, host)

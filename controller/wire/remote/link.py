@@ -1,8 +1,8 @@
 """One connection to a broker.
 
 A request is asked and answered, or NotDelivered is raised, within the time that is given; a connection on which that
-was raised is of no use any more. Which versions the broker speaks it is asked once per connection, by version 0 of
-ApiVersions, which everybody answers.
+was raised is of no use any more. Which versions the broker speaks it is asked with each connection, by version 0 of
+ApiVersions, which everybody answers; and again after a login, since some APIs are offered only then.
 """
 
 from __future__ import annotations
@@ -58,16 +58,20 @@ class Link:
         except OSError as error:
             raise NotDelivered(f"{self._name} is not reached: {error}") from error
         try:
-            answer = self.ask(_ASKED_FIRST, 0, {})
-            self._speaks = {row.api_key: range(row.min_version, row.max_version + 1) for row in answer.api_keys}
+            self._speaks = self._asked_versions()
             if login is not None:
                 self._log_in(login)
+                self._speaks = self._asked_versions()
         except NotDelivered:
             self.close()
             raise
 
     def close(self) -> None:
         self._socket.close()
+
+    def _asked_versions(self) -> dict[int, range]:
+        answer = self.ask(_ASKED_FIRST, 0, {})
+        return {row.api_key: range(row.min_version, row.max_version + 1) for row in answer.api_keys}
 
     def version_of(self, api: Messages) -> int:
         """The highest version that both sides speak. NotDelivered where there is none."""

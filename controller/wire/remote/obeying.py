@@ -2,7 +2,10 @@
 controller is the active one, in this process or another. Each broker has to drop what an older one says.
 
 Rules
-* None of these requests says for which broker it is: the address does. At the common one they are refused (42).
+* They are offered to gateways of other controllers alone, which logged in by the secret of gateways: whoever else could
+  send one would lead the cluster.
+* None of these requests says for which broker it is: the address does. At the common one they are refused (42), and so
+  is one with an id or an epoch that cannot be.
 * One at a time for each broker, in the order in which they came, also over several connections.
 * They are taken in one version each, the one that says all that Kedge's controllers have to say.
 """
@@ -10,11 +13,12 @@ Rules
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
-from controller.model.errors import ErrorCode
+from controller.model.errors import ErrorCode, InvalidRequest
 from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from controller.wire.apis import APIS
 from controller.wire.apis.versions import table
@@ -26,7 +30,9 @@ from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.reading import as_uuid
 from controller.wire.remote import received
 from controller.wire.remote.link import messages
+from controller.wire.remote.sound import require_sound
 
+log = logging.getLogger(__name__)
 Ordered = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 
 
@@ -38,8 +44,9 @@ class Brokers(Protocol):
 
 
 def with_orders(brokers: Brokers, base: Mapping[int, Api] = APIS) -> dict[int, Api]:
-    """The APIs of `base`, and those by which `brokers` are told what to do, who has CLUSTER_ACTION. One table per
-    gateway. A stand-by's gateway answers them itself."""
+    """The APIs of `base`, and those by which `brokers` are told what to do, by gateways that know the secret of `peers`
+    and have CLUSTER_ACTION; nobody else is offered them. One table per gateway. A stand-by's gateway answers them
+    itself."""
     obeying = _Obeying(brokers)
     rows = (
         (LeaderAndIsr, received.leader_and_isr, _by_id),
@@ -49,7 +56,7 @@ def with_orders(brokers: Brokers, base: Mapping[int, Api] = APIS) -> dict[int, A
     apis = {**base}
     for kind, read, told in rows:
         api = _newest(messages(kind.API_KEY))
-        apis[api.api_key] = Api(api, obeying.handler(read, told), is_of_logs=True)
+        apis[api.api_key] = Api(api, obeying.handler(read, told), is_of_logs=True, is_for_gateways=True)
     apis.update((api.messages.api_key, api) for api in table(apis))
     return apis
 
@@ -72,7 +79,12 @@ class _Obeying:
         async def obey(call: Call, request: Request) -> Answer:
             if call.broker_id is None:
                 return {"error_code": ErrorCode.INVALID_REQUEST}
-            order = read(request, call.broker_id)
+            try:
+                order = read(request, call.broker_id)
+                require_sound(order)
+            except InvalidRequest as error:
+                log.warning("an order for broker %d is refused: %s", call.broker_id, error)
+                return {"error_code": ErrorCode.INVALID_REQUEST}
             async with self._turns[call.broker_id]:
                 done = asyncio.ensure_future(asyncio.to_thread(self._brokers.obeyed, order))
                 try:
