@@ -135,6 +135,11 @@ def test_directories_are_told_and_no_replica_moves_into_another(client: Any, clu
     }
 
 
+def test_versions_are_listed(client: Any) -> None:
+    found = {key.name: versions for key, versions in client.api_versions().items()}
+    assert (found["ApiVersions"], found["AlterPartitionReassignments"]) == ((0, 4), (0, 1))
+
+
 def test_the_command_line_does_all_of_it(cluster: Withheld, topic: str) -> None:
     def run(*arguments: str) -> Any:
         command = [sys.executable, "-W", "ignore", "-m", "kafka.admin", "-b", cluster.bootstrap, "--format", "json"]
@@ -143,6 +148,7 @@ def test_the_command_line_does_all_of_it(cluster: Withheld, topic: str) -> None:
         return json.loads(done.stdout)
 
     assert run("cluster", "describe")["cluster_id"] == "kedge-under-test"
+    assert run("cluster", "api-versions")["ApiVersions"] == [0, 4]
     run("topics", "create", "-t", topic)
     run("topics", "create", "-t", f"{topic}-wide", "--num-partitions", "2", "--replication-factor", "2")
     assert len(cluster.replicas(f"{topic}-wide", 1)) == 2

@@ -50,10 +50,16 @@ def settings(served: Served, kind: str, name: str) -> dict[str, str]:
     return served.controller.query(ask_for).result(DEADLINE_S)
 
 
-def test_every_private_request_is_advertised(client: RawClient) -> None:
-    answer = client.ask(ApiVersionsRequest, ApiVersionsResponse, 4)
-    offered = {row.api_key: row.max_version for row in answer.api_keys if row.api_key >= 20_000}
-    assert offered == {20_000: 0, 20_001: 1, 20_002: 0, 20_003: 0}
+@pytest.mark.parametrize("version", range(5))
+def test_private_requests_are_advertised_to_who_asks_as_kedge_and_to_nobody_else(
+    client: RawClient, version: int
+) -> None:
+    def offered(name: str) -> dict[int, int]:
+        answer = client.ask(ApiVersionsRequest, ApiVersionsResponse, version, client_software_name=name)
+        return {row.api_key: row.max_version for row in answer.api_keys if row.api_key >= 20_000}
+
+    assert offered("kedge") == ({20_000: 0, 20_001: 1, 20_002: 0, 20_003: 0} if version >= 3 else {})
+    assert offered("kafka-python") == offered("") == {}
 
 
 # --- ReassignPartitions

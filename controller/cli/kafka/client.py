@@ -18,6 +18,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from controller.cli.kafka.errors import Failed, NotConnected, Refused
 from controller.cli.printing import one_line
+from controller.wire.messages import KEDGE
 
 NOT_CONTROLLER: Final = 41
 _CLUSTER_AUTHORIZATION_FAILED: Final = 31
@@ -43,6 +44,8 @@ _LOST: Final = (kafka_errors.KafkaConnectionError, kafka_errors.Cancelled)
 
 class Client(KafkaAdminClient):  # type: ignore[misc] # kafka-python brings no types
     """A connection to a cluster. Not thread-safe."""
+
+    DEFAULT_CONFIG: Final = {**KafkaAdminClient.DEFAULT_CONFIG, "client_software_name": KEDGE}  # or no private keys
 
     def __init__(self, **settings: Any) -> None:
         try:

@@ -6,6 +6,8 @@ the answers to them, too. A gateway takes from here:
 * `requests()`: API key to request class;
 * `RESPONSES`: API key to response class; besides those of `requests()` it has Metadata's, with status of partitions;
 * `VERSIONS`: API key to (lowest, highest) version that is offered.
+
+A client that wants to be told of the private ones has `KEDGE` as `client_software_name` in its ApiVersions.
 """
 
 from __future__ import annotations
@@ -46,6 +48,7 @@ from controller.wire.messages.private import (
     ReportLogsResponse,
 )
 
+KEDGE: Final = "kedge"
 _PAIRS: Final = (
     (LeaderAndIsrRequest, LeaderAndIsrResponse),
     (StopReplicaRequest, StopReplicaResponse),
@@ -78,6 +81,7 @@ VERSIONS: Final[Mapping[int, tuple[int, int]]] = MappingProxyType(
 )
 
 __all__ = [
+    "KEDGE",
     "RESPONSES",
     "VERSIONS",
     "AlterInterbrokerThrottledRatesRequest",
