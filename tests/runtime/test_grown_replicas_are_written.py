@@ -1,0 +1,84 @@
+"""R grows with each target that is in sync: the topic key, which is written late, lists it within a second.
+
+Kafka's tools read the replicas from there. One write is enough for all that grew meanwhile.
+"""
+
+from __future__ import annotations
+
+from controller import Settings
+from controller.codec import keys
+from tests.runtime.world import Cluster, cluster_of_three
+
+TOPIC = keys.topic("t")
+
+
+def listed(cluster: Cluster) -> list[int]:
+    """R as the topic key has it."""
+    replicas: list[int] = cluster.get(TOPIC)["partitions"]["0"]
+    return replicas
+
+
+def moving(**more: Settings) -> Cluster:
+    cluster = cluster_of_three(**more)
+    cluster.done(cluster.move([4, 5, 6]))
+    cluster.wait(2000)
+    return cluster
+
+
+def grow(cluster: Cluster, *isr: int) -> None:
+    cluster.done(cluster.isr(isr))
+    assert cluster.partition().replicas == isr
+
+
+def test_a_target_in_sync_is_in_the_topic_key_within_a_second() -> None:
+    """Not at once, since every target of a move joins by itself."""
+    cluster = moving()
+    grow(cluster, 1, 2, 3, 4)
+    assert listed(cluster) == [1, 2, 3]
+    cluster.wait(1000)
+    assert listed(cluster) == [1, 2, 3, 4]
+
+
+def test_targets_that_join_one_after_another_do_not_put_off_the_write() -> None:
+    """The second counts from the first of them; both are in one write."""
+    cluster = moving()
+    generation = cluster.other.get(TOPIC, timeout_s=1)
+    grow(cluster, 1, 2, 3, 4)
+    cluster.wait(900)
+    grow(cluster, 1, 2, 3, 4, 5)
+    assert listed(cluster) == [1, 2, 3]
+    cluster.wait(100)
+    assert listed(cluster) == [1, 2, 3, 4, 5]
+    cluster.wait(3000)
+    after = cluster.other.get(TOPIC, timeout_s=1)
+    assert generation is not None
+    assert after is not None
+    assert after.generation == generation.generation + 1
+
+
+def test_the_next_growth_is_written_within_a_second_of_its_own() -> None:
+    cluster = moving()
+    for isr in ((1, 2, 3, 4), (1, 2, 3, 4, 5)):
+        grow(cluster, *isr)
+        cluster.wait(1000)
+        assert listed(cluster) == list(isr)
+
+
+def test_a_controller_that_sleeps_until_something_is_due_wakes_for_the_write() -> None:
+    """One with threads of its own does nothing in between."""
+    cluster = moving()
+    grow(cluster, 1, 2, 3, 4)
+    term = cluster.controller._loop.term  # noqa: SLF001 - how long it would sleep is not told otherwise
+    assert term is not None
+    due_ms = term.next_due_ms()
+    assert due_ms is not None
+    assert due_ms <= cluster.clock.elapsed_ms + 1000
+
+
+def test_the_interval_is_a_setting() -> None:
+    cluster = moving(settings=Settings(topic_rewrite_interval_ms=200))
+    grow(cluster, 1, 2, 3, 4)
+    cluster.wait(150)
+    assert listed(cluster) == [1, 2, 3]
+    cluster.wait(50)
+    assert listed(cluster) == [1, 2, 3, 4]
