@@ -33,6 +33,7 @@ class LogError(enum.IntEnum):
     INVALID_REQUIRED_ACKS = 21
     UNSUPPORTED_VERSION = 35
     INVALID_REQUEST = 42
+    POLICY_VIOLATION = 44
     OUT_OF_ORDER_SEQUENCE_NUMBER = 45
     INVALID_PRODUCER_EPOCH = 47
     KAFKA_STORAGE_ERROR = 56
@@ -73,11 +74,12 @@ class StoredBatch:
 
 @attrs.frozen
 class Appended:
-    """What became of a batch that was to be appended. `base_offset` -1 where it was not."""
+    """What became of a batch that was to be appended. `base_offset` -1 where it was not; `message`: why, for people."""
 
     error: LogError = LogError.NONE
     base_offset: int = -1
     log_start_offset: int = -1
+    message: str | None = None
 
 
 @attrs.frozen

@@ -150,9 +150,9 @@ class Broker:
     def refuses_produce(self, tp: TopicPartition) -> ErrorCode:
         """What a producer hears that sends to `tp`; NONE: its records are taken."""
         found = self.replica(tp)
-        if found is None or found.role is not Role.LEADER or found.status != ONLINE:
+        if found is None or found.role is not Role.LEADER:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
-        return ErrorCode.NONE
+        return ErrorCode.NONE if found.status == ONLINE else ErrorCode.POLICY_VIOLATION
 
     def refuses_fetch(self, tp: TopicPartition) -> ErrorCode:
         """What a consumer hears that reads `tp`; NONE: it gets what is there."""

@@ -36,9 +36,10 @@ class Addresses(Protocol):
 @attrs.frozen
 class Call:
     """One request on its way. `broker_id`: whose address the client called, None for the one that everybody may begin
-    at. `principal`: who it is, and `authorizer` what that one may do; `admin` is that one's. `login`: how it says so,
-    None where nobody has to. `make_room`: waits until there is room for a large answer of so many bytes, before that is
-    made. `is_gateway`: another gateway asks, which logged in as one."""
+    at. `software`: the client's library, empty where it did not name one. `principal`: who it is, and `authorizer` what
+    that one may do; `admin` is that one's. `login`: how it says so, None where nobody has to. `make_room`: waits until
+    there is room for a large answer of so many bytes, before that is made. `is_gateway`: another gateway asks, which
+    logged in as one."""
 
     controller: Controller
     admin: Admin
@@ -49,6 +50,7 @@ class Call:
     client_id: str | None
     principal: str
     broker_id: int | None
+    software: str
     login: Login | None
     authorizer: Authorizer
     make_room: Callable[[int], Awaitable[None]]

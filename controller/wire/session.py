@@ -33,6 +33,8 @@ class Session:
     must_log_in: bool = False
     has_gateways: bool = False
     way: Way = attrs.field(factory=Way)
+    software: str = ""
+    """The client's library, as ApiVersions named it."""
     room: Room | None = None
     """What the answer on its way to it holds."""
 

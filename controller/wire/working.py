@@ -19,6 +19,7 @@ from controller.wire.calls import Addresses, Api, Call
 from controller.wire.errors import LoginRefused
 from controller.wire.limits import Limits
 from controller.wire.protocol import (
+    API_VERSIONS,
     BRIEF,
     Frame,
     Header,
@@ -101,6 +102,8 @@ class Work:
             request: Request = await self.done(lambda: read_request(api.messages, header, frame), is_large=is_large)
             self._counts["requests"] += 1
             self._counts[api.messages.name] += 1
+            if header.api_key == API_VERSIONS:
+                session.software = getattr(request, "client_software_name", None) or ""
             epoch = self._controller.controller_epoch
             try:
                 answer = await answered(api, self._call(api, header, session, room), request)
@@ -141,6 +144,7 @@ class Work:
             client_id=header.client_id,
             principal=principal,
             broker_id=session.broker_id,
+            software=session.software,
             login=session.login,
             authorizer=self._authorizer,
             make_room=room.take,

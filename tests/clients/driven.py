@@ -93,8 +93,7 @@ class JavaTools(Driven):
     """Kafka's tools of one version, against one cluster, in one JVM."""
 
     def __init__(self, version: str, bootstrap: str) -> None:
-        program = str(machine.HERE / "java" / "Tools.java")
-        super().__init__([kafka_jars.java(), *_JVM, "-cp", kafka_jars.kafka_classpath(version), program])
+        super().__init__(_java("Tools", version))
         self.version = version
         self._bootstrap = bootstrap
 
@@ -107,6 +106,16 @@ class JavaTools(Driven):
         return Said(**super().__call__(name, *arguments, "--bootstrap-server", at or self._bootstrap))
 
 
+def in_java(name: str) -> Driven:
+    """The program of this name of the folder `java`, beside Kafka's jars."""
+    return Driven(_java(name))
+
+
+def _java(name: str, version: str = kafka_jars.VERSION) -> list[str]:
+    program = str(machine.HERE / "java" / f"{name}.java")
+    return [kafka_jars.java(), *_JVM, "-cp", kafka_jars.kafka_classpath(version), program]
+
+
 def kafkajs(bootstrap: str, **more: Any) -> Driven:
     """Its admin client. `more`: of its settings."""
     modules = {"NODE_PATH": str(machine.kafkajs())}
@@ -114,6 +123,6 @@ def kafkajs(bootstrap: str, **more: Any) -> Driven:
 
 
 def in_go(name: str, bootstrap: str, *login: str) -> Driven:
-    """The client of this name: kadm, kafka-go or sarama. `login`: the file of an authority, a name and a password, over
-    TLS: for SCRAM-SHA-512 with kadm, for PLAIN with the others."""
+    """The client of this name: kadm, kgo, kafka-go or sarama. `login`: the file of an authority, a name and a password,
+    over TLS: for SCRAM-SHA-512 with kadm, for PLAIN with the others."""
     return Driven([str(machine.in_go()), name, bootstrap, *login])

@@ -70,6 +70,15 @@ def test_a_batch_that_is_sent_again_is_found_and_one_that_is_out_of_order_is_ref
     assert shelf.sent_before(batch(producer_id=8, producer_epoch=0, base_sequence=9), log) is None
 
 
+def test_the_sequences_of_a_new_epoch_are_not_those_of_an_older_one() -> None:
+    """A producer that begins anew after an error: what it sends then was not sent before."""
+    older, newer = (
+        [batch(producer_id=7, producer_epoch=epoch, base_sequence=sequence) for sequence in (0, 3)] for epoch in (0, 1)
+    )
+    shelf, log = filled(*older, newer[0])
+    assert shelf.sent_before(newer[1], log) is None
+
+
 def test_a_leader_that_lacks_a_batch_takes_it_again() -> None:
     first, second = (
         batch(producer_id=7, producer_epoch=0, base_sequence=0),

@@ -73,7 +73,7 @@ def test_delayed_partitions_can_be_read_until_their_retention_is_over_and_not_be
     rig.run(100)
     leader = rig.leader(LAST)
     assert leader is not None
-    assert leader.refuses_produce(LAST) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert leader.refuses_produce(LAST) is ErrorCode.POLICY_VIOLATION
     assert leader.refuses_fetch(LAST) is ErrorCode.NONE
     assert rig.produce(LAST, 10) == 0
     assert rig.produce(STAYS, 10) == 10

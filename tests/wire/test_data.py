@@ -262,16 +262,25 @@ def test_a_batch_that_is_larger_than_the_topic_allows_is_refused() -> None:
 
 
 def test_partitions_that_are_read_only_are_read_and_take_nothing() -> None:
-    """KIP-694: a producer hears that it should look at the metadata again; a consumer reads on."""
+    """KIP-694: a producer hears an error that it does not try again, and why; a consumer reads on. A batch that was
+    taken before is acknowledged to whoever sends it again."""
     with Living() as living, RawClient(living.address) as client:
         living.topic("orders", [[1, 2], [2, 3]])
-        assert produce(client, records(b"a"), partition=1).error_code == 0
+        taken = records(b"a", producer=(7, 0, 0))
+        assert produce(client, taken, partition=1).error_code == 0
         living.cluster.controller.admin.delete_partitions({"orders": DeletePartitions(1)}).all().result(DEADLINE_S)
         # The leader hears of it a moment later, and takes what comes before.
-        until(lambda: produce(client, records(b"b"), partition=1).error_code == 6)
+        until(lambda: produce(client, records(b"b"), partition=1).error_code == 44)
         found = values(fetch(client, 0, partition=1))
         assert found[0] == (0, b"a")
-        assert produce(client, records(b"c"), partition=1).error_code == 6
+        again, more = (produce(client, sent, partition=1) for sent in (taken, records(b"c", producer=(7, 0, 1))))
+        assert (again.error_code, again.base_offset) == (0, 0)
+        assert (more.error_code, "read-only" in more.error_message) == (44, True)
+        client.ask(ApiVersionsRequest, ApiVersionsResponse, 4, client_software_name="kafka-python")
+        codes = [
+            produce(client, records(b"c", producer=by), partition=1).error_code for by in ((7, 0, 1), (-1, -1, -1))
+        ]
+        assert codes == [47, 44]  # only its idempotent producer would end with 44
         assert values(fetch(client, 0, partition=1)) == found
         assert produce(client, records(b"c"), partition=0).error_code == 0
 

@@ -6,6 +6,8 @@ Rules
 * acks=all is answered when the high watermark passed the batch, under the leader epoch that took it; asked of an isr
   that is smaller than `min.insync.replicas` it is refused before, and reported after.
 * A fetch is answered when there are `min_bytes` to give, something is wrong, or its time is over.
+* A partition that is read-only (KIP-694) refuses records with an error that no producer tries again, which would be in
+  vain: POLICY_VIOLATION. A batch that was taken before is still acknowledged to an idempotent producer that asks again.
 * Of each partition the newest `retention_bytes` are kept. What is above the high watermark cannot be deleted: where
   that is twice as much, the disk is full.
 * Methods may be called by any thread; what they do is done by the thread that steps. Limits on copying do not touch
@@ -22,7 +24,17 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from controller.model.logs import NO_EPOCH, Appended, Batch, EpochEnd, Fetched, FetchFrom, LogBounds, LogError
+from controller.model.logs import (
+    NO_EPOCH,
+    Appended,
+    Batch,
+    EpochEnd,
+    Fetched,
+    FetchFrom,
+    LogBounds,
+    LogError,
+    StoredBatch,
+)
 from controller.model.reductions import OFFLINE, ONLINE
 from controller.model.values import ALL_BROKERS, BROKERS, TOPICS, TopicPartition
 from controller.rig.broker import Broker, ReplicaId
@@ -31,6 +43,7 @@ from controller.rig.replica import Replica, Role
 
 ACKS_ALL: Final = -1
 RETENTION_BYTES: Final = 64 * 1024 * 1024
+READ_ONLY_MESSAGE: Final = "the partition is read-only, because it is to be removed from its topic"
 _BATCH_BYTES_MAX: Final = 1_048_588  # Kafka's default of max.message.bytes
 
 T = TypeVar("T")
@@ -196,7 +209,8 @@ class LiveLogs:
         replica = self._leader(broker_id, tp)
         refused = replica if isinstance(replica, LogError) else self._refusal(replica, tp, batch, acks)
         if isinstance(replica, LogError) or refused is not None:
-            _answer(future, Appended(refused or LogError.NONE))
+            message = READ_ONLY_MESSAGE if refused is LogError.POLICY_VIOLATION else None
+            _answer(future, Appended(refused or LogError.NONE, message=message))
             return
         shelf = self._shelf(replica)
         found = shelf.sent_before(batch, replica.log)
@@ -221,13 +235,16 @@ class LiveLogs:
             self._promised.append(promised)
 
     def _refusal(self, replica: Replica, tp: TopicPartition, batch: Batch, acks: int) -> LogError | None:
-        if replica.status != ONLINE:  # read-only, since the partition is to go: producers look at the metadata again
-            return LogError.NOT_LEADER_OR_FOLLOWER
+        if replica.status != ONLINE and not self._has(replica, batch):  # read-only (KIP-694)
+            return LogError.POLICY_VIOLATION
         if len(batch.payload) > self._setting(tp.topic, "max.message.bytes", "message.max.bytes", _BATCH_BYTES_MAX):
             return LogError.MESSAGE_TOO_LARGE
         if acks == ACKS_ALL and len(replica.isr) < self._isr_min(tp):
             return LogError.NOT_ENOUGH_REPLICAS
         return LogError.KAFKA_STORAGE_ERROR if self._shelf(replica).size_bytes > 2 * self.retention_bytes else None
+
+    def _has(self, replica: Replica, batch: Batch) -> bool:
+        return isinstance(self._shelf(replica).sent_before(batch, replica.log), StoredBatch)
 
     def _isr_min(self, tp: TopicPartition) -> int:
         return self._setting(tp.topic, "min.insync.replicas", "min.insync.replicas", 1)

@@ -82,7 +82,7 @@ class Shelf:
         if batch.producer_epoch > last.producer_epoch:
             return None if batch.base_sequence == 0 else LogError.OUT_OF_ORDER_SEQUENCE_NUMBER
         for stored in held[-_LOOKED_AT:]:
-            if (stored.batch.base_sequence, stored.batch.records) == (batch.base_sequence, batch.records):
+            if _sent_as(stored.batch) == _sent_as(batch):
                 return stored
         due = (last.base_sequence + last.records) % _SEQUENCES
         return None if batch.base_sequence == due else LogError.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -139,6 +139,11 @@ class Shelf:
         del self._rows[:gone]
         self.size_bytes = left
         return gone > 0
+
+
+def _sent_as(batch: Batch) -> tuple[int, int, int]:
+    """What a producer leaves as it is when it sends a batch again. With a new epoch sequences begin anew."""
+    return batch.producer_epoch, batch.base_sequence, batch.records
 
 
 def _runs(row: _Row) -> list[Run]:

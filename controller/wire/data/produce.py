@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from typing import Any, Final
 
+import attrs
 from kafka.protocol.producer import (
     InitProducerIdRequest,
     InitProducerIdResponse,
@@ -13,7 +14,7 @@ from kafka.protocol.producer import (
     ProduceResponse,
 )
 
-from controller.model.logs import Appended, LogError
+from controller.model.logs import NO_PRODUCER, Appended, Batch, LogError
 from controller.model.values import TopicPartition
 from controller.wire.calls import Api, Call
 from controller.wire.data.batches import read_batch
@@ -61,7 +62,17 @@ async def _append(logs: Logs, call: Call, request: Request, name: str, part: Any
         return Appended(batch)
     tp, timeout_ms = TopicPartition(name, part.index), min(max(request.timeout_ms, 0), TIMEOUT_MS_MAX)
     future = logs.append(call.broker_id, tp, batch, acks=request.acks, timeout_ms=timeout_ms)
-    return await asyncio.wrap_future(future)
+    answer = await asyncio.wrap_future(future)
+    if answer.error is LogError.POLICY_VIOLATION and _ends_with_it(call, batch):
+        return attrs.evolve(answer, error=LogError.INVALID_PRODUCER_EPOCH)
+    return answer
+
+
+def _ends_with_it(call: Call, batch: Batch) -> bool:
+    """Whether the producer would stop for good. kafka-python's idempotent producer does after most errors that it does
+    not retry; after INVALID_PRODUCER_EPOCH it takes a new epoch and goes on. Other clients do not get that error:
+    franz-go's producer would retry the batch for ever."""
+    return call.software == "kafka-python" and batch.producer_id != NO_PRODUCER
 
 
 def _row(index: int, answer: Appended) -> dict[str, Any]:
@@ -70,6 +81,7 @@ def _row(index: int, answer: Appended) -> dict[str, Any]:
         "error_code": int(answer.error),
         "base_offset": answer.base_offset,
         "log_start_offset": answer.log_start_offset,
+        "error_message": answer.message,
     }
 
 

@@ -24,6 +24,7 @@ type login struct {
 var clients = map[string]func(address string, who *login) (any, error){
 	"kadm":     newKadm,
 	"kafka-go": newKafkaGo,
+	"kgo":      newKgo,
 	"sarama":   newSarama,
 }
 

@@ -44,6 +44,52 @@ func (s saramaClient) Send(topic string, partition int32, values []string) (int,
 	return len(messages), producer.SendMessages(messages)
 }
 
+// For each key the partition that its record is in, or the error. Keys go by hash, null in turn.
+func (s saramaClient) SendEach(topic string, keys []*string, idempotent bool) ([]any, error) {
+	config := *s.client.Config()
+	config.Producer.Partitioner = sarama.NewHashPartitioner
+	config.Producer.Return.Errors = true
+	if config.Producer.Idempotent = idempotent; idempotent {
+		config.Net.MaxOpenRequests = 1
+	}
+	addresses := []string{}
+	for _, broker := range s.client.Brokers() {
+		addresses = append(addresses, broker.Addr())
+	}
+	producer, err := sarama.NewAsyncProducer(addresses, &config)
+	if err != nil {
+		return nil, err
+	}
+	go func() {
+		for place, key := range keys {
+			message := &sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder("value"), Metadata: place}
+			if key != nil {
+				message.Key = sarama.StringEncoder(*key)
+			}
+			producer.Input() <- message
+		}
+		producer.AsyncClose()
+	}()
+	ended := make([]any, len(keys))
+	for successes, failures := producer.Successes(), producer.Errors(); successes != nil || failures != nil; {
+		select {
+		case message, open := <-successes:
+			if !open {
+				successes = nil
+				continue
+			}
+			ended[message.Metadata.(int)] = message.Partition
+		case failed, open := <-failures:
+			if !open {
+				failures = nil
+				continue
+			}
+			ended[failed.Msg.Metadata.(int)] = failed.Err.Error()
+		}
+	}
+	return ended, nil
+}
+
 // The first so many values.
 func (s saramaClient) Receive(ctx context.Context, topic string, partition int32, count int) ([]string, error) {
 	consumer, err := sarama.NewConsumerFromClient(s.client)

@@ -1,0 +1,86 @@
+"""Producers of stock clients, each asked in the same way: what became of the record of each key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any, Final, Self
+
+import confluent_kafka as ck
+import kafka
+from kafka.errors import KafkaError
+
+from tests.clients import driven
+
+Ended = list[int | str | None]
+"""For each record the partition that took it, or the name of the error; None: nothing was heard of it in time."""
+
+Send = Callable[[str, Sequence[str | None]], Ended]
+"""A topic and a key for each record, which may be null, to how they ended."""
+
+CLIENTS: Final = ("java", "librdkafka", "kafka-python", "franz-go", "sarama")
+_IN_GO: Final = {"franz-go": "kgo", "sarama": "sarama"}
+_TIMEOUT_S: Final = 30
+_BATCH_BYTES: Final = 200  # so that records without a key go to several partitions
+
+
+@contextmanager
+def producing(client: str, bootstrap: str, *, idempotent: bool) -> Iterator[Send]:
+    """A producer of that client, with the settings that it has by itself."""
+    with ExitStack() as stack:
+        if client == "java":
+            settings = {"bootstrap.servers": bootstrap, "enable.idempotence": idempotent, "batch.size": _BATCH_BYTES}
+            process = stack.enter_context(driven.in_java("Producing"))
+            yield lambda topic, keys: process(settings, topic, keys)
+        elif client == "kafka-python":
+            options = {"bootstrap_servers": bootstrap, "enable_idempotence": idempotent, "acks": "all"}
+            yield stack.enter_context(_Python(options))
+        elif client == "librdkafka":
+            yield _Librdkafka({"bootstrap.servers": bootstrap, "enable.idempotence": idempotent})
+        else:
+            process = stack.enter_context(driven.in_go(_IN_GO[client], bootstrap))
+            yield lambda topic, keys: process("SendEach", topic, keys, idempotent)
+
+
+class _Python:
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._producer = kafka.KafkaProducer(**settings)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._producer.close(timeout=0)
+
+    def __call__(self, topic: str, keys: Sequence[str | None]) -> Ended:
+        sent = [self._sent(topic, key) for key in keys]
+        self._producer.flush(_TIMEOUT_S)
+        return [one if isinstance(one, str) else _heard(one) for one in sent]
+
+    def _sent(self, topic: str, key: str | None) -> Any:
+        try:
+            return self._producer.send(topic, key=key and key.encode(), value=b"value")
+        except KafkaError as error:  # a producer that has given up says so here
+            return type(error).__name__
+
+
+def _heard(future: Any) -> int | str:
+    if future.failed():
+        return type(future.exception).__name__
+    return int(future.value.partition)
+
+
+class _Librdkafka:
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._producer = ck.Producer(settings)
+
+    def __call__(self, topic: str, keys: Sequence[str | None]) -> Ended:
+        ended: Ended = [None] * len(keys)
+        for place, key in enumerate(keys):
+
+            def heard(error: Any, message: Any, place: int = place) -> None:
+                ended[place] = message.partition() if error is None else error.name()
+
+            self._producer.produce(topic, key=key, value=b"value", on_delivery=heard)
+        self._producer.flush(_TIMEOUT_S)
+        return ended
