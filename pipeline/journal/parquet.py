@@ -22,15 +22,21 @@ from pipeline.tables.journal import (
     WAVE_CALIBRATION,
 )
 from pipeline.tables.schema import Table
+from pipeline.written import written_as
 
 
 def write(folder: Path, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """The table is there, whole, and what stood in its place is not. Raises OSError."""
-    target = folder / table.name
-    target.mkdir(parents=True, exist_ok=True)
-    fresh = target / ".part-0.parquet"
-    pq.write_table(from_rows(table, rows), fresh)
-    fresh.replace(target / "part-0.parquet")
+    """The table is there, whole, and what stood in its place is not. Raises OSError naming the file."""
+    path = folder / table.name / "part-0.parquet"
+    fresh = path.with_name(f".{path.name}")
+    found = from_rows(table, rows)
+    with written_as(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            pq.write_table(found, fresh)
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
 
 
 def write_audit(found: Audit, folder: Path) -> None:

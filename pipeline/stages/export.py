@@ -23,6 +23,7 @@ from pipeline.errors import BadInput
 from pipeline.stages.requests import settings_of
 from pipeline.tables.arrow import Arrow
 from pipeline.tables.declared import PLAN, PLAN_MOVE, PLAN_REASON, REDUCTION, WAVE, WAVE_MOVE, WAVE_THROTTLE
+from pipeline.written import written_as
 
 MANIFEST: Final = "manifest.json"
 REPORT: Final = "report.html"
@@ -169,18 +170,20 @@ def _check_replaceable(folder: Path) -> None:
         raise BadInput(f"{folder}: is there and is no export of a plan; nothing was replaced")
 
 
-def _replace(folder: Path, found: Mapping[str, bytes]) -> None:
-    folder = folder.absolute()
+def _replace(asked: Path, found: Mapping[str, bytes]) -> None:
+    folder = asked.absolute()
     beside = folder.with_name(f".{folder.name}.{os.getpid()}.new")
     old = folder.with_name(f".{folder.name}.{os.getpid()}.old")
     try:
         for path, data in found.items():
             file = beside / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
-        if folder.exists():
-            folder.rename(old)
-        beside.rename(folder)
+            with written_as(asked / path):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(data)
+        with written_as(asked):
+            if folder.exists():
+                folder.rename(old)
+            beside.rename(folder)
     except BaseException:
         if old.exists() and not folder.exists():
             old.rename(folder)

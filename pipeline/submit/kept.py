@@ -22,6 +22,7 @@ import attrs
 
 from pipeline.errors import BadInput, Refused
 from pipeline.submit.exported import Exported
+from pipeline.written import written_as
 
 State: TypeAlias = Literal["sent", "done", "cancelled", "undoing"]
 """Of a wave that was begun. "sent": it is handed over, or about to be."""
@@ -61,11 +62,12 @@ class Progress:
         said = {"version": 1, "plan": self.plan.plan, "manifest": self.plan.sha256, "waves": waves}
         file = progress_file(self.plan.folder)
         beside = file.with_name(f".{file.name}.new")  # of this process alone, which holds the lock
-        with beside.open("wb") as opened:
-            opened.write((json.dumps(said, indent=1) + "\n").encode())
-            opened.flush()
-            os.fsync(opened.fileno())
-        beside.replace(file)
+        with written_as(file):
+            with beside.open("wb") as opened:
+                opened.write((json.dumps(said, indent=1) + "\n").encode())
+                opened.flush()
+                os.fsync(opened.fileno())
+            beside.replace(file)
         descriptor = os.open(file.parent, os.O_RDONLY)
         try:
             os.fsync(descriptor)
@@ -108,7 +110,8 @@ def locked(folder: Path) -> Iterator[None]:
             raise Refused(
                 f"{folder}: is being submitted already, by {who or 'somebody'} ({file.name} is locked)"
             ) from None
-        opened.truncate(0)
-        opened.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
-        opened.flush()
+        with written_as(file):
+            opened.truncate(0)
+            opened.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+            opened.flush()
         yield

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 from pipeline.errors import BadInput, NotFound
 from pipeline.tables.arrow import Arrow, conform
 from pipeline.tables.schema import Table
+from pipeline.written import written_as
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")  # of a folder, and of no other folder
 PART: Final = "part"
@@ -62,16 +63,18 @@ class Place:
         return self.path(table, part).is_file()
 
     def write(self, table: Table, rows: Arrow, part: str = PART) -> Path:
-        """The table's file holds `rows`, and nothing else. BadInput where they are not of the table."""
+        """The table's file holds `rows`, and nothing else. BadInput where they are not of the table, OSError naming the
+        file where it cannot be written."""
         path = self.path(table, part)
         found = conform(table, rows, table.name)
-        path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            pq.write_table(found, beside, compression="zstd", compression_level=1, row_group_size=GROUP_ROWS)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        with written_as(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                pq.write_table(found, beside, compression="zstd", compression_level=1, row_group_size=GROUP_ROWS)
+                beside.replace(path)
+            finally:
+                beside.unlink(missing_ok=True)
         return path
 
     def read(self, table: Table, part: str = PART) -> Arrow:

@@ -51,7 +51,15 @@ class Image:
 
 
 def write_image(path: Path, image: Image) -> None:
-    """Replace `path` by a file that holds `image`, or leave it as it was and raise OSError."""
+    """Replace `path` by a file that holds `image`, or leave it as it was and raise OSError, which names it."""
+    try:
+        _replace(path, image)
+    except OSError as error:
+        error.filename = str(path)  # not the temporary file, which is gone, nor none, as where a disk is full
+        raise
+
+
+def _replace(path: Path, image: Image) -> None:
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
         with os.fdopen(descriptor, "wb") as file:

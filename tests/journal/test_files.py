@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,6 +14,7 @@ from controller.codec.journal import ends_commit
 from controller.model import records as r
 from controller.runtime.journal import FolderSink, Fsync, Reading
 from controller.runtime.journal.files import files_in, whole_bytes_of
+from tests.disks import file_size_limit
 from tests.journal.told import Row, Told
 
 
@@ -38,17 +36,6 @@ def written(folder: Path, epoch: int = 7) -> list[bytes]:
     told.move()
     told.journal.close()
     return (folder / f"kedge-{epoch}-0.jsonl").read_bytes().splitlines(keepends=True)
-
-
-@contextmanager
-def file_size_limit(size: int) -> Iterator[None]:
-    """No file grows beyond `size`: a write takes what fits, the next one fails (EFBIG)."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_a_term_has_a_file_of_its_own(tmp_path: Path) -> None:
@@ -175,7 +162,8 @@ def test_a_device_that_is_full_stops_nothing_but_the_journal(tmp_path: Path, cap
         told.take_over()
         told.move()
     assert told.journal.commits_lost == 5
-    assert len(caplog.records) == 1
+    (record,) = caplog.records
+    assert record.getMessage().endswith(f"No space left on device: '{tmp_path / 'kedge-7-0.jsonl'}'")
 
 
 def test_a_folder_that_cannot_be_made_stops_nothing_but_the_journal(tmp_path: Path) -> None:
@@ -231,7 +219,8 @@ def test_a_commit_that_could_not_be_synced_is_not_there(tmp_path: Path, monkeypa
     told.reassign((4, 5, 6))
     told.journal.close()
     assert [row["event"] for row in read(tmp_path)] == ["Takeover"]
-    assert told.journal.stopped == "OSError: [Errno 5] Input/output error"
+    file = tmp_path / "kedge-7-0.jsonl"
+    assert told.journal.stopped == f"OSError: [Errno 5] Input/output error: '{file}'"
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from pipeline.journal.files import NoJournal
 from pipeline.progress import Progress
 from pipeline.progress import progress as progress_here
 from pipeline.report import audit_page
+from pipeline.written import written_as
 
 SAID_MAX: Final = 50
 """Gaps and lines in quarantine that are said one by one; of more it is said how many there are."""
@@ -106,7 +107,9 @@ def _processors() -> int:
 
 def _write(found: Audit, moves: Progress | None, report: Path | None, out: Path | None) -> None:
     if report is not None:
-        report.write_text(audit_page(found, moves), encoding="utf-8")
+        page = audit_page(found, moves)
+        with written_as(report):
+            report.write_text(page, encoding="utf-8")
     if out is not None:
         from pipeline.journal.parquet import write_audit  # noqa: PLC0415 - whoever writes no table needs no Arrow
 

@@ -53,6 +53,7 @@ from pipeline.tables.declared import (
     WAVE_THROTTLE,
 )
 from pipeline.tables.files import Place, Wanted, check_name
+from pipeline.written import written_as
 
 _T = TypeVar("_T", bound=Callable[..., Any])
 _LIMITS: Final = Limits()
@@ -225,9 +226,11 @@ class Files:
             return
         name = f"{place.cluster}/{place.snapshot}" if self._common.all_snapshots else place.cluster
         path = self._path / f"{name}.{self._suffix}" if self._common.several else self._path
-        if self._common.several:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content())
+        data = content()
+        with written_as(path):
+            if self._common.several:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
 
 
 def _page(place: Place, found: dict[str, Arrow], name: str) -> str:

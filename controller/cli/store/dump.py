@@ -66,7 +66,7 @@ def _write(file: str, image: Image) -> None:
         else:
             write_image(path, image)
     except OSError as error:
-        fail(f"{file}: {error.strerror or one_line(error)}")
+        fail(f"{'stdout' if file == '-' else file}: {error.strerror or one_line(error)}")
 
 
 def _say(done: dict[str, Any], *, as_json: bool, to_stderr: bool) -> None:

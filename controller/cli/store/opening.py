@@ -17,7 +17,8 @@ READ_ALL_S = 120.0  # of one that reads everything
 
 @contextmanager
 def opened(url: str, *, read_only: bool = True) -> Iterator[MetadataStore]:
-    """A client of the store, closed at the end. Exits with 2 where it cannot be opened."""
+    """A client of the store, closed at the end. Exits with 2 where it cannot be opened, or the file of a memory store
+    not be written."""
     try:
         store = open_store(url, read_only=read_only)
     except (StoreError, OSError, ValueError) as error:
@@ -25,4 +26,7 @@ def opened(url: str, *, read_only: bool = True) -> Iterator[MetadataStore]:
     try:
         yield store
     finally:
-        store.close()
+        try:
+            store.close()
+        except OSError as error:
+            fail(f"{public_url(url)}: cannot be written: {error.strerror or one_line(error)}")

@@ -110,8 +110,10 @@ class FolderSink:
         try:
             _write_all(file, data)
             self._sync(file)
-        except BaseException:
+        except BaseException as error:
             self._cut(file)
+            if isinstance(error, OSError):
+                error.filename = str(file.name)  # of a disk that is full the system names no file
             raise
         self._whole_bytes += len(data)
 
