@@ -1,4 +1,4 @@
-"""What an etcd:// url says, read without any client: pure, and careful with passwords.
+"""What an etcd:// url says, read without any client, and careful with passwords (`stores.credentials`).
 
     etcd://host[:2379][,host...][/prefix][?option=value&...]
 
@@ -20,6 +20,7 @@ from urllib.parse import unquote
 
 import attrs
 
+from stores import credentials
 from stores.base import Invalid, InvalidKey
 from stores.checks import check_key
 
@@ -67,6 +68,9 @@ def parse_url(url: str) -> EtcdUrl:
     if tls is not None and tls != ("tls_ca" in options):
         raise Invalid("etcd: tls=true needs tls_ca, the authority that signed the servers' certificates" if tls
                       else "etcd: tls=false with tls_ca")  # fmt: skip
+    file = options.pop(credentials.OPTION, None)
+    if file is not None and ("user" in options or "password" in options):
+        raise Invalid("etcd: a url has user and password, or credentials, not both")
     settings = EtcdUrl(endpoints, _root(slash + path), **options)
     if (settings.user is None) != (settings.password is None):
         raise Invalid("etcd: the options user and password belong together")
@@ -74,6 +78,8 @@ def parse_url(url: str) -> EtcdUrl:
         raise Invalid("etcd: the options tls_cert and tls_key belong together")
     if settings.tls_cert is not None and settings.tls_ca is None:
         raise Invalid("etcd: tls_cert needs tls_ca, the authority that signed the server's certificate")
+    if settings.user is None and (known := credentials.found(file)) is not None:
+        return attrs.evolve(settings, user=known.user, password=known.password)
     return settings
 
 
@@ -132,6 +138,7 @@ _READERS: Final[dict[str, Callable[[str, str], Any]]] = {
     "connect_timeout": _seconds,
     "user": _text,
     "password": _text,
+    credentials.OPTION: _text,
     "tls": _flag,
     "tls_ca": _text,
     "tls_cert": _text,

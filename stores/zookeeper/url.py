@@ -1,12 +1,13 @@
-"""Where a ZooKeeper is, and how to talk to it, as a url. Pure: no kazoo, no I/O but the file of `auth_file`.
+"""Where a ZooKeeper is, and how to talk to it, as a url. No kazoo, and no I/O but files of passwords.
 
     zookeeper://h1:2181,h2:2181/chroot?session_timeout=10&connect_timeout=10&auth=digest:user:password&acl=creator
 
 Rules
 * An option that is not known, twice given or without a value is an error: a typing mistake must not open a store with
   other rights or another timeout than was meant.
-* A password may stand in `auth` (percent-encoded) or, unseen by `ps`, in the file that `auth_file` names. Neither is
-  ever part of a repr, of a message or of a log.
+* A password may stand in `auth` (percent-encoded) or, unseen by `ps`, in the file that `auth_file` or `credentials`
+  names, or in the environment (`stores.credentials`); then `auth` may say the scheme alone. None is ever part of a
+  repr, of a message or of a log.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from urllib.parse import parse_qsl, unquote
 
 import attrs
 
+from stores import credentials
 from stores.base import Invalid, InvalidKey
 from stores.checks import check_key
 
@@ -155,6 +157,13 @@ def _auth(options: dict[str, str]) -> Auth | None:
     text, file = options.pop("auth", None), options.pop("auth_file", None)
     if text is not None and file is not None:
         raise Invalid("a ZooKeeper url has auth= or auth_file=, not both")
+    elsewhere = options.pop(credentials.OPTION, None)
+    if file is None and (text is None or text in _AUTH_SCHEMES):
+        known = credentials.found(elsewhere)
+        if known is not None:
+            return Auth(text or _AUTH_SCHEMES[0], known.user, known.password)
+    elif elsewhere is not None:
+        raise Invalid("a ZooKeeper url has auth= with a password, auth_file= or credentials=, and one of them alone")
     source = "auth" if file is None else "auth_file"
     if file is not None:
         try:
