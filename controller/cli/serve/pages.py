@@ -1,13 +1,17 @@
-"""A small HTTP server on a thread: a table of paths, each with what makes its page. Read-only: GET and HEAD."""
+"""A small HTTP server on a thread: a table of paths, each with what makes its page. Read-only: GET and HEAD.
+
+It asks nobody who it is, so a page of somebody else's that a browser shows must not read it: a name that leads here
+today (DNS rebinding) is none of ours, and is refused."""
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Final, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 from urllib.parse import urlsplit
 
 from controller.cli.printing import one_line
@@ -17,6 +21,7 @@ Page: TypeAlias = Callable[[], tuple[str, bytes]]
 """Content type and body. What it raises is answered with 503 and one line."""
 
 IDLE_S: Final = 30.0  # a connection on which nothing comes for so long is closed
+THREADS_MAX: Final = 50  # one for each connection; one more is hung up on
 HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
@@ -26,11 +31,20 @@ HEADERS: Final = {
 
 
 class Pages:
-    """`with Pages(place, {"/": page}) as pages:` listens until it is closed. `headers`: of every answer. OSError where
-    the place cannot be had."""
+    """`with Pages(place, {"/": page}) as pages:` listens until it is closed. `names`: by which browsers may call it,
+    besides addresses, the place's own host and the machine's. `headers`: of every answer. OSError where the place
+    cannot be had."""
 
-    def __init__(self, place: Place, pages: Mapping[str, Page], headers: Mapping[str, str] = HEADERS) -> None:
-        self._server = _Server(place, pages, headers)
+    def __init__(
+        self,
+        place: Place,
+        pages: Mapping[str, Page],
+        names: Iterable[str] = (),
+        headers: Mapping[str, str] = HEADERS,
+    ) -> None:
+        machine = socket.gethostname()
+        ours = {"localhost", place.host, machine, machine.partition(".")[0], *names}
+        self._server = _Server(place, pages, frozenset(name.lower() for name in ours), headers)
         self._thread = threading.Thread(target=self._server.serve_forever, name="kedge-pages", daemon=True)
         self._thread.start()
         self.place = Place(place.host, self._server.server_address[1])
@@ -51,10 +65,30 @@ class Pages:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, place: Place, pages: Mapping[str, Page], headers: Mapping[str, str]) -> None:
-        self.pages, self.headers = pages, headers
+    def __init__(
+        self, place: Place, pages: Mapping[str, Page], names: Container[str], headers: Mapping[str, str]
+    ) -> None:
+        self.pages, self.names, self.headers = pages, names, headers
+        self._free = threading.BoundedSemaphore(THREADS_MAX)
         self.address_family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
         super().__init__((place.host, place.port), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """In a thread, where there may be one more."""
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._free.release()  # there is no thread that would
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away in the middle is its own affair."""
@@ -76,7 +110,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, *, with_body: bool) -> None:
         page = self.server.pages.get(urlsplit(self.path).path)
         status = HTTPStatus.OK
-        if page is None:
+        if not self._is_for_us():
+            status, kind = HTTPStatus.MISDIRECTED_REQUEST, "text/plain; charset=utf-8"
+            body = b"there is no host of that name here; call it by its address, or start it with --advertise NAME\n"
+        elif page is None:
             status, kind, body = HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", b"there is no such page\n"
         else:
             try:
@@ -90,6 +127,18 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if with_body:
             self.wfile.write(body)
+
+    def _is_for_us(self) -> bool:
+        """Whether it was called by an address, or a name of ours. Who names no host is no browser."""
+        try:
+            host = urlsplit(f"//{self.headers.get('Host', 'localhost')}").hostname or ""
+        except ValueError:
+            return False
+        try:
+            ipaddress.ip_address(host)
+        except ValueError:
+            return host.removesuffix(".") in self.server.names
+        return True
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the base has it
         """Nobody reads it."""

@@ -91,7 +91,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     of_status = _status(options, {"/": _page, "/status.json": status.page}, stack)
     of_metrics = None
     if options.metrics is not None:
-        of_metrics = f"{_pages('--metrics', options.metrics, _metrics(cluster, gateway), stack)}metrics"
+        of_metrics = f"{_pages('--metrics', options.metrics, _metrics(cluster, gateway), options, stack)}metrics"
     active_id = cluster.controller.active_id
     return Running(known_as, options.node_id, active_id, bootstrap, reached, of_status, of_metrics)
 
@@ -181,16 +181,17 @@ def _status(options: Options, pages: Mapping[str, Page], stack: ExitStack) -> st
     if options.status is None:
         return None
     try:
-        return _pages("--status", options.status, pages, stack)
+        return _pages("--status", options.status, pages, options, stack)
     except CannotServe:
         if not options.status_may_be_elsewhere:
             raise
-        return _pages("--status", Place(options.status.host, 0), pages, stack)
+        return _pages("--status", Place(options.status.host, 0), pages, options, stack)
 
 
-def _pages(option: str, place: Place, pages: Mapping[str, Page], stack: ExitStack) -> str:
+def _pages(option: str, place: Place, pages: Mapping[str, Page], options: Options, stack: ExitStack) -> str:
+    names = () if options.advertise is None else (options.advertise,)
     with _listening(option, place):
-        return f"http://{stack.enter_context(Pages(place, pages)).place}/"
+        return f"http://{stack.enter_context(Pages(place, pages, names)).place}/"
 
 
 @contextmanager

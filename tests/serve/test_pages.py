@@ -1,0 +1,67 @@
+"""The small server of pages: who may read them from where, and how many at a time."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from controller.cli.serve.options import Place
+from controller.cli.serve.pages import THREADS_MAX, Pages
+from tests.serve.processes import DEADLINE_S
+
+
+@pytest.fixture(scope="module")
+def pages() -> Iterator[Pages]:
+    with Pages(Place("127.0.0.1", 0), {"/": lambda: ("text/plain", b"here")}, ["kedge.example"]) as opened:
+        yield opened
+
+
+def asked(pages: Pages, host: str | None) -> tuple[int, bytes]:
+    """Status and body for a browser that called it so; None: it does not say how."""
+    connection = http.client.HTTPConnection(pages.place.host, pages.place.port, timeout=DEADLINE_S)
+    connection.putrequest("GET", "/", skip_host=True)
+    if host is not None:
+        connection.putheader("Host", host)
+    connection.endheaders()
+    answer = connection.getresponse()
+    found = answer.status, answer.read()
+    connection.close()
+    return found
+
+
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1:8480", "10.1.2.3", "[::1]:8480", "localhost:8480", "LocalHost", "kedge.example:1", "localhost."]
+)
+def test_a_page_is_given_to_who_calls_an_address_or_a_name_of_ours(pages: Pages, host: str) -> None:
+    assert asked(pages, host) == (200, b"here")
+
+
+def test_a_page_is_given_to_who_names_no_host_or_this_machine(pages: Pages) -> None:
+    assert asked(pages, None) == asked(pages, socket.gethostname()) == (200, b"here")
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8480", "localhost.evil.example", "", "[::1", "127.0.0.1.x"]
+)
+def test_a_page_is_not_given_under_the_name_of_somebody_else(pages: Pages, host: str) -> None:
+    """Whose page in the same browser could read it, when the name leads here from then on."""
+    status, body = asked(pages, host)
+    assert status == 421
+    assert body.startswith(b"there is no host of that name here")
+
+
+def test_so_many_are_served_at_a_time_and_the_next_one_is_hung_up_on(pages: Pages) -> None:
+    """Until one of them is done."""
+    where = (pages.place.host, pages.place.port)
+    with ExitStack() as held:
+        silent = [held.enter_context(socket.create_connection(where, DEADLINE_S)) for _ in range(THREADS_MAX)]
+        with socket.create_connection(where, DEADLINE_S) as more:
+            assert more.recv(1) == b""
+        silent[0].sendall(b"GET / HTTP/1.0\r\n\r\n")
+        while silent[0].recv(1000):
+            pass
+    assert asked(pages, "localhost") == (200, b"here")
