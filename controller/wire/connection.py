@@ -102,6 +102,7 @@ async def _served(
         async with incoming.watched():
             return await client.serve(frame)
     except Refused as refused:
+        await asyncio.sleep(refused.delay_s)
         if refused.last is not None:
             await _write(writer, refused.last, limits, client)
             await _linger(incoming)

@@ -14,6 +14,8 @@ class Refused(Exception):
     """Whether the client gets no time to take what was written to it."""
     last: bytes | None = None
     """A frame that the client gets first."""
+    delay_s: float = 0.0
+    """How long it waits for that, and for the end."""
 
 
 class Garbage(Refused):

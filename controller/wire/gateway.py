@@ -12,6 +12,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Final, Self, cast
 
+import attrs
+
 from controller.host import Controller, WrongMode
 from controller.metrics import Snapshot
 from controller.model.errors import ApiError
@@ -28,9 +30,11 @@ from controller.wire.peers.asking import Asking
 from controller.wire.peers.directory import AlreadyRunning
 from controller.wire.peers.forwarding import Forwarding
 from controller.wire.security.acls import Authorizer, allow_all
+from controller.wire.security.refusals import origin
 from controller.wire.security.tls import HANDSHAKE_S, Tls, agree, as_context
 from controller.wire.security.users import Users
 from controller.wire.serving import Service
+from controller.wire.session import Session
 
 LOOPBACK = "127.0.0.1"
 LEAVING_S: Final = 5.0
@@ -102,7 +106,7 @@ class Gateway:
         self.asking = None if self._forwarding is None else Asking(self._forwarding)
         """Where there are `peers`: by it brokers of this process ask the active controller, in whichever process that
         is, while the gateway listens."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._clients: dict[asyncio.Task[None], _Client] = {}
         self._room = Budget(self._limits.queued_bytes)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -200,33 +204,43 @@ class Gateway:
             await self.asking.close()
             await self._forwarding.close()
         await self._listeners.close()
-        for task in list(self._tasks):
+        for task in list(self._clients):
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._clients, return_exceptions=True)
 
     # --- one client
 
     def _connected(self, broker_id: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if len(self._tasks) >= self._limits.connections:
-            self.counts["too_many"] += 1
+        client = _Client(origin(writer.get_extra_info("peername")))
+        if refused := self._too_many(client.address):
+            self.counts[refused] += 1
             writer.transport.abort()
             return
         if self._tls is not None:
             # What it says first is TLS, which is not to be taken for a frame.
             cast("asyncio.Transport", writer.transport).pause_reading()
-        task = asyncio.get_running_loop().create_task(self._client(broker_id, reader, writer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task = asyncio.get_running_loop().create_task(self._serve(client, broker_id, reader, writer))
+        self._clients[task] = client
+        task.add_done_callback(self._clients.pop)
         task.add_done_callback(lambda _: writer.transport.abort())  # also where it never began
 
-    async def _client(self, broker_id: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        session, is_cut_off = None, False
+    def _too_many(self, address: str) -> str | None:
+        """Under what one more client from there is refused; None: it is not."""
+        if len(self._clients) >= self._limits.connections:
+            return "too_many"
+        there = sum(each.address == address and not each.is_gateway for each in self._clients.values())
+        return "too_many_from_one" if there >= self._limits.connections_per_client else None
+
+    async def _serve(
+        self, client: _Client, broker_id: int | None, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        is_cut_off = False
         try:
             if self._tls is not None:
                 await agree(writer, self._tls, min(HANDSHAKE_S, self._limits.login_s))
             self.counts["connections"] += 1
-            session = self._service.session(broker_id, writer.get_extra_info("peercert"))
-            await connection.run(reader, writer, self._limits, self._room, session)
+            client.session = self._service.session(broker_id, writer.get_extra_info("peercert"), client.address)
+            await connection.run(reader, writer, self._limits, self._room, client.session)
         except Refused as refused:
             self.counts[refused.kind] += 1
             is_cut_off = refused.cuts_off
@@ -242,10 +256,22 @@ class Gateway:
         except asyncio.CancelledError:
             is_cut_off = True  # shut() is hanging up
         finally:
-            if session is not None:
-                session.way.close()
+            if client.session is not None:
+                client.session.way.close()
             if not is_cut_off:
                 await _leave(writer)
+
+
+@attrs.define(eq=False)
+class _Client:
+    """Who is connected, from where. `session`: once TLS is agreed on, where it is spoken."""
+
+    address: str
+    session: Session | None = None
+
+    @property
+    def is_gateway(self) -> bool:
+        return self.session is not None and self.session.is_gateway
 
 
 async def _leave(writer: asyncio.StreamWriter) -> None:

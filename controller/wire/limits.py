@@ -14,13 +14,15 @@ def _at_least_one(_: object, attribute: attrs.Attribute[int], value: object) -> 
 class Limits:
     """`request_bytes`: of one frame, as Kafka's socket.request.max.bytes. `queued_bytes`: of all frames that are read
     and worked on, as Kafka's queued.max.request.bytes. `elements`: of all lists of one request together, and of those
-    that are worked on together. `connections`: open ones, all addresses together. `requests_in_flight`: being worked
-    on, of one API, all connections together; more of them wait. ApiVersions, logins and heartbeats of brokers never do.
-    `log_requests_in_flight`: the same for APIs about records, which wait for these. `answer_bytes`: of all large
-    answers that were not taken yet; more of them wait. `idle_s`: a connection without a frame for so long is closed,
-    and so is one that does not take its answer. `frame_s`: within so long a frame that was begun is there, once there
-    is room for it, or its connection is closed (`idle_s` where that is less). `login_s`: within so long a client that
-    has to log in has done so. ValueError for what is no positive int.
+    that are worked on together. `connections`: open ones, all addresses together; `connections_per_client`: of these,
+    from one address of clients, as Kafka's max.connections.per.ip, not counting gateways that logged in.
+    `requests_in_flight`: being worked on, of one API, all connections together; more of them wait. ApiVersions, logins
+    and heartbeats of brokers never do. `log_requests_in_flight`: the same for APIs about records, which wait for these.
+    `answer_bytes`: of all large answers that were not taken yet; more of them wait. `idle_s`: a connection without a
+    frame for so long is closed, and so is one that does not take its answer. `frame_s`: within so long a frame that was
+    begun is there, once there is room for it, or its connection is closed (`idle_s` where that is less). `login_s`:
+    within so long a client that has to log in has done so. `refusal_ms`: how long the answer to a wrong login may wait,
+    which it does for longer with each one from the same address. ValueError for what is no positive int.
 
     What clients can make of our memory: `queued_bytes` twice, `answer_bytes` twice, and some 200 bytes per element.
     """
@@ -30,8 +32,10 @@ class Limits:
     elements: int = attrs.field(default=2_000_000, validator=_at_least_one)
     answer_bytes: int = attrs.field(default=128 * 1024 * 1024, validator=_at_least_one)
     connections: int = attrs.field(default=1000, validator=_at_least_one)
+    connections_per_client: int = attrs.field(default=800, validator=_at_least_one)
     requests_in_flight: int = attrs.field(default=500, validator=_at_least_one)
     log_requests_in_flight: int = attrs.field(default=10_000, validator=_at_least_one)
     idle_s: int = attrs.field(default=600, validator=_at_least_one)
     frame_s: int = attrs.field(default=60, validator=_at_least_one)
     login_s: int = attrs.field(default=30, validator=_at_least_one)
+    refusal_ms: int = attrs.field(default=5000, validator=_at_least_one)

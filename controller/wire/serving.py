@@ -31,6 +31,7 @@ from controller.wire.protocol import (
 )
 from controller.wire.security import ANONYMOUS, tls
 from controller.wire.security.acls import Authorizer
+from controller.wire.security.refusals import Refusals
 from controller.wire.security.sasl import Login, LoginFailed
 from controller.wire.security.users import Users, with_gateways
 from controller.wire.session import Session
@@ -69,6 +70,7 @@ class Service:
         self._secret = secret
         self._forwarding = forwarding
         self._counts = counts
+        self._refusals = Refusals(limits.refusal_ms / 1000)
         self._work = Work(
             controller,
             apis=apis,
@@ -80,15 +82,26 @@ class Service:
             has_peers=forwarding is not None,
         )
 
-    def session(self, broker_id: int | None, certificate: Any) -> Session:
-        """Of a new connection. `certificate`: the client's, as `SSLObject.getpeercert()` gives it; empty: none."""
+    def session(self, broker_id: int | None, certificate: Any, address: str) -> Session:
+        """Of a new connection. `certificate`: the client's, as `SSLObject.getpeercert()` gives it; empty: none.
+        `address`: where it comes from."""
         known = tls.principal(certificate) if certificate else ANONYMOUS
         login = None if self._users is None else Login(self._users)
         has_gateways = self._secret is not None
-        return Session(self.serve, self._limits.request_bytes, broker_id, known, login, self._must_log_in, has_gateways)
+        how = (known, login, self._must_log_in, has_gateways)
+        return Session(self.serve, self._limits.request_bytes, broker_id, *how, address=address)
 
     async def serve(self, session: Session, frame: bytes) -> Frame | None:
         """The answer, with its size. Refused for what ends the connection."""
+        try:
+            return await self._served(session, frame)
+        except LoginRefused as refused:
+            refused.delay_s = self._refusals.delay_s(session.address)
+            name = "" if session.login is None else session.login.name
+            log.warning("a login as %r from %s is refused: %s", name[:80], session.address, refused)
+            raise
+
+    async def _served(self, session: Session, frame: bytes) -> Frame | None:
         if session.login is not None and session.login.is_raw:
             return await _raw(session.login, frame)
         header = read_header(frame)

@@ -23,7 +23,7 @@ class Session:
     """One connection (`connection.Client`). `server` makes answers of its frames, which have `frame_bytes` at most.
     `broker_id`: whose address it called. `known`: who it is by its certificate, or where nobody has to say so; `login`:
     how it says so otherwise, and `must_log_in` whether it has to; `has_gateways`: other gateways log in, too. `way`: to
-    where its frames are passed on."""
+    where its frames are passed on. `address`: where it comes from (`security.refusals.origin`)."""
 
     server: Callable[[Session, bytes], Awaitable[Frame | None]]
     frame_bytes: int
@@ -32,6 +32,7 @@ class Session:
     login: Login | None = None
     must_log_in: bool = False
     has_gateways: bool = False
+    address: str = ""
     way: Way = attrs.field(factory=Way)
     software: str = ""
     """The client's library, as ApiVersions named it."""

@@ -119,6 +119,18 @@ def test_clients_log_in_and_do_what_they_may(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_wrong_login_is_told_on_the_status_page_and_on_stderr(tmp_path: Path) -> None:
+    users = tmp_path / "users.json"
+    users.write_text(json.dumps({"version": 1, "users": {"root": salted("secret")}}))
+    with serving("--users", str(users), may_say="a login as 'root' from 127.0.0.1 is refused: .*") as at:
+        login = {"sasl_plain_username": "root", "sasl_plain_password": "wrong", "sasl_mechanism": "SCRAM-SHA-512"}
+        login |= {"security_protocol": "SASL_PLAINTEXT", "bootstrap_servers": at["bootstrap"]}
+        with pytest.raises(kafka.errors.KafkaError):
+            kafka.KafkaAdminClient(**login, bootstrap_timeout_ms=500)
+        until(lambda: json.loads(get(f"{at['status']}status.json"))["events"].get("login_refused", 0) > 0)
+
+
+@pytest.mark.slow
 def test_topics_and_the_id_of_the_cluster_outlive_the_process_in_a_file(tmp_path: Path) -> None:
     store = f"memory:{tmp_path / 'store'}"
     with serving("--store", store, "--topic", "orders:2") as first:

@@ -22,7 +22,7 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from controller.wire import Users, allow_all
+from controller.wire import Limits, Users, allow_all
 from controller.wire.security.files import BrokenFile
 from controller.wire.security.sasl import Login, LoginFailed
 from controller.wire.security.users import Credential, salted
@@ -35,7 +35,8 @@ MECHANISMS = ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    with Served(users=Users({"alice": "wonder", "ümläut": "pass,word=1"}), authorizer=allow_all) as opened:
+    users, limits = Users({"alice": "wonder", "ümläut": "pass,word=1"}), Limits(refusal_ms=1)
+    with Served(users=users, authorizer=allow_all, limits=limits) as opened:
         yield opened
 
 
@@ -269,7 +270,14 @@ def test_credentials_are_written_as_kafka_writes_them() -> None:
     made = Credential.of("SCRAM-SHA-512", "secret", 8192)
     assert Credential.parse(made.text) == made
     assert "secret" not in repr(made)
-    for broken in ("", "salt=a", made.text.replace("8192", "10"), made.text + ",more=1", made.text.replace("=", "", 1)):
+    for broken in (
+        "",
+        "salt=a",
+        made.text.replace("8192", "10"),
+        made.text.replace("8192", "100001"),
+        made.text + ",more=1",
+        made.text.replace("=", "", 1),
+    ):
         with pytest.raises(ValueError, match=r".+"):
             Credential.parse(broken)
     with pytest.raises(ValueError, match="SCRAM-SHA-256"):

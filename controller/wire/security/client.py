@@ -17,6 +17,7 @@ from scramp.utils import ScramException
 
 from controller.wire.protocol import Messages
 from controller.wire.security.sasl import MECHANISMS, PLAIN
+from controller.wire.security.users import ITERATIONS_MAX
 
 HANDSHAKE: Final = Messages(SaslHandshakeRequest, SaslHandshakeResponse, range(1, 2))  # 0: tokens without a header
 AUTHENTICATE: Final = Messages(SaslAuthenticateRequest, SaslAuthenticateResponse, range(3))
@@ -49,6 +50,8 @@ def logging_in(credentials: Credentials) -> Generator[tuple[Messages, Mapping[st
         scram = ScramClient([mechanism], credentials.name, credentials.password)
         first = _taken((yield AUTHENTICATE, {"auth_bytes": scram.get_client_first().encode()}))
         scram.set_server_first(first)
+        if int(scram.iterations) > ITERATIONS_MAX:  # which would keep us at work for as long as the other side likes
+            raise NotLetIn(f"{int(scram.iterations)} iterations are asked for, {ITERATIONS_MAX} are done at most")
         last = _taken((yield AUTHENTICATE, {"auth_bytes": scram.get_client_final().encode()}))
         scram.set_server_final(last)
     except (ScramException, UnicodeError) as error:

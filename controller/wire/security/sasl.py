@@ -39,7 +39,8 @@ class Login:
         self._users = users
         self._mechanism: str | None = None
         self._server: Any = None
-        self._name = ""
+        self.name = ""
+        """Whom it says to be, before anybody knows whether that is so."""
         self.principal: str | None = None
         self.is_raw = False
 
@@ -64,14 +65,14 @@ class Login:
         """RFC 4616: who to act as, who it is, password. Nobody acts as another here."""
         try:
             _require_short(token.split(b"\0"))
-            acts_as, name, password = token.decode().split("\0")
+            acts_as, self.name, password = token.decode().split("\0")
         except ValueError:
             raise LoginFailed(FAILED, "Authentication failed: no token of SASL/PLAIN") from None
-        if acts_as not in {"", name}:
+        if acts_as not in {"", self.name}:
             raise LoginFailed(FAILED, "Authentication failed: Client requested an authorization id that is another's")
-        if not await asyncio.to_thread(self._users.is_password, name, password):
+        if not await asyncio.to_thread(self._users.is_password, self.name, password):
             raise LoginFailed(FAILED, "Authentication failed: Invalid username or password")
-        return self._done(name)
+        return self._done()
 
     def _scram(self, token: bytes) -> bytes:
         """RFC 5802, two steps. Which of the things that can be wrong is wrong is not told."""
@@ -89,17 +90,17 @@ class Login:
                 "Authentication failed during authentication due to invalid credentials with SASL mechanism "
                 f"{self._mechanism}",
             ) from error
-        self._done(self._name)
+        self._done()
         return last
 
     def _salted(self, name: str) -> tuple[bytes, bytes, bytes, int]:
         assert self._mechanism is not None
-        self._name = name
+        self.name = name
         found = self._users.credential(name, self._mechanism)
         return (found.salt, found.stored_key, found.server_key, found.iterations)
 
-    def _done(self, name: str) -> bytes:
-        self.principal, self.is_raw = f"User:{name}", False
+    def _done(self) -> bytes:
+        self.principal, self.is_raw = f"User:{self.name}", False
         return b""
 
 

@@ -25,6 +25,8 @@ PART_BYTES_MAX: Final = 512
 """Of each name, password, nonce or proof: long ones are normalised for long, on the loop that serves everybody."""
 _HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 _ITERATIONS_MIN: Final = 4096  # as RFC 7677 and Kafka have it
+ITERATIONS_MAX: Final = 100_000
+"""They take some 70 ms of SCRAM-SHA-512, on the loop that serves everybody where we log in. Kafka takes 16,384."""
 _SALT_MIN: Final = 12  # bytes
 
 
@@ -40,6 +42,8 @@ class Credential:
     @classmethod
     def of(cls, mechanism: str, password: str, iterations: int = _ITERATIONS_MIN) -> Self:
         """ValueError for a password or a number that cannot be used."""
+        if iterations > ITERATIONS_MAX:
+            raise ValueError(f"no credential for {mechanism}: more than {ITERATIONS_MAX} iterations")
         try:
             return cls(*ScramMechanism(mechanism).make_auth_info(password, iteration_count=iterations))
         except ScramException as error:
@@ -54,8 +58,10 @@ class Credential:
             raise ValueError(f"salt, stored_key, server_key and iterations are asked for, not {sorted(parts)}")
         salt, stored, server = (_decoded(parts[name]) for name in ("salt", "stored_key", "server_key"))
         found = cls(salt, stored, server, int(parts["iterations"]))
-        if found.iterations < _ITERATIONS_MIN or len(salt) < _SALT_MIN or len(stored) != len(server):
-            raise ValueError(f"too few iterations, or keys that do not fit: {found}")
+        if not _ITERATIONS_MIN <= found.iterations <= ITERATIONS_MAX:
+            raise ValueError(f"{found.iterations} iterations are not within {_ITERATIONS_MIN}..{ITERATIONS_MAX}")
+        if len(salt) < _SALT_MIN or len(stored) != len(server):
+            raise ValueError("a short salt, or keys that do not fit")
         return found
 
     @property
@@ -103,22 +109,43 @@ class Users:
         return found if found is not None else self._decoy(name, mechanism)
 
     def is_password(self, name: str, password: str) -> bool:
-        """Whether it is this user's. Takes some milliseconds, also of a user who is not there."""
-        kept = self._kept().get(name, {})
-        mechanism = next((each for each in SCRAM if each in kept), SCRAM[0])
+        """Whether it is this user's. Takes the same milliseconds for all names: as many iterations as the users have
+        most, whose ever they are and whether such a user is there or not."""
+        mechanism = _of_plain(self._kept().get(name, {}))
         found = self.credential(name, mechanism)
         try:
             key = ScramMechanism(mechanism).make_auth_info(password, found.iterations, found.salt)[1]
         except ScramException:
             return False
+        for each, most in self._iterations().items():
+            if rest := most - (found.iterations if each == mechanism else 0):
+                hashlib.pbkdf2_hmac(_HASHES[each], password.encode(), found.salt, rest)
         return hmac.compare_digest(key, found.stored_key)
 
+    def _iterations(self) -> dict[str, int]:
+        """The most that anybody's password takes, by the mechanism that it is looked up by."""
+        most = {_of_plain({}): _ITERATIONS_MIN}
+        for kept in self._kept().values():
+            mechanism = _of_plain(kept)
+            most[mechanism] = max(most.get(mechanism, 0), kept[mechanism].iterations)
+        return most
+
     def _decoy(self, name: str, mechanism: str) -> Credential:
+        """With salt and iterations as some user has them: a client is told of both before its password is known."""
         salt, stored, server = (
             hmac.new(self._secret, f"{what}{mechanism}{name}".encode(), _HASHES[mechanism]).digest()
             for what in ("salt", "stored", "server")
         )
-        return Credential(salt, stored, server, _ITERATIONS_MIN)
+        all_kept = [kept[mechanism] for kept in self._kept().values() if mechanism in kept]
+        if not all_kept:
+            return Credential(salt, stored, server, _ITERATIONS_MIN)
+        like = all_kept[int.from_bytes(stored) % len(all_kept)]
+        return Credential((salt * len(like.salt))[: len(like.salt)], stored, server, like.iterations)
+
+
+def _of_plain(kept: Mapping[str, Credential]) -> str:
+    """By which of a user's salted passwords one in clear is looked up."""
+    return next((each for each in SCRAM if each in kept), SCRAM[0])
 
 
 def with_gateways(users: Users | None, secret: str) -> Users:
