@@ -21,7 +21,7 @@ HERE = (
     "planning",
     "audit",
 )  # of the memory store, or of none
-ANYWHERE = ("load", "moves", "death", "reads", "throttle", "removal", "reduce")
+ANYWHERE = ("load", "bounce", "moves", "death", "reads", "throttle", "removal", "reduce")
 BETWEEN = ("migrate",)  # two stores
 
 

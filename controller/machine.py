@@ -42,6 +42,7 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.MoveDeadline: reassignment.move_deadline,
     e.ElectLeader: leader_election.elect_leader,
     e.ReplicaDied: leader_election.replica_died,
+    e.ReplicasDied: leader_election.replicas_died,
     e.PartitionDue: leader_election.partition_due,
     e.CreateTopic: topics.create_topic,
     e.CreatePartitions: topics.create_partitions,

@@ -4,6 +4,8 @@ so that a bounce (another broker epoch) is a death, then a birth, and hides noth
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from controller.model.events import (
     BrokerCame,
     BrokerGone,
@@ -17,6 +19,7 @@ from controller.model.events import (
     Event,
     PartitionDue,
     ReplicaDied,
+    ReplicasDied,
 )
 from controller.model.records import (
     BrokerLeft,
@@ -27,7 +30,7 @@ from controller.model.records import (
     RegistrationUnread,
     ReplicaDeleted,
 )
-from controller.model.values import NO_LEADER, DeleteIntent, Partition
+from controller.model.values import NO_LEADER, Broker, DeleteIntent, Partition
 from controller.model.view import ClusterView
 from controller.rules.deletion import logs_due
 from controller.rules.reduction.purge import purges_due
@@ -50,10 +53,24 @@ def expand_death(view: ClusterView, broker_id: int, now_ms: int) -> tuple[Event,
     return tuple(ReplicaDied(now_ms, p.topic, p.partition, broker_id) for p in touched)
 
 
+def expand_deaths(
+    view: ClusterView, dead: Mapping[int, int], returned: Mapping[int, Broker], now_ms: int
+) -> list[Event]:
+    """All deaths that a takeover found (`dead`: id -> the epoch that died): an event for every partition that one of
+    the dead leads or is in sync with, those that lost their leader first, and the end of each death. So a partition
+    that lost several of them changes once."""
+    touched = {(p.topic, p.partition): p for b in dead for p in view.partitions_on(b) if b in p.isr}
+    came_back = frozenset(returned)
+    ordered = sorted(touched.values(), key=lambda p: p.leader not in dead)
+    events: list[Event] = [ReplicasDied(now_ms, p.topic, p.partition, came_back) for p in ordered]
+    return events + [DeathDone(now_ms, b, epoch, returned.get(b)) for b, epoch in dead.items()]
+
+
 def death_done(view: ClusterView, event: DeathDone) -> Decision:
     if view.dying.get(event.broker_id) != event.epoch:
         return Decision()
-    return Decision((DeathWorkedOff(event.broker_id, event.epoch),))
+    born = () if event.returned is None else (BrokerCame(event.now_ms, event.returned),)
+    return Decision((DeathWorkedOff(event.broker_id, event.epoch),), expand=born)
 
 
 def broker_came(view: ClusterView, event: BrokerCame) -> Decision:
@@ -93,7 +110,9 @@ def broker_known(view: ClusterView, event: BrokerKnown) -> Decision:
 
 
 def _waits(partition: Partition, broker_id: int) -> bool:
-    return partition.leader in (NO_LEADER, broker_id) or partition.move is not None
+    if partition.leader == broker_id:
+        return broker_id not in partition.isr or partition.move is not None  # else it leads on, whatever was decided
+    return partition.leader == NO_LEADER or partition.move is not None
 
 
 def broker_redescribed(view: ClusterView, event: BrokerRedescribed) -> Decision:

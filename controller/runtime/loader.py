@@ -14,7 +14,6 @@ from controller.codec import BadValue, keys, small
 from controller.codec.names import broker_in, number_in
 from controller.model.events import (
     BrokerRedescribed,
-    DeathDone,
     DeletionKeyRead,
     Event,
     IntentsDue,
@@ -25,7 +24,7 @@ from controller.model.events import (
 from controller.model.records import UNREAD
 from controller.model.throttles import KINDS, OLD, MarkKind, MarkSlot
 from controller.model.values import Broker, Settings, UnreadSettings
-from controller.rules.brokers import expand_death
+from controller.rules.brokers import expand_deaths
 from controller.rules.deletion import has_stopped, is_begun
 from controller.runtime.clock import Chance
 from controller.runtime.collector import collector_off, many_stay
@@ -112,15 +111,12 @@ class Loader:
 
     def _deaths(self) -> list[Event]:
         """Whoever is named by a partition and not live died while nobody looked, or bounced."""
-        state, events = self._state, list[Event]()
+        state, registered = self._state, self._loaded.registered.brokers
         for broker_id in sorted({*state.brokers_named(), *state.admitted}):
-            if broker_id in state.brokers or broker_id in state.unread:
-                continue
-            epoch = state.admitted_epoch(broker_id) or 0
-            state.dying[broker_id] = epoch
-            events += expand_death(state, broker_id, self._now_ms)
-            events.append(DeathDone(self._now_ms, broker_id, epoch))
-        return events
+            if broker_id not in state.brokers and broker_id not in state.unread:
+                state.dying[broker_id] = state.admitted_epoch(broker_id) or 0
+        returned = {broker_id: registered[broker_id] for broker_id in state.dying if broker_id in registered}
+        return expand_deaths(state, state.dying, returned, self._now_ms)
 
     def _load_broker_configs(self) -> None:
         for name, entry in self._entries(keys.CONFIG_BROKERS):

@@ -16,6 +16,7 @@ from controller.model.events.brokers import (
     DiskReported,
     ReplicaDied,
     ReplicaLeaves,
+    ReplicasDied,
     ShutdownAsked,
     ShutdownDecided,
 )
@@ -146,6 +147,7 @@ __all__ = [
     "ReductionKeyRead",
     "ReplicaDied",
     "ReplicaLeaves",
+    "ReplicasDied",
     "RetirementDue",
     "RetirementOver",
     "RetirementsDue",

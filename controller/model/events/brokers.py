@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from controller.model.events.base import Event, LastOf
 from controller.model.frozen import frozen
 from controller.model.values import Broker, DeleteIntent
@@ -25,14 +27,26 @@ class ReplicaDied(Event):
 
 
 @frozen
+class ReplicasDied(Event):
+    """One partition of all the deaths that a takeover found. `returned`: who of the dead registered anew since, and is
+    born again once these deaths are worked off."""
+
+    topic: str
+    partition: int
+    returned: Collection[int] = ()
+
+
+@frozen
 class DeathDone(LastOf):
-    """Every partition of a death was decided."""
+    """Every partition of a death was decided. `returned`: the broker as it registered anew, where a takeover counted on
+    that: it is born again as such, so that what becomes of this registration is a death of its own."""
 
     broker_id: int
     epoch: int
+    returned: Broker | None = None
 
     def waits_for(self, other: Event) -> bool:
-        return type(other) is ReplicaDied and other.broker == self.broker_id
+        return type(other) is ReplicasDied or (type(other) is ReplicaDied and other.broker == self.broker_id)
 
 
 @frozen

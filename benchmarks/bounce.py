@@ -1,0 +1,45 @@
+"""Takeover after every broker registered anew: the same tree and hosts as `load`, twice in one sitting. First nobody
+bounced, then all ten did, each under another broker epoch than the last admitted one."""
+
+from __future__ import annotations
+
+from benchmarks.cluster import QuietHost, named, register, settle
+from benchmarks.figures import rate, timed
+from benchmarks.place import Place
+from controller import Controller
+from stores import MetadataStore
+
+TOPICS, PARTITIONS, BROKERS = 20_000, 10, 10
+
+
+def run(place: Place) -> None:
+    place.fill(TOPICS, PARTITIONS, BROKERS)
+    brokers = named(place.open())
+    for what in ("nobody bounced", "all brokers bounced"):
+        registrar = Controller(place.open(), 99, QuietHost())
+        register(registrar, brokers)
+        if what == "nobody bounced":
+            _admit(place.open())
+        _take_over(place, what)
+        registrar.close()
+
+
+def _admit(store: MetadataStore) -> None:
+    """A controller led before, and admitted every broker that is registered."""
+    controller = Controller(store, 98, QuietHost())
+    settle(controller)
+    controller.close()
+
+
+def _take_over(place: Place, what: str) -> None:
+    controller = Controller(place.open(), 1, QuietHost())
+    with timed() as ready:
+        controller.poll_once()
+    described = controller.describe()
+    assert described.is_active
+    with timed() as rest:
+        settle(controller)
+    told_s = ready.seconds + rest.seconds
+    rate(f"takeover, {what}, elected to ready", described.partitions, ready.seconds, **place.figure)
+    rate(f"takeover, {what}, until all was handed over", described.partitions, told_s, **place.figure)
+    controller.close()
