@@ -126,6 +126,7 @@ class Controller:
             self.settings.registration_version,
             timeout_s,
             self.settings.reserved_broker_max_id,
+            node_id=node_id,
         )
         self._loop = Loop(self._services, self._registrar)
         self._submitter = Submitter(self._loop)
@@ -251,8 +252,11 @@ class Controller:
         `Settings.reserved_broker_max_id`: `broker_epochs` tells which. An id that is to outlive the process is asked
         for with `generate_broker_id`, kept beside the broker's logs, and registered as any other.
 
-        Raises DuplicateBrokerRegistration for an id that is alive elsewhere, StoreError where the store cannot be
-        reached.
+        A registration that a former process left behind, with the same node id, host and port, is replaced: a process
+        that was restarted need not wait for the end of its former session.
+
+        Raises DuplicateBrokerRegistration for an id that another process has registered, also at the same host and
+        port, StoreError where the store cannot be reached.
         """
         if not isinstance(registration, BrokerRegistration):
             raise TypeError(f"a BrokerRegistration is asked for, not {registration!r:.200}")

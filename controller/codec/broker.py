@@ -15,6 +15,9 @@ from controller.model.values import BrokerRegistration, Endpoint
 VERSIONS: Final = (1, 2, 3, 4, 5)
 _PORT: Final = re.compile("[0-9]{1,5}")
 _OURS: Final = "leader_and_isr_version"  # what the broker declares to Kedge; Kafka's readers pass over it
+REGISTERED_BY: Final = (
+    "registered_by"  # the node id of the controller whose process registered the broker; unknown to all
+)
 _KNOWN: Final = frozenset(
     {"version", "host", "port", "jmx_port", "timestamp", "endpoints", "rack", "listener_security_protocol_map", _OURS}
 )

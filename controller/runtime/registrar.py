@@ -1,7 +1,12 @@
 """The registrations of this host's own brokers: each an ephemeral key, in a store session of that broker's own, so
 that the end of a controller is not the end of its brokers. Written by the host's call, unfenced, also while this
 controller stands by. A broker whose session was lost is registered again by itself, under a new broker epoch, and under
-the same id, also where that was generated."""
+the same id, also where that was generated.
+
+A registration says which controller's process wrote it (`registered_by`, its node id). So a process that was restarted
+tells the registration that its former self left behind, which it replaces, from one of another process that lives,
+which it never does, whatever host and port they have in common.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ from controller.model.errors import DuplicateBrokerRegistration, StaleBrokerEpoc
 from controller.model.requests import BROKER_ID_MAX
 from controller.model.values import NEW_BROKER_ID, BrokerRegistration, Endpoint
 from controller.runtime.clock import Clock
-from stores.base import ABSENT, Closed, Conflict, Corrupt, Entry, MetadataStore, Put, StoreError
+from stores.base import ABSENT, Closed, Conflict, Corrupt, Entry, MetadataStore, Put, SessionExpired, StoreError
 from stores.recipes import next_number, reap_own_leftover
 
 _IDS_MAX: Final = 1000  # generated ids that are passed over since somebody has them, before it is given up
@@ -36,13 +41,21 @@ class Registrar:
     """Thread-safe: brokers register from the host's threads, sessions are watched by the runtime's."""
 
     def __init__(
-        self, store: MetadataStore, clock: Clock, version: int, timeout_s: float, reserved_id_max: int = 1000
+        self,
+        store: MetadataStore,
+        clock: Clock,
+        version: int,
+        timeout_s: float,
+        reserved_id_max: int = 1000,
+        *,
+        node_id: int | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._version = version
         self._timeout_s = timeout_s
         self._reserved_id_max = reserved_id_max
+        self._node_id = node_id
         self._lock = threading.RLock()
         self._own: dict[int, _Own] = {}
         self._closed = False
@@ -69,9 +82,9 @@ class Registrar:
         """The broker is registered; its epoch. One that asks for a new id gets it first. Registering again with other
         endpoints or another rack keeps the epoch.
 
-        Raises TypeError or ValueError for what nobody could read, DuplicateBrokerRegistration where the id is alive
-        with another session that is not a leftover of the same host's, StoreError where the store cannot be reached
-        (nothing is registered then, or the call may be repeated).
+        Raises TypeError or ValueError for what nobody could read, DuplicateBrokerRegistration where another
+        process has registered the id (a leftover of this one's former self is replaced), StoreError where the store
+        cannot be reached (nothing is registered then, or the call may be repeated).
         """
         _check(registration, self._version, self._clock.now_ms())
         with self._lock:
@@ -84,7 +97,7 @@ class Registrar:
                 store = self._store.another_session()
                 own = _Own(registration, store, store.session.session_id, 0)
             try:
-                self._write(own, registration)
+                self._write_in_a_session(own, registration)
             except Exception:
                 if registration.broker_id not in self._own:
                     own.store.close()
@@ -137,11 +150,21 @@ class Registrar:
                 own.store.close()
             self._own = {}
 
+    def _write_in_a_session(self, own: _Own, registration: BrokerRegistration) -> None:
+        """As `_write`. A process that stood still for longer than a session lives finds its session ended, even one
+        that was begun just now: the next one is not waited for but begun."""
+        try:
+            self._write(own, registration)
+        except SessionExpired:
+            ended, own.store = own.store, self._store.another_session()
+            ended.close()
+            self._write(own, registration)
+
     def _write(self, own: _Own, registration: BrokerRegistration) -> None:
         """The key says `registration`, and so does `own`; one that fails leaves `own` as it was."""
         store = own.store
         key = keys.broker(registration.broker_id)
-        value = codec.encode(registration, self._version, self._clock.now_ms())
+        value = codec.encode(self._signed(registration), self._version, self._clock.now_ms())
         session_id = store.session.session_id
         for _ in range(3):
             entry = store.get(key, sync=True, timeout_s=self._timeout_s)
@@ -161,12 +184,19 @@ class Registrar:
                 return
         raise DuplicateBrokerRegistration(f"broker {registration.broker_id}: its key is written by others all the time")
 
+    def _signed(self, registration: BrokerRegistration) -> BrokerRegistration:
+        """The registration as it is written, with the process that it is of."""
+        if self._node_id is None:
+            return registration
+        return attrs.evolve(registration, extra={**(registration.extra or {}), codec.REGISTERED_BY: self._node_id})
+
     def _make_way(self, own: _Own, registration: BrokerRegistration, key: str, entry: Entry) -> None:
-        """A registration of the same host's earlier session goes; anybody else's stays."""
-        if not reap_own_leftover(own.store, key, lambda found: _is_same_host(found, registration), self._timeout_s):
-            raise DuplicateBrokerRegistration(
-                f"broker {registration.broker_id} is registered by session {entry.owner} as {entry.value!r:.200}"
-            )
+        """A registration that an earlier session of this process left behind goes; anybody else's stays."""
+        ours = _process(self._signed(registration))
+        if not reap_own_leftover(
+            own.store, key, lambda found: _process(_read(found, registration)) == ours, self._timeout_s
+        ):
+            raise DuplicateBrokerRegistration(_refusal(_read(entry, registration), registration.broker_id))
 
 
 def _check(registration: BrokerRegistration, version: int, now_ms: int) -> None:
@@ -176,9 +206,27 @@ def _check(registration: BrokerRegistration, version: int, now_ms: int) -> None:
     codec.decode(codec.encode(registration, version, now_ms), registration.broker_id)
 
 
-def _is_same_host(entry: Entry, registration: BrokerRegistration) -> bool:
+def _read(entry: Entry, registration: BrokerRegistration) -> BrokerRegistration | None:
+    """Who is registered; None where that cannot be read."""
     try:
-        found = codec.decode(entry.value, registration.broker_id)
+        return codec.decode(entry.value, registration.broker_id)
     except (BadValue, ValueError, TypeError):
-        return False
-    return (found.host, found.port) == (registration.host, registration.port)
+        return None
+
+
+def _process(registration: BrokerRegistration | None) -> tuple[str, int, object] | None:
+    """What tells the process that a broker belongs to."""
+    if registration is None:
+        return None
+    return registration.host, registration.port, (registration.extra or {}).get(codec.REGISTERED_BY)
+
+
+def _refusal(found: BrokerRegistration | None, broker_id: int) -> str:
+    if found is None:
+        return f"broker {broker_id} is registered by another process already, and its registration cannot be read"
+    node_id = (found.extra or {}).get(codec.REGISTERED_BY)
+    whose = "another process" if node_id is None else f"the process of controller {node_id}"
+    return (
+        f"broker {broker_id} is registered already at {found.host}:{found.port} by {whose}: "
+        "give this broker another id, or wait until that process has left and its session is over"
+    )

@@ -53,11 +53,34 @@ def test_an_id_that_is_alive_elsewhere_is_refused() -> None:
     assert len(server.sessions) == 3  # the refused one left none behind
 
 
-def test_a_leftover_of_the_same_hosts_earlier_session_is_replaced() -> None:
-    """A broker restarted within the session time need not wait for the end of its former self."""
-    server = MemoryServer()
-    first = registrar(server).register(NINE)
-    assert registrar(server).register(NINE) > first
+def test_a_live_broker_is_not_taken_over_by_another_controller_at_the_same_address() -> None:
+    """Host and port are the same by default; the error is a sentence, and nothing is written."""
+    cluster = Cluster()
+    cluster.controller.register_broker(BrokerRegistration(1))
+    before = cluster.keys("/brokers/ids")
+    with pytest.raises(DuplicateBrokerRegistration) as refused:
+        cluster.another(2).register_broker(BrokerRegistration(1))
+    assert cluster.keys("/brokers/ids") == before
+    assert str(refused.value).startswith(
+        "broker 1 is registered already at localhost:9092 by the process of controller 1:"
+    )
+    assert "{" not in str(refused.value)
+    assert cluster.controllers[0].register_broker(BrokerRegistration(1, rack="b")) == cluster.epoch(1)
+
+
+def test_a_process_that_was_restarted_replaces_what_its_former_self_registered() -> None:
+    """It has the same node id, and need not wait for the end of its former session."""
+    cluster = Cluster()
+    first = cluster.controllers.pop().register_broker(NINE)  # killed: its session lives on for a while
+    assert cluster.another(1).register_broker(NINE) > first
+
+
+def test_a_broker_that_something_else_registered_at_the_same_address_is_refused() -> None:
+    """A Kafka broker, say, whose registration names no controller."""
+    cluster = Cluster()
+    cluster.join(9, host=NINE.host, port=NINE.port)
+    with pytest.raises(DuplicateBrokerRegistration, match="by another process"):
+        cluster.controller.register_broker(NINE)
 
 
 def test_a_key_that_holds_nonsense_is_nobodys_leftover() -> None:

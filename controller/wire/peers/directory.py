@@ -4,8 +4,9 @@ registered that they listen."""
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Collection
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import Final
 
 from controller.codec import BadValue, broker, keys
@@ -13,7 +14,7 @@ from controller.codec.small import decode_gateway, encode_gateway
 from controller.model.errors import ControllerError
 from controller.model.values import Endpoint
 from controller.wire.calls import Address
-from stores.base import ABSENT, Conflict, Delete, Entry, MetadataStore, Put, StoreError
+from stores.base import ABSENT, Conflict, Delete, Depth, Entry, MetadataStore, Put, SessionExpired, StoreError
 from stores.recipes import reap_own_leftover
 
 _TIMEOUT_S: Final = 5.0
@@ -43,19 +44,34 @@ class Directory:
     def publish(self, address: Address) -> None:
         """Others find this gateway there, as long as this session lives. A key of an earlier session goes where nobody
         listens any more: a controller has one gateway. AlreadyRunning where somebody does."""
-        session_id = self._store.session.session_id
         value = encode_gateway(address.host, address.port)
         for _ in range(_TRIES):
+            session_id = self._store.session.session_id
             reap_own_leftover(self._store, self._key, lambda entry: not _is_running(entry, address), _TIMEOUT_S)
             entry = self._store.get(self._key, sync=True, timeout_s=_TIMEOUT_S)
             if entry is not None and entry.owner not in {None, session_id}:
                 raise AlreadyRunning(self._said(entry))
             expected = ABSENT if entry is None else entry.version
-            with suppress(Conflict):  # somebody was faster: look who
+            try:
                 self._store.commit([Put(self._key, value, expected, ephemeral=True)], timeout_s=_TIMEOUT_S)
-                self._published = session_id
-                return
+            except Conflict:
+                continue  # somebody was faster: look who
+            except SessionExpired:  # this process stood still for longer than a session lives: the next one begins
+                if not self._has_begun_another(session_id):
+                    raise
+                continue
+            self._published = session_id
+            return
         raise AlreadyRunning(f"{self._key} is written by others all the time")
+
+    def _has_begun_another(self, session_id: int) -> bool:
+        """Whether the store has another session than this one, within the time of a call."""
+        until_s = time.monotonic() + _TIMEOUT_S
+        with closing(self._store.subscribe(self._key, Depth.SELF)) as events:
+            while self._store.session.session_id == session_id:
+                if events.poll(max(0.0, until_s - time.monotonic())) is None:
+                    return False
+        return True
 
     def require_alone(self) -> None:
         """AlreadyRunning where another process has a gateway under this id just now."""
