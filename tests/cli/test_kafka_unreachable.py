@@ -160,6 +160,15 @@ def test_a_cluster_without_brokers_is_told_as_such(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 
 
+def test_a_server_that_takes_connections_and_never_answers_is_told_as_such(tmp_path: Path) -> None:
+    """Not by what was left of the time when the last request was sent."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        servers = f"127.0.0.1:{listening.getsockname()[1]}"
+        done = ask(servers, tmp_path, socket_connection_setup_timeout_ms=2000)
+    told = f"Error: {servers}: it takes connections, but did not answer within 2 s\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
+
+
 @pytest.mark.parametrize("words", ["--describe", "--alter --add-config retention.ms=1"])
 def test_who_may_not_is_told_so_in_kafkas_words(words: str) -> None:
     with Served(authorizer=lambda *_: False) as served:

@@ -70,6 +70,9 @@ def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
             if left_ms <= try_ms or heard.is_final:
                 if not heard.last and any(is_empty(each, given.get("ssl_context")) for each in servers.split(",")):
                     said = "no broker of this cluster is alive"
+                elif not heard.last and heard.is_silent:
+                    patience_s = given["bootstrap_timeout_ms"] / 1000
+                    said = f"it takes connections, but did not answer within {patience_s:g} s"
                 raise NotConnected(f"{servers}: {said}") from None
             try_ms *= 2
 
@@ -92,15 +95,17 @@ class _Heard(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.last = ""
-        self.is_final = self.is_refused = False
+        self.is_final = self.is_refused = self.is_silent = False
         self.closed = 0
 
     def emit(self, record: logging.LogRecord) -> None:
         from kafka import errors  # noqa: PLC0415 - it wrote this
 
         given = record.args if isinstance(record.args, tuple) else ()
+        of_time = (errors.KafkaTimeoutError, errors.RequestTimedOutError)  # says what was left of it, and not why
         for error in given:
-            if isinstance(error, Exception) and not isinstance(error, errors.KafkaTimeoutError) and not self.is_final:
+            self.is_silent |= isinstance(error, of_time)
+            if isinstance(error, Exception) and not isinstance(error, of_time) and not self.is_final:
                 self.last = _said(error)
                 self.is_refused = isinstance(error, errors.SaslAuthenticationFailedError)
                 self.is_final = self.is_refused or isinstance(error, errors.UnsupportedSaslMechanismError)
