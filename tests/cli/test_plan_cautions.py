@@ -205,6 +205,13 @@ def test_a_throttle_without_its_unit_is_refused(made: Path) -> None:
     assert not Place(made, "east", "1").has(WAVE, "drain")
 
 
+def test_more_copies_than_a_number_of_kafka_holds_are_refused(made: Path) -> None:
+    result = run("waves", made, "--name", "drain", "--per-broker", "99999999999999999999")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "--per-broker" in result.stderr
+    assert "is not in the range x<=2147483647" in result.stderr
+
+
 def test_waves_that_do_not_end_in_a_sane_time_are_told_in_years_and_are_exit_code_1(collected: Path) -> None:
     with_sizes(collected, size_bytes=[10**14] * 6, write_bps=[0.0] * 6, completeness=[1.0] * 6)
     assert run("drain", collected, "--brokers", "1").exit_code == 0

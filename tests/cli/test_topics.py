@@ -24,6 +24,9 @@ NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
         (["--alter", "--topic", "t"], 'Missing required argument "[partitions]"'),
         (["--create", "--topic", "t", "--partitions", "0"], "The partitions must be greater than 0"),
         (["--alter", "--topic", "t", "--partitions", "-1"], "The partitions must be greater than 0"),
+        (["--create", "--topic", "t", "--partitions", "2147483648"], "2147483648 is not in the range x<=2147483647"),
+        (["--alter", "--topic", "t", "--partitions", "9" * 30], "is not in the range x<=2147483647"),
+        (["--describe", "--partition-size-limit-per-response", "2147483648"], "is not in the range x<=2147483647"),
         (
             ["--create", "--topic", "t", "--replication-factor", "32768"],
             "The replication factor must be between 1 and 32767 inclusive",

@@ -165,6 +165,17 @@ def test_a_topic_gets_fewer_partitions_later_or_at_once(run: Callable[..., Resul
     until(lambda: "PartitionCount: 2\t" in run("topics", "--describe", "--topic", name).stdout)
 
 
+def test_more_partitions_than_a_topic_has_are_refused_before_they_are_placed() -> None:
+    many = ("--topic", "many", "--partitions", "2147483647")
+    with Living() as living:
+        living.topic("many", [[1, 2]])
+        for words in (("--create", *many, "--replication-factor", "2"), ("--alter", *many)):
+            done = CliRunner().invoke(
+                kedge, ["topics", "--bootstrap-server", living.bootstrap, *words, "--ignore-racks"]
+            )
+            assert (done.exit_code, "at most 100000 partitions are placed" in done.stderr) == (1, True)
+
+
 @pytest.mark.checklist(153, 154, 155)
 def test_where_some_brokers_have_racks_and_some_none_that_has_to_be_said(tmp_path: Path) -> None:
     """Nothing is made or proposed before."""
@@ -191,3 +202,29 @@ def test_where_some_brokers_have_racks_and_some_none_that_has_to_be_said(tmp_pat
         proposed = json.loads(run(*spread, "--disable-rack-aware", "--json").stdout)["proposed"]["partitions"]
         leaders = [entry["replicas"][0] for entry in proposed]
         assert (leaders[:3], sorted(leaders[:3])) == (leaders[3:], [1, 2, 3])
+
+
+@pytest.mark.checklist(155)
+def test_a_proposal_puts_no_two_replicas_into_a_rack_unless_that_is_asked_for(tmp_path: Path) -> None:
+    """Six brokers in three racks, replicas of each partition in one: the proposal spreads them, and leads evenly."""
+    racks = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
+    topics = tmp_path / "topics.json"
+    topics.write_text('{"topics":[{"topic":"close"}]}')
+    with Living(racks=racks) as living:
+        living.topic("close", [[1, 2], [3, 4], [5, 6]] * 2)
+        asked = ("--generate", "--topics-to-move-json-file", str(topics), "--broker-list", "1,2,3,4,5,6", "--json")
+
+        def proposed(seed: int, *more: str) -> list[list[int]]:
+            words = ["reassign-partitions", "--bootstrap-server", living.bootstrap, *asked, "--seed", str(seed), *more]
+            entries = json.loads(CliRunner().invoke(kedge, words).stdout)["proposed"]["partitions"]
+            return [entry["replicas"] for entry in entries]
+
+        def shares_a_rack(replicas: list[int]) -> bool:
+            return len({racks[broker] for broker in replicas}) < len(replicas)
+
+        for seed in range(5):
+            found = proposed(seed)
+            assert not any(map(shares_a_rack, found))
+            assert sorted(replicas[0] for replicas in found) == [1, 2, 3, 4, 5, 6]
+        blind = [proposed(seed, "--disable-rack-aware") for seed in range(5)]
+        assert any(shares_a_rack(replicas) for found in blind for replicas in found)

@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from controller.cli.amounts import Amount
+from controller.cli.kafka import Whole
 from controller.cli.plan.options import Common, failing, replayed
 from controller.cli.plan.running import Said, Stage, Tables, finish, told_of
 from controller.cli.plan.saying import amount, counted, reason_rows
@@ -35,12 +36,13 @@ from pipeline.tables.declared import (
 from pipeline.tables.files import Place, Wanted, check_name
 
 _DEFAULT: Final = WaveSettings()
+_COPIES: Final = Whole(max=2**31 - 1)  # that there is one at least is checked with the other settings
 _THROTTLE_MIN: Final = 1024  # a broker that copies at less is one of which the unit was left out
 
 
 @click.command()
 @click.option("--name", metavar="NAME", required=True, help="Of the plan.")
-@click.option("--per-broker", default=_DEFAULT.per_broker, show_default=True, help="Copies at once.")
+@click.option("--per-broker", type=_COPIES, default=_DEFAULT.per_broker, show_default=True, help="Copies at once.")
 @click.option("--one-at-a-time", is_flag=True, help="One new replica of a partition at a time.")
 @click.option("--disk-ceiling", default=_DEFAULT.disk_ceiling, show_default=True, help="Of a disk, meanwhile.")
 @click.option("--network-share", default=_DEFAULT.network_share, show_default=True, help="Of a network.")

@@ -13,6 +13,7 @@ from controller.rules.placement import assign_replicas, continue_rotation
 if TYPE_CHECKING:  # options are checked where kafka-python is not installed
     from controller.cli.kafka.cluster import Cluster
 
+_PLACED_MAX: Final = 100_000  # servers take 10,000 of a request, and a topic's key holds some 17,000
 _IDS: Final = re.compile(r"\s*[0-9]{1,9}\s*(?::\s*[0-9]{1,9}\s*)*")
 
 
@@ -47,7 +48,10 @@ def without_racks(
     cluster: Cluster, partitions: int, replication_factor: int, *, first: int = 0, beside: int | None = None
 ) -> list[list[int]] | None:
     """Replicas of `partitions` new ones from id `first` on, spread as if no broker had a rack. `beside`: the first
-    replica of partition 0, whose rotation goes on. None: there are too few brokers, which the server says better."""
+    replica of partition 0, whose rotation goes on. None: there are too few brokers, which the server says better.
+    Failed for more partitions than a topic can have."""
+    if partitions > _PLACED_MAX:
+        raise failure(f"Without regard to racks at most {_PLACED_MAX} partitions are placed at once, not {partitions}.")
     brokers: dict[int, str | None] = dict.fromkeys(cluster.brokers())
     if not 1 <= replication_factor <= len(brokers):
         return None

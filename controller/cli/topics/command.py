@@ -8,11 +8,12 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.kafka import Endpoint, connected, ending, endpoint_options, json_option
+from controller.cli.kafka import Endpoint, Whole, connected, ending, endpoint_options, json_option
 from controller.cli.topics.asked import Asked
 from controller.cli.topics.assigning import parse_assignment
 from controller.cli.topics.choosing import pattern
 
+_COUNT: Final = Whole(max=2**31 - 1)  # an INT32 of the protocol; that it is positive is checked in Kafka's words
 _SHOWS: Final = (
     "under_replicated_partitions",
     "unavailable_partitions",
@@ -51,7 +52,7 @@ _EITHER: Final = (
 @click.option("--describe", "action", flag_value="describe", multiple=True, help="Tell of topics and their partitions.")
 @click.option("--topic", metavar="NAME", help="A topic; of all actions but --create a regular expression.")
 @click.option("--topic-id", metavar="ID", help="The topic to describe.")
-@click.option("--partitions", type=int, metavar="N", help="How many the topic is to have.")
+@click.option("--partitions", type=_COUNT, metavar="N", help="How many the topic is to have.")
 @click.option("--replication-factor", type=int, metavar="N", help="Of a new topic.")
 @click.option("--replica-assignment", metavar="1:2,2:3,...", help="Brokers of each partition, leader first.")
 @click.option("--config", multiple=True, metavar="NAME=VALUE", help="A setting of a new topic.")
@@ -66,7 +67,7 @@ _EITHER: Final = (
 @click.option("--under-min-isr-partitions", is_flag=True, help="Describe those with fewer in sync than configured.")
 @click.option("--at-min-isr-partitions", is_flag=True, help="Describe those with as many in sync as configured.")
 @click.option("--topics-with-overrides", is_flag=True, help="Describe topics with settings of their own.")
-@click.option("--partition-size-limit-per-response", type=int, metavar="N", help="Accepted, as Kafka's.")
+@click.option("--partition-size-limit-per-response", type=_COUNT, metavar="N", help="Accepted, as Kafka's.")
 @json_option
 def topics(**given: Any) -> None:
     """Create, alter, delete, list and describe topics.
