@@ -1,18 +1,20 @@
-"""Alter to LeaderAndIsr callback on an idle controller with threads of its own, memory store: from the call in one
-thread to the call of the host in another."""
+"""Alter to LeaderAndIsr callback on an idle controller, memory store: from the call in one thread to the call of the
+host, which with threads is in another."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from time import perf_counter
 
-from benchmarks.cluster import QuietHost, ids, plant, register
+from benchmarks.cluster import QuietHost, named, register
+from benchmarks.driven import Driven
 from benchmarks.figures import figure, percentile
-from controller import AlterReassignmentsOptions, Controller, HostResponse, TopicPartition
+from benchmarks.place import Place
+from controller import AlterReassignmentsOptions, HostResponse, TopicPartition
 from controller.model.host import LeaderAndIsrRequest
-from stores import MemoryServer, MemoryStore
 
-ROUNDS, BROKERS, TIMEOUT_S = 2_000, 6, 10.0
+ROUNDS, BROKERS = 2_000, 6
 
 
 class Bell(QuietHost):
@@ -29,33 +31,27 @@ class Bell(QuietHost):
         return HostResponse()
 
 
-def run() -> None:
-    server = MemoryServer()
-    plant(MemoryStore(server), 10, 10, BROKERS)
-    host = Bell()
-    controller = Controller(MemoryStore(server), 1, host)
-    register(controller, ids(BROKERS))
-    controller.start()
-    deadline = perf_counter() + TIMEOUT_S
-    while len(controller.describe().live_brokers) < BROKERS and perf_counter() < deadline:
-        pass
-    seconds = [_round(controller, host, TopicPartition("topic-000000", i % 10)) for i in range(ROUNDS)]
-    controller.close()
+def run(place: Place) -> None:
+    place.fill(10, 10, BROKERS)
+    store, host = place.open(), Bell()
+    driven, brokers = place.driven(store, host), named(store)
+    register(driven.controller, brokers)
+    driven.settle()
+    seconds = [_round(driven, host, brokers, TopicPartition(f"topic-{i % 10:06d}", 0)) for i in range(ROUNDS)]
     for share, name in ((0.5, "p50"), (0.99, "p99")):
         figure(f"alter to LeaderAndIsr callback, {name}", len(seconds), percentile(seconds, share))
 
 
-def _round(controller: Controller, host: Bell, tp: TopicPartition) -> float:
-    partition = controller.query(lambda view: view.partition(tp.topic, tp.partition)).result(TIMEOUT_S)
+def _round(driven: Driven, host: Bell, brokers: Sequence[int], tp: TopicPartition) -> float:
+    admin = driven.controller.admin
+    partition = driven.answer(driven.controller.query(lambda view: view.partition(tp.topic, tp.partition)))
     assert partition is not None
-    target = [b for b in ids(BROKERS) if b not in partition.replicas]
+    target = [b for b in brokers if b not in partition.replicas][:3]
     host.rang.clear()
     began = perf_counter()
-    accepted = controller.admin.alter_partition_reassignments({tp: target})
-    if not host.rang.wait(TIMEOUT_S):
-        raise TimeoutError("the leader was not called")
+    accepted = admin.alter_partition_reassignments({tp: target})
+    driven.until(host.rang.is_set)
     seconds = host.at - began
-    accepted.all().result(TIMEOUT_S)
-    cancelled = controller.admin.alter_partition_reassignments({tp: None}, AlterReassignmentsOptions(force=True))
-    cancelled.all().result(TIMEOUT_S)
+    driven.answer(accepted.all())
+    driven.answer(admin.alter_partition_reassignments({tp: None}, AlterReassignmentsOptions(force=True)).all())
     return seconds

@@ -4,7 +4,7 @@ bounced, then all ten did, each under another broker epoch than the last admitte
 from __future__ import annotations
 
 from benchmarks.cluster import QuietHost, named, register, settle
-from benchmarks.figures import rate, timed
+from benchmarks.load import take_over
 from benchmarks.place import Place
 from controller import Controller
 from stores import MetadataStore
@@ -20,7 +20,7 @@ def run(place: Place) -> None:
         register(registrar, brokers)
         if what == "nobody bounced":
             _admit(place.open())
-        _take_over(place, what)
+        take_over(place, f"takeover, {what}", brokers)
         registrar.close()
 
 
@@ -28,18 +28,4 @@ def _admit(store: MetadataStore) -> None:
     """A controller led before, and admitted every broker that is registered."""
     controller = Controller(store, 98, QuietHost())
     settle(controller)
-    controller.close()
-
-
-def _take_over(place: Place, what: str) -> None:
-    controller = Controller(place.open(), 1, QuietHost())
-    with timed() as ready:
-        controller.poll_once()
-    described = controller.describe()
-    assert described.is_active
-    with timed() as rest:
-        settle(controller)
-    told_s = ready.seconds + rest.seconds
-    rate(f"takeover, {what}, elected to ready", described.partitions, ready.seconds, **place.figure)
-    rate(f"takeover, {what}, until all was handed over", described.partitions, told_s, **place.figure)
     controller.close()

@@ -8,13 +8,13 @@ from itertools import islice
 from time import perf_counter
 from typing import Final
 
+from benchmarks.content import CONTROLLER_EPOCHS, topics_of
 from controller import BrokerRegistration, Controller, HostResponse
 from controller.codec import keys, partition_state, small, topic
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from controller.model.values import Partition, Replicas, Topic
 from stores import ABSENT, Commit, Delete, MetadataStore, Op, Put
+from stores.recipes import EPOCH_KEY
 
-FIRST_BROKER: Final = 1001
 _IN_FLIGHT: Final = 4
 _COMMIT_BYTES: Final = 500_000
 
@@ -32,30 +32,24 @@ class QuietHost:
         return HostResponse()
 
 
-def replicas_of(number: int, brokers: int, replication_factor: int) -> Replicas:
-    """R of the partition with this number: the ids from FIRST_BROKER on in turn."""
-    return tuple(FIRST_BROKER + (number + i) % brokers for i in range(replication_factor))
-
-
-def plant(store: MetadataStore, topics: int, partitions: int, brokers: int, replication_factor: int = 3) -> None:
-    """`topics` x `partitions` with all replicas in sync, in Kafka's layout; several commits under way."""
-    ops = _tree(topics, partitions, brokers, replication_factor)
+def plant(store: MetadataStore, topics: int, partitions: int, brokers: int, content: str = "planted") -> None:
+    """`topics` x `partitions` in Kafka's layout, RF 3, with all replicas in sync; several commits under way."""
+    ops = _tree(topics, partitions, brokers, content)
     with ThreadPoolExecutor(_IN_FLIGHT) as pool:
         for _ in pool.map(lambda batch: store.commit(batch, timeout_s=60), _batches(store, ops)):
             pass
 
 
-def _tree(topics: int, partitions: int, brokers: int, replication_factor: int) -> Iterator[Op]:
-    number = 0
-    for index in range(topics):
-        name = f"topic-{index:06d}"
-        assignments = [replicas_of(number + p, brokers, replication_factor) for p in range(partitions)]
+def _tree(topics: int, partitions: int, brokers: int, content: str) -> Iterator[Op]:
+    if content == "realistic":  # no state key is of a later term than the last one
+        yield Put(EPOCH_KEY, b"%d" % CONTROLLER_EPOCHS, ABSENT)
+    for made in topics_of(content, topics, partitions, brokers):
+        name = made.topic.name
         yield Put(keys.topic_config(name), small.encode_config({}), ABSENT)
-        yield Put(keys.topic(name), topic.encode(Topic(name, f"{index:022d}"), assignments), ABSENT)
-        for p, replicas in enumerate(assignments):
-            value = partition_state.encode(Partition(name, p, replicas, replicas, replicas[0], 0), 1)
-            yield Put(keys.state(name, p), value, ABSENT)
-        number += partitions
+        yield Put(keys.topic(name), topic.encode(made.topic, [p.replicas for p in made.partitions]), ABSENT)
+        for partition, controller_epoch in zip(made.partitions, made.controller_epochs, strict=True):
+            value = partition_state.encode(partition, controller_epoch)
+            yield Put(keys.state(name, partition.partition), value, ABSENT)
 
 
 def _batches(store: MetadataStore, ops: Iterable[Op]) -> Iterator[list[Op]]:
@@ -68,11 +62,6 @@ def _batches(store: MetadataStore, ops: Iterable[Op]) -> Iterator[list[Op]]:
 def register(controller: Controller, brokers: Iterable[int]) -> dict[int, int]:
     """Brokers of these ids, in three racks; their epochs."""
     return {b: controller.register_broker(BrokerRegistration(b, rack=f"r{b % 3}")) for b in brokers}
-
-
-def ids(brokers: int) -> range:
-    """Those that `plant` places replicas on."""
-    return range(FIRST_BROKER, FIRST_BROKER + brokers)
 
 
 def named(store: MetadataStore) -> list[int]:

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from time import perf_counter
 
-from benchmarks.cluster import QuietHost, named, observe, register, settle
+from benchmarks.cluster import QuietHost, named, observe, register
+from benchmarks.driven import Driven
 from benchmarks.figures import rate
 from benchmarks.place import Place
-from controller import Controller
 from controller.model.view import ClusterView
 from stores import Op
 
@@ -36,30 +36,26 @@ def run(place: Place) -> None:
     store = place.open()
     brokers = named(store)
     dies = brokers[2]
-    controller = Controller(store, 1, QuietHost())
+    driven = place.driven(store, QuietHost())
+    controller = driven.controller
     epochs = register(controller, brokers)
-    settle(controller)
-    led, member_of = _asked(controller, dies)
+    driven.settle()
+    led, member_of = _asked(driven, dies)
     deaths = Deaths(led, member_of)
     observe(store, deaths.note)
     began = perf_counter()
     controller.unregister_broker(dies, epochs[dies])
-    while not deaths.all_at:
-        controller.poll_once()
-    settle(controller)
-    assert _asked(controller, dies)[1] == 0
+    driven.until(lambda: deaths.all_at)
+    assert _asked(driven, dies)[1] == 0
     rate("death of a broker, leaders moved", led, deaths.led_at - began, **place.figure)
     rate("death of a broker, out of every isr", member_of, deaths.all_at - began, **place.figure)
-    controller.close()
 
 
-def _asked(controller: Controller, broker: int) -> tuple[int, int]:
+def _asked(driven: Driven, broker: int) -> tuple[int, int]:
     """How many partitions the broker leads, and in how many isr it is."""
 
     def counted(view: ClusterView) -> tuple[int, int]:
         on = [p for p in view.partitions_on(broker) if broker in p.isr]
         return sum(p.leader == broker for p in on), len(on)
 
-    counts = controller.query(counted)
-    settle(controller)
-    return counts.result(0)
+    return driven.answer(driven.controller.query(counted))

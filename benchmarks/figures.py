@@ -1,4 +1,5 @@
-"""A figure as one line of JSON: what, n, seconds, per_second, peak_rss_bytes, store, versions, and what is special."""
+"""A figure as one line of JSON: what, n, seconds, per_second, peak_rss_bytes, store, versions, build, the conditions of
+the run (`benchmarks.conditions`), and what is special."""
 
 from __future__ import annotations
 
@@ -7,11 +8,40 @@ import os
 import platform
 import resource
 import sys
-from collections.abc import Iterator
+import sysconfig
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from time import perf_counter
+from typing import Final
+
+YARDSTICK_TURNS: Final = 1_500_000
+_conditions: dict[str, object] = {}
+
+
+def under(conditions: Mapping[str, object]) -> None:
+    """Figures from now on were taken under these conditions."""
+    _conditions.clear()
+    _conditions.update(conditions)
+
+
+def build() -> dict[str, object]:
+    """How CPython was compiled, which makes a difference of 1.2 to 2. Debian compiles by profile in rules of its own,
+    of which CONFIG_ARGS says nothing."""
+    distribution = sys.base_prefix == "/usr"
+    asked = "--enable-optimizations" in (sysconfig.get_config_var("CONFIG_ARGS") or "")
+    home = str(Path.home())
+    where = "distribution" if distribution else sys.base_prefix.replace(home, "~", 1)
+    return {"optimised": asked or distribution, "from": where}
+
+
+def yardstick(when: str) -> None:
+    """Print how fast a plain loop is just now: figures of two sittings are compared by their ratio to it."""
+    began, total = perf_counter(), 0
+    for turn in range(YARDSTICK_TURNS):
+        total += turn & 3
+    rate(f"yardstick, a plain loop, {when}", YARDSTICK_TURNS, perf_counter() - began, store="none")
 
 
 class Stopwatch:
@@ -50,6 +80,8 @@ def figure(what: str, n: int, seconds: float, **special: object) -> None:
         "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "store": "memory",
         "versions": {"kedge": version("kedge"), "python": platform.python_version()},
+        "build": build(),
+        **_conditions,
         **special,
     }
     print(json.dumps(line))

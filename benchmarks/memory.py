@@ -7,39 +7,38 @@ from __future__ import annotations
 import gc
 import tracemalloc
 
-from benchmarks.cluster import replicas_of
+from benchmarks.content import topics_of
 from benchmarks.figures import figure, rss_bytes, timed
+from benchmarks.place import Place
 from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import Partition, Settings, Topic
+from controller.model.values import Settings
 from controller.state import ClusterState
 
 TOPICS, PARTITIONS, BROKERS = 10_000, 100, 100
 
 
-def _fill(state: ClusterState) -> None:
-    """As the loader does it: interned tuples, isr the same object as replicas, small numbers shared."""
+def _fill(state: ClusterState, content: str) -> None:
+    """As the loader does it: one tuple for equal ones, also of R and isr."""
     tuples: dict[tuple[int, ...], tuple[int, ...]] = {}
     number = 0
-    for index in range(TOPICS):
-        name = f"topic-{index:06d}"
-        partitions = []
-        for p in range(PARTITIONS):
-            replicas = replicas_of(number, BROKERS, 3)
-            replicas = tuples.setdefault(replicas, replicas)
-            partitions.append(Partition(name, p, replicas, replicas, replicas[0], 0))
-            number += 1
-        states = tuple(KeyVersion(1 + index * PARTITIONS + p, 0) for p in range(PARTITIONS))
-        versions = KeyVersions.of(KeyVersion(1, 0), states, 1)
-        state.load_topic(Topic(name, f"{index:022d}"), partitions, {}, versions)
+    for made in topics_of(content, TOPICS, PARTITIONS, BROKERS):
+        partitions = [
+            p.but(replicas=tuples.setdefault(p.replicas, p.replicas), isr=tuples.setdefault(p.isr, p.isr))
+            for p in made.partitions
+        ]
+        states = tuple(KeyVersion(1 + number + p.partition, 0) for p in partitions)
+        number += len(partitions)
+        state.load_topic(made.topic, partitions, {}, KeyVersions.of(KeyVersion(1, 0), states, 1))
 
 
-def run() -> None:
+def run(place: Place) -> None:
+    content = place.conditions.content
     gc.disable()
     n = TOPICS * PARTITIONS
     before = rss_bytes()
     state = ClusterState(1, 1, Settings())
     with timed() as filling:
-        _fill(state)
+        _fill(state, content)
     gc.collect()
     used = rss_bytes() - before
     figure("memory of the state", n, filling.seconds, bytes_per_partition=round(used / n, 1), replication_factor=3)
@@ -47,7 +46,9 @@ def run() -> None:
     gc.collect()
     tracemalloc.start()
     state = ClusterState(1, 1, Settings())
-    _fill(state)
+    _fill(state, content)
     gc.collect()
     traced, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    gc.enable()
     figure("memory of the state, traced", n, filling.seconds, bytes_per_partition=round(traced / n, 1))

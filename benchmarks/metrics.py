@@ -6,24 +6,27 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Sequence
+from contextlib import ExitStack
 from statistics import geometric_mean, median
 from time import perf_counter, process_time
 
-from benchmarks.cluster import ids, plant, register, replicas_of, settle
+from benchmarks.conditions import Conditions
+from benchmarks.content import topics_of
+from benchmarks.driven import Driven
 from benchmarks.figures import figure, rate
-from benchmarks.moves import BROKERS, MOVES, PARTITIONS, TOPICS, JoiningHost, targets_of
+from benchmarks.moves import BROKERS, MOVES, PARTITIONS, TOPICS, JoiningHost, driven_by, targets_of
+from benchmarks.place import Place, place
 from controller import Controller
 from controller.model.values import Move, Partition
 from controller.state.tally import Tally
-from stores import MemoryServer, MemoryStore
 
 ROUNDS, ROWS, LOOKS = 6, 200_000, 1_000
 
 
-def run() -> None:
+def run(where: Place) -> None:
     seconds = {True: list[float](), False: list[float]()}
     for turn in range(ROUNDS):
-        for metrics, spent in moved_in_turn((True, False) if turn % 2 else (False, True)).items():
+        for metrics, spent in moved_in_turn(where.conditions, (True, False) if turn % 2 else (False, True)).items():
             seconds[metrics].append(spent)
     ratios = [on / off for on, off in zip(seconds[True], seconds[False], strict=True)]
     for metrics, found in seconds.items():
@@ -31,47 +34,40 @@ def run() -> None:
         rate(name, MOVES, median(found), clock="of the processor", rounds=ROUNDS)
     each = [round(ratio, 4) for ratio in ratios]
     figure("metrics on, against off", MOVES, median(seconds[True]), ratio=round(geometric_mean(ratios), 4), ratios=each)
-    counted()
+    counted(where.conditions.content)
 
 
-def moved_in_turn(order: tuple[bool, bool]) -> dict[bool, float]:
+def moved_in_turn(conditions: Conditions, order: tuple[bool, bool]) -> dict[bool, float]:
     """Two clusters beside each other, with metrics and without: a pass of one, then a pass of the other, so that what
     else the machine does slows both alike. Which comes first makes a difference, too, so rounds take it in turn.
     Seconds of the processor for all moves of each."""
-    controllers = {metrics: _cluster(metrics=metrics) for metrics in order}
-    gc.collect()
-    seconds = {metrics: _submitted(controller) for metrics, controller in controllers.items()}
-    working = True
-    while working:
-        working = False
-        for metrics, controller in controllers.items():
-            began = process_time()
-            working |= controller.poll_once()
-            seconds[metrics] += process_time() - began
-    assert not any(controller.describe().reassigning_partitions for controller in controllers.values())
-    if order[0]:
-        looked(controllers[True], LOOKS)
-    for controller in controllers.values():
-        controller.close()
+    with ExitStack() as stack:
+        clusters = {}
+        for metrics in order:
+            where = stack.enter_context(place("memory", None, conditions))
+            where.fill(TOPICS, PARTITIONS, BROKERS)
+            clusters[metrics] = driven_by(where, JoiningHost(), metrics=metrics)
+        gc.collect()
+        seconds = {metrics: _submitted(driven, brokers) for metrics, (driven, _, brokers) in clusters.items()}
+        controllers = {metrics: driven.controller for metrics, (driven, _, _) in clusters.items()}
+        working = True
+        while working:
+            working = False
+            for metrics, controller in controllers.items():
+                began = process_time()
+                working |= controller.poll_once()
+                seconds[metrics] += process_time() - began
+        assert not any(controller.describe().reassigning_partitions for controller in controllers.values())
+        if order[0]:
+            looked(controllers[True], LOOKS)
     return seconds
 
 
-def _cluster(*, metrics: bool) -> Controller:
-    server, host = MemoryServer(), JoiningHost()
-    plant(MemoryStore(server), TOPICS, PARTITIONS, BROKERS)
-    controller = host.controller = Controller(MemoryStore(server), 1, host, metrics=metrics)
-    register(controller, ids(BROKERS))
-    settle(controller)
-    return controller
-
-
-def _submitted(controller: Controller) -> float:
+def _submitted(driven: Driven, brokers: Sequence[int]) -> float:
     """Seconds of the processor until all moves are handed in."""
-    moves = controller.query(lambda view: targets_of(view, list(ids(BROKERS))))
-    settle(controller)
-    targets = moves.result(0)
+    targets = driven.answer(driven.controller.query(lambda view: targets_of(view, brokers, MOVES)))
     began = process_time()
-    controller.admin.alter_partition_reassignments(targets)
+    driven.controller.admin.alter_partition_reassignments(targets)
     return process_time() - began
 
 
@@ -83,9 +79,9 @@ def looked(controller: Controller, looks: int) -> None:
     figure("one look at all metrics", len(controller.metrics()), (perf_counter() - began) / looks)
 
 
-def counted() -> None:
+def counted(content: str) -> None:
     """Beside what a walk over all partitions would cost whoever asks."""
-    rows = [_row(number, replicas_of(number, BROKERS, 3)) for number in range(ROWS)]
+    rows = [p for made in topics_of(content, ROWS // PARTITIONS, PARTITIONS, BROKERS) for p in made.partitions]
     began = perf_counter()
     tally = Tally.of(rows)
     rate("count all partitions", ROWS, perf_counter() - began)
@@ -95,10 +91,6 @@ def counted() -> None:
         tally.swap(idle, moving)
         tally.swap(moving, idle)
     rate("count one row that is put", 2 * MOVES, perf_counter() - began)
-
-
-def _row(number: int, replicas: tuple[int, ...]) -> Partition:
-    return Partition(f"topic-{number // 10:06d}", number % 10, replicas, replicas, replicas[0], 0)
 
 
 def _moving(row: Partition) -> Partition:

@@ -6,7 +6,6 @@ was sealed (`verified_s`)."""
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
 
 from benchmarks.cluster import QuietHost, named, register, settle
 from benchmarks.figures import rate
@@ -20,20 +19,18 @@ TOPICS, PARTITIONS, BROKERS = 20_000, 10, 10
 
 def run(source: Place, target: Place) -> None:
     source.fill(TOPICS, PARTITIONS, BROKERS)
-    with ExitStack() as stack:
-        partitions, seconds = _move(source, target, stack)
+    partitions, seconds = _move(source, target)
     parts = {f"{name}_s": round(value, 3) for name, value in seconds.items()}
     stores = f"{source.name} to {target.name}"
     rate("migration, until the last request was handed over", partitions, seconds["all"], store=stores, **parts)
 
 
-def _move(source: Place, target: Place, stack: ExitStack) -> tuple[int, dict[str, float]]:
+def _move(source: Place, target: Place) -> tuple[int, dict[str, float]]:
     """How many partitions were moved, and the seconds of each part."""
     brokers = named(source.open())
-    first = Controller(source.open(), 1, QuietHost())
-    after = Controller(target.open(), 1, QuietHost(), awaits_cluster=True)
+    first = source.driven(source.open(), QuietHost()).controller
+    after = target.driven(target.open(), QuietHost(), awaits_cluster=True).controller
     for controller in (first, after):
-        stack.callback(controller.close)
         register(controller, brokers)
         settle(controller)
     times: dict[str, float] = {"begin": time.perf_counter()}

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from time import perf_counter, sleep
+from time import perf_counter
 
-from benchmarks.cluster import QuietHost, Written, named, observe, register, settle
+from benchmarks.cluster import QuietHost, Written, named, observe, register
+from benchmarks.driven import Driven
 from benchmarks.figures import figure, percentile, rate
 from benchmarks.place import Place
 from controller import Controller, TopicPartition
@@ -47,33 +48,23 @@ class JoiningHost(QuietHost):
 
 def run(place: Place) -> None:
     place.fill(TOPICS, PARTITIONS, BROKERS)
-    moved_by_polling(place)
-    listed_beside_threads(place)
+    moved(place)
+    listed(place)
 
 
-def moved_by_polling(place: Place) -> None:
-    """How fast moves are decided, in one thread with the host."""
-    controller, store, brokers = driven_by(place, JoiningHost())
-    register(controller, brokers)
-    settle(controller)
-    moves = controller.query(lambda view: targets_of(view, brokers))
-    settle(controller)
-    targets, written = moves.result(0), Written()
+def moved(place: Place) -> None:
+    """How fast moves are accepted and completed."""
+    driven, store, targets = asked_of(place)
+    controller, written = driven.controller, Written()
     observe(store, written.note)
     began = perf_counter()
-    result = controller.admin.alter_partition_reassignments(targets)
-    futures = list(result.values.values())
-    accepted_s = None
-    moving = True
-    while moving:
-        controller.poll_once()
-        if accepted_s is None and futures[-1].done() and all(future.done() for future in futures):
-            accepted_s = perf_counter() - began
-        moving = accepted_s is None or bool(controller.describe().reassigning_partitions)
+    accepted = controller.admin.alter_partition_reassignments(targets).all()
+    driven.until(accepted.done)
+    accepted_s = perf_counter() - began
+    driven.until(lambda: not controller.describe().reassigning_partitions)
     seconds = perf_counter() - began
-    assert all(future.exception() is None for future in futures)
-    settle(controller)
-    rate("moves, accepted", len(targets), accepted_s or 0.0, **place.figure)
+    accepted.result(0)
+    rate("moves, accepted", len(targets), accepted_s, **place.figure)
     rate(
         "moves, submit to all complete",
         len(targets),
@@ -85,36 +76,52 @@ def moved_by_polling(place: Place) -> None:
     controller.close()
 
 
-def listed_beside_threads(place: Place) -> None:
-    """How long an operator waits for the listing of all that moves, again and again from the submission to the end,
-    from a thread of its own."""
-    controller, _, brokers = driven_by(place, JoiningHost())
-    register(controller, brokers)
-    controller.start()
-    while len(controller.describe().live_brokers) < len(brokers):
-        sleep(0.01)
-    targets = controller.query(lambda view: targets_of(view, brokers)).result(60)
-    accepted = controller.admin.alter_partition_reassignments(targets).all()
+def listed(place: Place) -> None:
+    """How long an operator waits for the listing of all that moves, again and again from the submission to the end."""
+    driven, _, targets = asked_of(place)
+    admin = driven.controller.admin
+    accepted = admin.alter_partition_reassignments(targets).all()
     lists_s: list[float] = []
     moving = True
     while moving or not accepted.done():
         asked_at = perf_counter()
-        moving = bool(controller.admin.list_partition_reassignments().result(600))
+        moving = bool(driven.answer(admin.list_partition_reassignments()))
         lists_s.append(perf_counter() - asked_at)
     longest_s = round(max(lists_s), 6)
     figure("list while moves run, p99", len(lists_s), percentile(lists_s, 0.99), longest_s=longest_s, **place.figure)
-    controller.close()
+    driven.controller.close()
 
 
-def driven_by(place: Place, host: JoiningHost) -> tuple[Controller, MetadataStore, list[int]]:
-    """A controller over the partitions that nothing drives yet, its store, and the brokers that there are."""
+def asked_of(place: Place) -> tuple[Driven, MetadataStore, dict[TopicPartition, list[int]]]:
+    """A controller that has told all brokers, its store, and what is to be moved where."""
+    driven, store, brokers = driven_by(place, JoiningHost())
+    targets = driven.answer(driven.controller.query(lambda view: targets_of(view, brokers, MOVES)))
+    return driven, store, targets
+
+
+def driven_by(place: Place, host: JoiningHost, *, metrics: bool = True) -> tuple[Driven, MetadataStore, list[int]]:
+    """A controller that has told all brokers, its store, and the brokers."""
     store = place.open()
-    controller = host.controller = Controller(store, 1, host)
-    return controller, store, named(store)
+    driven, brokers = place.driven(store, host, metrics=metrics), named(store)
+    host.controller = driven.controller
+    register(driven.controller, brokers)
+    driven.settle()
+    return driven, store, brokers
 
 
-def targets_of(view: ClusterView, brokers: Sequence[int]) -> dict[TopicPartition, list[int]]:
-    """Every second partition, up to MOVES, gets three brokers that it is not on."""
+def targets_of(
+    view: ClusterView, brokers: Sequence[int], moves: int, *, every: int = 2
+) -> dict[TopicPartition, list[int]]:
+    """Every second partition, up to `moves` of them, gets three brokers that it is not on."""
     place_of = {broker: place for place, broker in enumerate(brokers)}
-    some = islice(view.partitions(), 0, 2 * MOVES, 2)
-    return {p.tp: [brokers[(place_of[b] + 3) % len(brokers)] for b in p.replicas] for p in some}
+    some = islice(view.partitions(), 0, every * moves, every)
+    return {p.tp: _elsewhere([place_of[b] for b in p.replicas], brokers) for p in some}
+
+
+def _elsewhere(places: Sequence[int], brokers: Sequence[int]) -> list[int]:
+    """Each replica so many brokers on that none of them is where one was."""
+    for by in range(3, len(brokers)):
+        shifted = [(place + by) % len(brokers) for place in places]
+        if not set(shifted) & set(places):
+            return [brokers[place] for place in shifted]
+    return [brokers[place] for place in places]

@@ -9,11 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import attrs
 
 from benchmarks.cluster import plant
+from benchmarks.conditions import Conditions
+from benchmarks.driven import Driven
+from benchmarks.hosts import HandedHost
+from controller import Controller
+from controller.model.host import Host
+from controller.runtime.journal import FolderSink, Journal
 from stores import MemoryServer, MemoryStore, MetadataStore, open_store, public_url
 from stores.servers import LocalZooKeeper
 from stores.servers.etcd import LocalEtcd
@@ -25,13 +32,15 @@ _ETCD_BYTES_MAX: Final = 8_000_000_000
 
 @attrs.frozen
 class Place:
-    """A store for one benchmark."""
+    """A store for one benchmark, and under which conditions controllers work on it."""
 
     name: str
     version: str
     filled: bool
     """Whether it holds a cluster of somebody else's."""
+    conditions: Conditions
     _first: MetadataStore
+    _stack: ExitStack
 
     def open(self) -> MetadataStore:
         """One more session."""
@@ -40,7 +49,17 @@ class Place:
     def fill(self, topics: int, partitions: int, brokers: int) -> None:
         """Plant a cluster, unless there is one."""
         if not self.filled:
-            plant(self._first, topics, partitions, brokers)
+            plant(self._first, topics, partitions, brokers, self.conditions.content)
+
+    def driven(self, store: MetadataStore, host: Host, *, awaits_cluster: bool = False, metrics: bool = True) -> Driven:
+        """A controller over a session, with the journal, the host and the driver of this run; closed after it."""
+        handed = HandedHost(host, encodes=self.conditions.host == "encoding")
+        journal = None
+        if self.conditions.journal == "on":
+            journal = Journal(FolderSink(self._stack.enter_context(TemporaryDirectory(prefix="kedge-benchmark-"))))
+        controller = Controller(store, 1, handed, journal=journal, awaits_cluster=awaits_cluster, metrics=metrics)
+        self._stack.callback(controller.close)
+        return Driven(controller, handed, threads=self.conditions.driver == "threads")
 
     @property
     def figure(self) -> dict[str, object]:
@@ -49,7 +68,7 @@ class Place:
 
 
 @contextmanager
-def place(store: str, connect: str | None) -> Iterator[Place]:
+def place(store: str, connect: str | None, conditions: Conditions) -> Iterator[Place]:
     """The store of this name, empty, or the one that `connect` names."""
     with ExitStack() as stack:
         if connect is not None:
@@ -64,4 +83,4 @@ def place(store: str, connect: str | None) -> Iterator[Place]:
         else:
             first, name, version = MemoryStore(MemoryServer()), store, "in this process"
         stack.callback(first.close)
-        yield Place(name, version, connect is not None, first)
+        yield Place(name, version, connect is not None, conditions, first, stack)

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from time import perf_counter, process_time
 
-from benchmarks.cluster import QuietHost, Written, ids, observe, register, replicas_of, settle
+from benchmarks.cluster import QuietHost, Written, named, observe, register, settle
+from benchmarks.driven import Driven
 from benchmarks.figures import figure, percentile, rate
 from benchmarks.place import Place
-from controller import AcceptedIsr, Controller, DeletePartitions, TopicPartition
+from controller import AcceptedIsr, DeletePartitions, TopicPartition
 from controller.codec import keys
 from stores import Delete, Op
 
@@ -35,9 +36,11 @@ class Reductions(Written):
 class Bystander:
     """The last follower of partition 0 leaves the isr and returns, again and again."""
 
-    def __init__(self, controller: Controller, epochs: dict[int, int]) -> None:
-        self._controller, self._epochs = controller, epochs
-        self._replicas = replicas_of(0, BROKERS, 3)
+    def __init__(self, driven: Driven, epochs: dict[int, int]) -> None:
+        self._controller, self._epochs = driven.controller, epochs
+        partition = driven.answer(driven.controller.query(lambda view: view.partition(TOPIC, 0)))
+        assert partition is not None
+        self._replicas, self._leader_epoch = partition.replicas, partition.leader_epoch
         self._round = 0
         self._asked: Future[AcceptedIsr] | None = None
         self._asked_at = 0.0
@@ -54,7 +57,7 @@ class Bystander:
         leader = isr[0]
         self._asked_at = perf_counter()
         self._asked = self._controller.alter_isr(
-            TopicPartition(TOPIC, 0), leader, 0, self._round, list(isr), self._epochs[leader]
+            TopicPartition(TOPIC, 0), leader, self._leader_epoch, self._round, list(isr), self._epochs[leader]
         )
         self._round += 1
 
@@ -62,9 +65,11 @@ class Bystander:
 def run(place: Place) -> None:
     place.fill(1, BEFORE, BROKERS)
     store, reductions = place.open(), Reductions()
-    controller = Controller(store, 1, QuietHost())
-    bystander = Bystander(controller, register(controller, ids(BROKERS)))
-    settle(controller)
+    driven = place.driven(store, QuietHost())
+    controller = driven.controller
+    epochs = register(controller, named(store))
+    driven.settle()
+    bystander = Bystander(driven, epochs)
     observe(store, reductions.note)
     began = perf_counter()
     asked = controller.admin.delete_partitions({TOPIC: DeletePartitions(AFTER, immediate_delete=True)})
@@ -98,4 +103,3 @@ def run(place: Place) -> None:
         figure(f"isr change beside a reduction, {name}", len(bystander.seconds), waited, **place.figure)
     longest_s = max(bystander.seconds)
     figure("isr change beside a reduction, longest", len(bystander.seconds), longest_s, **place.figure)
-    controller.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from time import perf_counter
 
-from benchmarks.cluster import Written, observe, register, settle
+from benchmarks.cluster import Written, observe
 from benchmarks.figures import figure, rate
 from benchmarks.moves import JoiningHost, driven_by, targets_of
 from benchmarks.place import Place
@@ -17,20 +17,16 @@ RATE = 10_000_000
 
 def run(place: Place) -> None:
     place.fill(TOPICS, PARTITIONS, BROKERS)
-    controller, store, brokers = driven_by(place, JoiningHost())
-    register(controller, brokers)
-    settle(controller)
-    moves = controller.query(lambda view: targets_of(view, brokers))
-    settle(controller)
-    targets = moves.result(0)
+    driven, store, brokers = driven_by(place, JoiningHost())
+    controller = driven.controller
+    targets = driven.answer(controller.query(lambda view: targets_of(view, brokers, TOPICS * PARTITIONS // 2)))
     began = perf_counter()
     replicas = {tp: ThrottledReplicas(tuple(brokers[:3]), tuple(target)) for tp, target in targets.items()}
     rates = {broker: ThrottledRate(RATE, RATE) for broker in brokers}
     admin = controller.admin
     lists, speeds = admin.alter_interbroker_throttled_replicas(replicas), admin.alter_interbroker_throttled_rates(rates)
     asked = [*lists.values.values(), *speeds.values.values()]
-    while not all(future.done() for future in asked):
-        controller.poll_once()
+    driven.until(lambda: all(future.done() for future in asked))
     set_s = perf_counter() - began
     assert all(future.exception() is None for future in asked)
     marked = controller.describe().throttles_to_remove
@@ -38,10 +34,8 @@ def run(place: Place) -> None:
     written = Written()
     observe(store, written.note)
     accepted = admin.alter_partition_reassignments(targets)
-    while not all(future.done() for future in accepted.values.values()):
-        controller.poll_once()
-    while controller.describe().reassigning_partitions:
-        controller.poll_once()
+    driven.answer(accepted.all())
+    driven.until(lambda: not controller.describe().reassigning_partitions)
     ended_at, before = perf_counter(), (written.commits, written.keys, written.value_bytes)
     passes_s = []
     while controller.describe().throttles_to_remove:
@@ -61,4 +55,3 @@ def run(place: Place) -> None:
         longest_pass_s=round(max(passes_s), 6),
         **place.figure,
     )
-    controller.close()

@@ -11,11 +11,12 @@ from time import perf_counter, process_time
 
 import attrs
 
-from benchmarks.cluster import Written, observe, register, settle
+from benchmarks.cluster import Written, observe
+from benchmarks.driven import Driven
 from benchmarks.figures import figure, rate
 from benchmarks.moves import JoiningHost, driven_by, targets_of
 from benchmarks.place import Place
-from controller import Controller, HostResponse, ReassignPartitionsOptions
+from controller import HostResponse, ReassignPartitionsOptions
 from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest
 from stores import MetadataStore
 
@@ -57,14 +58,12 @@ class WaitingHost(JoiningHost):
 def run(place: Place) -> None:
     place.fill(TOPICS, PARTITIONS, BROKERS)
     host = WaitingHost()
-    controller, store, brokers = driven_by(place, host)
-    register(controller, brokers)
-    settle(controller)
+    driven, store, brokers = driven_by(place, host)
     found: dict[int | None, list[Round]] = {None: [], THROTTLE: []}
     for _ in range(1 + ROUNDS):
         for throttle, accepted in found.items():
-            accepted.append(_accepted(controller, store, host, brokers, throttle))
-            _end(controller, host)
+            accepted.append(_accepted(driven, store, host, brokers, throttle))
+            _end(driven, host)
     for throttle, accepted in found.items():
         _print("without a throttle" if throttle is None else "with a throttle", accepted[1:], place)
     rounds = list(zip(found[None][1:], found[THROTTLE][1:], strict=True))
@@ -80,37 +79,34 @@ def run(place: Place) -> None:
         ratios_of_processor=by_processor,
         **place.figure,
     )
-    controller.close()
 
 
 def _accepted(
-    controller: Controller, store: MetadataStore, host: WaitingHost, brokers: Sequence[int], throttle: int | None
+    driven: Driven, store: MetadataStore, host: WaitingHost, brokers: Sequence[int], throttle: int | None
 ) -> Round:
     """Until all moves are accepted and move."""
-    moves = controller.query(lambda view: targets_of(view, brokers))
-    settle(controller)
-    targets = moves.result(0)
+    controller = driven.controller
+    targets = driven.answer(controller.query(lambda view: targets_of(view, brokers, MOVES)))
     assert len(targets) == MOVES
     host.joining = False
     written = Written()
     observe(store, written.note)
     began, began_processor = perf_counter(), process_time()
     asked = controller.admin.reassign_partitions(targets, ReassignPartitionsOptions(throttle=throttle))
-    futures = list(asked.values.values())
-    while controller.describe().reassigning_partitions < MOVES or not all(future.done() for future in futures):
-        controller.poll_once()
+    accepted = asked.all()
+    driven.until(lambda: accepted.done() and controller.describe().reassigning_partitions == MOVES)
     found = Round(perf_counter() - began, process_time() - began_processor, written)
     written.close()
-    assert all(future.exception() is None for future in futures)
+    accepted.result(0)
     return found
 
 
-def _end(controller: Controller, host: WaitingHost) -> None:
+def _end(driven: Driven, host: WaitingHost) -> None:
+    """No partition moves any more, and no throttle is left."""
+    driven.settle()  # the leaders have been told of the moves
     host.join()
-    settle(controller)
-    described = controller.describe()
-    assert not described.reassigning_partitions
-    assert not described.throttles_to_remove
+    describe = driven.controller.describe
+    driven.until(lambda: not describe().reassigning_partitions and not describe().throttles_to_remove)
 
 
 def _print(how: str, accepted: Sequence[Round], place: Place) -> None:

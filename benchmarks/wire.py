@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import sleep
 from typing import Any, Final
 
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest
 from kafka.protocol.metadata.metadata import MetadataRequest
 
-from benchmarks.cluster import QuietHost, ids, plant, register
+from benchmarks.cluster import QuietHost, named, register
 from benchmarks.figures import figure, percentile, rate
-from controller import Controller
+from benchmarks.moves import targets_of
+from benchmarks.place import Place
+from controller import TopicPartition
 from controller.wire import Gateway
 from controller.wire.protocol import build
-from stores import MemoryServer, MemoryStore
 from tests.kafka_jars import java, kafka_classpath
 
 TOPICS, PARTITIONS, BROKERS = 2_000, 100, 10
@@ -25,19 +27,20 @@ AT_ONCE, CONNECTIONS, REQUESTS, MOVES = 50, 100, 10_000, 10_000
 HERE: Final = Path(__file__).parent
 
 
-def run() -> None:
-    server = MemoryServer()
-    plant(MemoryStore(server), TOPICS, PARTITIONS, BROKERS)
-    with Controller(MemoryStore(server), 1, QuietHost()) as controller:
-        controller.start()
-        register(controller, ids(BROKERS))
-        while len(controller.describe().live_brokers) < BROKERS:
-            sleep(0.01)
-        with Gateway(controller, cluster_id="measured") as gateway:
-            port = gateway.address.port
-            _metadata(port)
-            _requests(port)
-            _moves(port)
+def run(place: Place) -> None:
+    place.fill(TOPICS, PARTITIONS, BROKERS)
+    store = place.open()
+    driven, brokers = place.driven(store, QuietHost()), named(store)
+    register(driven.controller, brokers)
+    driven.settle()
+    ask = driven.controller.query
+    sizes = driven.answer(ask(lambda view: Counter(p.topic for p in view.partitions())))
+    targets = driven.answer(ask(lambda view: targets_of(view, brokers, MOVES, every=1)))
+    with Gateway(driven.controller, cluster_id="measured") as gateway:
+        port = gateway.address.port
+        _metadata(port)
+        _requests(port, sorted(sizes.items(), key=lambda topic: abs(topic[1] - PARTITIONS))[:10])
+        _moves(port, targets)
 
 
 def _metadata(port: int) -> None:
@@ -48,33 +51,31 @@ def _metadata(port: int) -> None:
         figure(what, TOPICS * PARTITIONS, told["seconds"], answer_bytes=told["bytes"])
 
 
-def _requests(port: int) -> None:
-    ten = [{"name": f"topic-{n:06d}", "topic_id": None} for n in range(10)]
-    small = [{"name": f"topic-{n:06d}", "topic_id": None} for n in range(1)]
-    for name, frame in {
-        "ApiVersions": _frame(ApiVersionsRequest, 4, client_software_name="kedge", client_software_version="1"),
-        f"Metadata of 10 topics of {PARTITIONS} partitions": _frame(MetadataRequest, 12, topics=ten),
-        f"Metadata of 1 topic of {PARTITIONS} partitions": _frame(MetadataRequest, 12, topics=small),
-    }.items():
+def _requests(port: int, sizes: list[tuple[str, int]]) -> None:
+    """`sizes`: ten topics and their partitions."""
+    asked = {"ApiVersions": _frame(ApiVersionsRequest, 4, client_software_name="kedge", client_software_version="1")}
+    for some in (sizes, sizes[:1]):
+        topics = [{"name": name, "topic_id": None} for name, _ in some]
+        what = f"Metadata of {len(some)} topics with {sum(size for _, size in some)} partitions"
+        asked[what] = _frame(MetadataRequest, 12, topics=topics)
+    for name, frame in asked.items():
         for connections in (1, CONNECTIONS):
-            rounds = (REQUESTS if name == "ApiVersions" else REQUESTS // 10) // connections
+            rounds = max(1, (REQUESTS if name == "ApiVersions" else REQUESTS // 10) // connections)
             told = _asked(port, connections, rounds, frame)
             n = rounds * connections
             longest = round(percentile(told["latencies"], 0.99), 6)
             rate(f"{name}, {connections} connections", n, told["seconds"], p99_s=longest)
 
 
-def _moves(port: int) -> None:
+def _moves(port: int, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
     """From a warm client: the second request is the one that counts."""
-    command = [java(), "-Xmx512m", "-cp", kafka_classpath(), str(HERE / "java" / "Alter.java")]
+    command = [java(), "-Xmx512m", "-cp", kafka_classpath(), str(HERE / "java" / "Alter.java"), f"127.0.0.1:{port}"]
+    moves = [f"{tp.topic} {tp.partition} {' '.join(map(str, target))}" for tp, target in targets.items()]
     said = subprocess.run(  # noqa: S603 - our own program
-        [*command, f"127.0.0.1:{port}", str(MOVES), str(PARTITIONS), str(ids(BROKERS).start), str(BROKERS)],
-        capture_output=True,
-        text=True,
-        check=True,
+        command, input="\n".join(moves), capture_output=True, text=True, check=True
     ).stdout
     for what, seconds in json.loads(said).items():
-        figure(f"AlterPartitionReassignments from Java, submit to accepted, {what}", MOVES, seconds)
+        figure(f"AlterPartitionReassignments from Java, submit to accepted, {what}", len(targets), seconds)
 
 
 def _frame(kind: Any, version: int, **fields: Any) -> bytes:

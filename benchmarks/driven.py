@@ -1,0 +1,55 @@
+"""A controller that is driven as the run asks for: by threads of its own, as embedded, or by `poll_once` here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from time import perf_counter, sleep
+from typing import Final, TypeVar
+
+from benchmarks.cluster import settle
+from benchmarks.hosts import HandedHost
+from controller import Controller
+
+T = TypeVar("T")
+
+_LOOK_S: Final = 0.001
+_DEADLINE_S: Final = 1_200.0
+
+
+class Driven:
+    """Nothing runs before the first wait: brokers may be registered until then. `host`: what it hands over to."""
+
+    def __init__(self, controller: Controller, host: HandedHost, *, threads: bool) -> None:
+        self.controller = controller
+        self.host = host
+        self._threads = threads
+        self._started = False
+
+    def until(self, reached: Callable[[], object]) -> None:
+        """`reached()` holds; asked after each pass, or every millisecond while threads work."""
+        if self._threads and not self._started:
+            self._started = True
+            self.controller.start()
+        deadline = perf_counter() + _DEADLINE_S
+        while not reached():
+            if perf_counter() > deadline:
+                raise TimeoutError(f"not reached within {_DEADLINE_S:.0f} s")
+            if self._threads:
+                sleep(_LOOK_S)
+            else:
+                self.controller.poll_once()
+
+    def answer(self, asked: Future[T]) -> T:
+        """What became of a request."""
+        if self._threads and self._started:
+            return asked.result(_DEADLINE_S)
+        self.until(asked.done)
+        return asked.result(0)
+
+    def settle(self) -> None:
+        """It leads, and every broker that it registered was told everything."""
+        self.until(lambda: self.host.told.issuperset(self.controller.broker_epochs))
+        self.answer(self.controller.query(lambda _: None))
+        if not self._threads:
+            settle(self.controller)
