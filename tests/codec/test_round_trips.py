@@ -65,7 +65,8 @@ def test_no_target_is_no_move(target: object) -> None:
     found = partition_state.decode(raw, "t", 0, (1, 2), 77)
     assert found.move is None
     written = parse(partition_state.encode(found, 1))
-    assert isinstance(written, dict) and written.keys() == {*partition_state.IDLE, "mine"}
+    assert isinstance(written, dict)
+    assert written.keys() == {*partition_state.IDLE, "mine"}
 
 
 def test_a_partition_without_state_is_not_encoded() -> None:
