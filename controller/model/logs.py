@@ -118,11 +118,13 @@ class EpochEnd:
 
 @attrs.frozen
 class LogBounds:
-    """Where a log begins and ends for consumers, and the leader epoch under which that was said."""
+    """Where a log begins and ends, for consumers (`high_watermark`) and in all (`end_offset`), and the leader epoch
+    under which the broker said so."""
 
     error: LogError = LogError.NONE
     start_offset: int = -1
     high_watermark: int = -1
+    end_offset: int = -1
     leader_epoch: int = NO_EPOCH
     batches: tuple[StoredBatch, ...] = ()
     """What was asked for by time: the batch that may hold the first such record, or none."""

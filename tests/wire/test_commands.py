@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller import NewTopic, TopicPartition
+from controller import LogReport, NewTopic, TopicPartition
 from controller.cli.root import kedge
 from tests.wire.asking import contents, in_sync
 from tests.wire.served import Served, until
@@ -183,6 +183,42 @@ def test_what_is_listed_can_be_executed_again_and_is_an_empty_plan_when_nothing_
     assert moving[TP].target_replicas == tuple(row["replicas"]) == (3, 2)
     assert contents(served) == before
     assert "started partition reassignment for orders-0" in again.stdout
+
+
+@pytest.mark.checklist(65, 66, 67, 68, 69, 75)
+def test_progress_at_a_gateway_without_logs_shows_what_was_reported(served: Served, run: Run, tmp_path: Path) -> None:
+    """It has no ListOffsets: the lag is that of DescribeLogDirs, and unknown before the host reported one."""
+    file = tmp_path / "plan.json"
+    targets = [("orders", 0, [1, 3, 42]), ("asdf", 0, [1]), ("orders", 42, [1])]
+    rows = [{"topic": topic, "partition": p, "replicas": replicas} for topic, p, replicas in targets]
+    file.write_text(json.dumps({"partitions": rows}))
+
+    def shown() -> list[str]:
+        done = run("reassign-partitions", "--progress", "--reassignment-json-file", file)
+        assert (done.exit_code, done.stderr) == (0, "")
+        return done.stdout.splitlines()
+
+    def report(broker: int, end: int) -> None:
+        served.controller.report_log([LogReport(TP.topic, TP.partition, broker, 0, 0, end, end, 0)])
+
+    expected = [
+        "Topic      Partition  Broker  Status",
+        "-------------------------------------",
+        "asdf       0          1       Unknown topic",
+        "orders     0          1       In sync",
+        "orders     0          3       Broker does not host this partition",
+        "orders     0          42      Unknown broker",
+        "orders     42         1       Unknown partition",
+    ]
+    assert shown() == expected
+    served.controller.admin.alter_partition_reassignments({TP: [1, 3]}).all().result(30)
+    assert shown()[4] == "orders     0          3       Behind: unknown number of messages"
+    report(1, 100)
+    for end, behind in ((0, 100), (40, 60), (100, 0)):
+        report(3, end)
+        until(lambda: shown()[4] == f"orders     0          3       Behind: {behind} messages behind")  # noqa: B023
+    in_sync(served, TP, [1, 2, 3])
+    assert shown()[4] == "orders     0          3       In sync"
 
 
 def test_a_plan_that_is_refused_as_a_whole_leaves_no_throttle(tmp_path: Path) -> None:

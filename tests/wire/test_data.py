@@ -63,11 +63,13 @@ def fetch(client: RawClient, offset: int, *, topic: str = "orders", partition: i
     return answer.responses[0].partitions[0]
 
 
-def offset_of(client: RawClient, timestamp: int, *, version: int = 9, partition: int = 0, **options: Any) -> Any:
+def offset_of(
+    client: RawClient, timestamp: int, *, version: int = 9, partition: int = 0, replica_id: int = -1, **options: Any
+) -> Any:
     """The answer for one partition."""
     part = {"partition_index": partition, "timestamp": timestamp, **options}
     topics = [{"name": "orders", "partitions": [part]}]
-    answer = client.ask(ListOffsetsRequest, ListOffsetsResponse, version, replica_id=-1, topics=topics)
+    answer = client.ask(ListOffsetsRequest, ListOffsetsResponse, version, replica_id=replica_id, topics=topics)
     return answer.topics[0].partitions[0]
 
 
@@ -205,6 +207,24 @@ def test_only_the_leader_serves(living: Living) -> None:
         assert fetch(follower, 0, partition=6).error_code == 6
         assert offset_of(follower, -1, partition=6).error_code == 6
         assert produce(leader, records(b"a"), partition=6).error_code == 0
+
+
+def test_a_follower_reports_the_end_of_its_own_log_to_a_debugging_client() -> None:
+    """Replica id -2, as Kafka's: each broker answers for the log that it has, also above the high watermark."""
+    with Living(copy_rate_bytes_s=1) as living, RawClient(living.address) as client:
+        living.topic("orders", [[1, 2]])
+        assert produce(client, records(b"a" * 50), acks=1).error_code == 0
+        answer = client.ask(MetadataRequest, MetadataResponse, 12, topics=[])
+        ports = {broker.node_id: broker for broker in answer.brokers}
+        asked = {"timestamp": -1, "replica_id": -2}
+        found = {}
+        for broker, port in ports.items():
+            with RawClient(port) as other:
+                said = offset_of(other, **asked)
+                found[broker] = (said.error_code, said.offset)
+        assert found == {1: (0, 1), 2: (0, 0), 3: (6, -1)}
+        assert offset_of(client, **asked).offset == 1  # the common address: whichever leads
+        assert offset_of(client, -1).offset == 0  # a consumer reads what is committed
 
 
 @pytest.mark.parametrize("version", range(5))

@@ -16,7 +16,7 @@ from kafka import KafkaAdminClient
 from kafka import errors as kafka_errors
 from kafka.protocol.metadata import MetadataRequest
 
-from controller.cli.kafka.errors import Failed, NotConnected, Refused
+from controller.cli.kafka.errors import UNSUPPORTED, Failed, NotConnected, Refused
 from controller.cli.printing import one_line
 from controller.wire.messages import KEDGE
 
@@ -133,7 +133,7 @@ def refused(code: int, message: str | None = None) -> Refused:
 def _failure(error: Any, request: Any, broker: int | None, deadline_s: float) -> Failed:
     named = getattr(request, "name", type(request).__name__)
     if isinstance(error, kafka_errors.IncompatibleBrokerVersion):
-        return Refused(35, f"The server does not support {named.removesuffix('Request')}")
+        return Refused(UNSUPPORTED, f"The server does not support {named.removesuffix('Request')}")
     if isinstance(error, (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)):
         return Failed(f"{_at(broker)} gave no answer to {named} within {deadline_s:g} s")
     if isinstance(error, _LOST):

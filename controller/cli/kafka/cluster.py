@@ -25,7 +25,7 @@ from controller.cli.kafka.client import Client, refused
 from controller.cli.kafka.configs import Configs
 from controller.cli.kafka.dirs import LogDirs
 from controller.cli.kafka.elections import Elections
-from controller.cli.kafka.errors import Refused
+from controller.cli.kafka.errors import UNSUPPORTED, Refused
 from controller.cli.kafka.grouping import by_topic
 from controller.cli.kafka.offsets import Offsets
 from controller.cli.kafka.private import Private
@@ -34,7 +34,6 @@ from controller.cli.kafka.values import Broker, Move, PartitionState, TopicParti
 
 DEFAULT_TIMEOUT_MS: Final = 30_000
 UNKNOWN_TOPIC: Final = 3
-UNSUPPORTED: Final = 35
 STATUS_TAG: Final = "_20000"
 """The tagged field of a partition in Metadata in which Kedge tells its status (KIP-694)."""
 _PAGE: Final = 2000

@@ -13,6 +13,8 @@ from controller.cli.printing import clean, one_line
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+UNSUPPORTED = 35
+"""Kafka's number for an API, or a version of it, that the server does not offer."""
 
 
 class Failed(Exception):

@@ -8,6 +8,7 @@ from typing import Final
 from kafka.protocol.consumer import ListOffsetsRequest
 
 from controller.cli.kafka.client import Client
+from controller.cli.kafka.errors import UNSUPPORTED, Refused
 from controller.cli.kafka.grouping import by_topic
 from controller.cli.kafka.values import TopicPartition
 
@@ -22,7 +23,8 @@ class Offsets:
     client: Client
 
     def end_offsets(self, broker: int, of: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The end of the broker's own log of each; those that it does not have are left out."""
+        """The end of the broker's own log of each. Those of which the broker does not say it are left out, which are
+        all where the server does not offer ListOffsets."""
         form = ListOffsetsRequest.ListOffsetsTopic
         request = ListOffsetsRequest(
             replica_id=_ANY_REPLICA,
@@ -37,9 +39,15 @@ class Offsets:
             timeout_ms=round(self.client.deadline_s * 1000),
             min_version=1,
         )
+        try:
+            answer = self.client.ask(request, broker)
+        except Refused as error:
+            if error.code == UNSUPPORTED:
+                return {}
+            raise
         return {
             TopicPartition(topic.name, p.partition_index): p.offset
-            for topic in self.client.ask(request, broker).topics
+            for topic in answer.topics
             for p in topic.partitions
             if not p.error_code and p.offset >= 0
         }

@@ -1,7 +1,8 @@
 """--progress: how far behind each replica of a plan is (KIP-179), once, or until the plan is done.
 
 A replica is in sync when its leader says so (it is in the isr). Else its log ends so many messages before that of its
-leader. The lag that brokers tell with their directories is not enough: Kafka's tell 0 of what they copy.
+leader. The lag that brokers report with their directories is used where an end is not known: it is older on Kedge's
+own brokers, and Kafka's report 0 for what they copy.
 """
 
 from __future__ import annotations
@@ -69,16 +70,19 @@ class _Look:
         replicas = [replica for replica in self._held[broker].replicas.get(tp, ()) if not replica.is_future]
         if not replicas:
             return _row(tp, broker, "Broker does not host this partition")
-        behind = max(0, replicas[0].lag, self._end(state.leader, tp) - self._end(broker, tp))
-        return _row(tp, broker, f"Behind: {behind} messages behind", behind)
+        leaders, own = self._end(state.leader, tp), self._end(broker, tp)
+        lag = replicas[0].lag if leaders is None or own is None else max(0, leaders - own)
+        if lag < 0:
+            return _row(tp, broker, "Behind: unknown number of messages")
+        return _row(tp, broker, f"Behind: {lag} messages behind", lag)
 
-    def _end(self, broker: int | None, tp: TopicPartition) -> int:
-        """Of its log; 0 where nobody tells."""
+    def _end(self, broker: int | None, tp: TopicPartition) -> int | None:
+        """Where the log of that broker ends; None where it does not say so."""
         if broker not in self._live:
-            return 0
+            return None
         if broker not in self._ends:
             self._ends[broker] = self._cluster.end_offsets(broker, self._plan.targets)
-        return self._ends[broker].get(tp, 0)
+        return self._ends[broker].get(tp)
 
 
 def table(found: list[Row]) -> str:

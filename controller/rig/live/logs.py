@@ -2,7 +2,8 @@
 
 Rules
 * A broker answers for what it leads, as it was told: clients that ask another one, or under another leader epoch, hear
-  so, and look at the metadata again. None for a broker: whichever leads.
+  so, and look at the metadata again. None for a broker: whichever leads. Only a debugging client learns the bounds of
+  a follower's log.
 * acks=all is answered when the high watermark passed the batch, under the leader epoch that took it; asked of an isr
   that is smaller than `min.insync.replicas` it is refused before, and reported after.
 * A fetch is answered when there are `min_bytes` to give, something is wrong, or its time is over.
@@ -118,12 +119,19 @@ class LiveLogs:
         return future
 
     def bounds(
-        self, broker_id: int | None, tp: TopicPartition, leader_epoch: int = NO_EPOCH, *, since_ms: int | None = None
+        self,
+        broker_id: int | None,
+        tp: TopicPartition,
+        leader_epoch: int = NO_EPOCH,
+        *,
+        since_ms: int | None = None,
+        is_debugging: bool = False,
     ) -> Future[LogBounds]:
         """Where the log begins and ends, and the first batch with a record of `since_ms` or later (-1: the batch with
-        the record of the highest time)."""
+        the record of the highest time). `is_debugging`: a follower answers as well, for its own log."""
         future: Future[LogBounds] = Future()
-        self._do(future, lambda: _answer(future, self._bounds(broker_id, tp, leader_epoch, since_ms)))
+        asked = (broker_id, tp, leader_epoch, since_ms)
+        self._do(future, lambda: _answer(future, self._bounds(*asked, is_debugging=is_debugging)))
         return future
 
     def end_of_epoch(
@@ -308,18 +316,21 @@ class LiveLogs:
             batches = ()  # the one that is given though it is too large is given once
         return Fetched(LogError.NONE, log.high_watermark, shelf.start_offset, batches)
 
-    def _bounds(self, broker_id: int | None, tp: TopicPartition, leader_epoch: int, since_ms: int | None) -> LogBounds:
-        replica = self._leader(broker_id, tp, leader_epoch)
+    def _bounds(
+        self, broker_id: int | None, tp: TopicPartition, leader_epoch: int, since_ms: int | None, *, is_debugging: bool
+    ) -> LogBounds:
+        replica = self._leader(broker_id, tp, leader_epoch, is_debugging=is_debugging)
         if isinstance(replica, LogError):
             return LogBounds(replica)
         log, shelf = replica.log, self._shelf(replica)
-        if log.high_watermark < replica.epoch_start:  # a new leader that does not know yet how far it goes
+        if log.high_watermark < replica.epoch_start and not is_debugging:  # a new leader that does not know how far
             return LogBounds(LogError.OFFSET_NOT_AVAILABLE)
         found = None
         if since_ms is not None:
             found = shelf.newest(log) if since_ms < 0 else shelf.since(log, since_ms)
         batches = () if found is None else (found,)
-        return LogBounds(LogError.NONE, shelf.start_offset, log.high_watermark, replica.leader_epoch, batches)
+        bounds = (shelf.start_offset, log.high_watermark, log.end_offset)
+        return LogBounds(LogError.NONE, *bounds, replica.leader_epoch, batches)
 
     def _end_of_epoch(self, broker_id: int | None, tp: TopicPartition, asked: int, leader_epoch: int) -> EpochEnd:
         replica = self._leader(broker_id, tp, leader_epoch)
@@ -335,27 +346,30 @@ class LiveLogs:
 
     # --- whom it concerns
 
-    def _leader(self, broker_id: int | None, tp: TopicPartition, epoch: int = NO_EPOCH) -> Replica | LogError:
-        """The replica that leads, by what the broker that is asked was told; or what is wrong."""
+    def _leader(
+        self, broker_id: int | None, tp: TopicPartition, epoch: int = NO_EPOCH, *, is_debugging: bool = False
+    ) -> Replica | LogError:
+        """The replica that leads, by what the broker that is asked was told; or what is wrong. For a debugging client
+        the one that this broker holds."""
         if broker_id is None:
-            found = [self._leads(broker, tp) for broker in self.brokers.values()]
+            found = [_leading(self._held(broker, tp)) for broker in self.brokers.values()]
             leading = [replica for replica in found if isinstance(replica, Replica)]
             led = max(leading, key=lambda replica: replica.leader_epoch) if leading else _worst(found)
         else:
             broker = self.brokers.get(broker_id)
-            led = LogError.NOT_LEADER_OR_FOLLOWER if broker is None else self._leads(broker, tp)
+            held = None if broker is None else self._held(broker, tp)
+            led = LogError.NOT_LEADER_OR_FOLLOWER if held is None else held if is_debugging else _leading(held)
         if isinstance(led, LogError) or epoch in {NO_EPOCH, led.leader_epoch}:
             return led
         return LogError.FENCED_LEADER_EPOCH if epoch < led.leader_epoch else LogError.UNKNOWN_LEADER_EPOCH
 
-    def _leads(self, broker: Broker, tp: TopicPartition) -> Replica | LogError:
+    def _held(self, broker: Broker, tp: TopicPartition) -> Replica | LogError:
         if not broker.is_up:
             return LogError.NOT_LEADER_OR_FOLLOWER
         said = broker.metadata.get(tp)
         if said is None or said.status_code == OFFLINE:
             return LogError.UNKNOWN_TOPIC_OR_PARTITION
-        replica = broker.replicas.get((said.topic_id, tp.partition))
-        return replica if replica is not None and replica.role is Role.LEADER else LogError.NOT_LEADER_OR_FOLLOWER
+        return broker.replicas.get((said.topic_id, tp.partition), LogError.NOT_LEADER_OR_FOLLOWER)
 
     def _shelf(self, replica: Replica) -> Shelf:
         return self._shelves.setdefault((replica.topic_id, replica.partition), Shelf())
@@ -365,6 +379,11 @@ def _answer(future: Future[T], answer: T) -> None:
     """Whoever asked may have gone meanwhile."""
     with suppress(InvalidStateError):
         future.set_result(answer)
+
+
+def _leading(held: Replica | LogError) -> Replica | LogError:
+    is_follower = isinstance(held, Replica) and held.role is not Role.LEADER
+    return LogError.NOT_LEADER_OR_FOLLOWER if is_follower else held
 
 
 def _worst(errors: Collection[object]) -> LogError:

@@ -33,10 +33,16 @@ class Logs(Protocol):
         `bytes_max`; once there are `bytes_min`, after an error, or after `wait_ms`."""
 
     def bounds(
-        self, broker_id: int | None, tp: TopicPartition, leader_epoch: int = NO_EPOCH, *, since_ms: int | None = None
+        self,
+        broker_id: int | None,
+        tp: TopicPartition,
+        leader_epoch: int = NO_EPOCH,
+        *,
+        since_ms: int | None = None,
+        is_debugging: bool = False,
     ) -> Future[LogBounds]:
         """Where the log begins and ends; in `batches` the first one with a record of `since_ms` or later (-1: the one
-        with the record of the highest time)."""
+        with the record of the highest time). `is_debugging`: a follower answers as well, for its own log."""
 
     def end_of_epoch(
         self, broker_id: int | None, tp: TopicPartition, asked: int, leader_epoch: int = NO_EPOCH

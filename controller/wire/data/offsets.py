@@ -26,6 +26,9 @@ EARLIEST: Final = -2
 NEWEST_TIMESTAMP: Final = -3
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
+DEBUGGING_REPLICA: Final = -2
+"""Kafka's id of a client that is neither consumer nor replica: a follower answers it as well, and the latest offset is
+the end of the broker's own log, not the high watermark."""
 _NOTHING: Final = (-1, -1)
 
 
@@ -35,8 +38,10 @@ def table(logs: Logs) -> Iterator[Api]:
     async def list_offsets(call: Call, request: Request) -> Answer:
         asked = [(topic.name, part) for topic in request.topics for part in topic.partitions]
         rows: dict[str, list[dict[str, Any]]] = {topic.name: [] for topic in request.topics}
+        is_debugging = request.replica_id == DEBUGGING_REPLICA
         for name, part in asked:
-            rows[name].append(await _offset(logs, call, TopicPartition(name, part.partition_index), part))
+            tp = TopicPartition(name, part.partition_index)
+            rows[name].append(await _offset(logs, call, tp, part, is_debugging=is_debugging))
         return {"topics": [{"name": name, "partitions": parts} for name, parts in rows.items()]}
 
     async def offset_for_leader_epoch(call: Call, request: Request) -> Answer:
@@ -62,11 +67,17 @@ async def _epoch_end(logs: Logs, call: Call, tp: TopicPartition, part: Any) -> d
     }
 
 
-async def _offset(logs: Logs, call: Call, tp: TopicPartition, part: Any) -> dict[str, Any]:
+async def _offset(logs: Logs, call: Call, tp: TopicPartition, part: Any, *, is_debugging: bool) -> dict[str, Any]:
     since_ms = part.timestamp if part.timestamp >= 0 else -1 if part.timestamp == NEWEST_TIMESTAMP else None
     epoch = -1 if part.current_leader_epoch is None else part.current_leader_epoch
-    bounds = await asyncio.wrap_future(logs.bounds(call.broker_id, tp, epoch, since_ms=since_ms))
-    offset, timestamp = _answer(bounds, part.timestamp) if not bounds.error else _NOTHING
+    future = logs.bounds(call.broker_id, tp, epoch, since_ms=since_ms, is_debugging=is_debugging)
+    bounds = await asyncio.wrap_future(future)
+    if bounds.error:
+        offset, timestamp = _NOTHING
+    elif is_debugging and part.timestamp == LATEST:
+        offset, timestamp = bounds.end_offset, -1
+    else:
+        offset, timestamp = _answer(bounds, part.timestamp)
     return {
         "partition_index": tp.partition,
         "error_code": _code(bounds.error, call.version),
