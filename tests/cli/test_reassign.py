@@ -228,6 +228,7 @@ def test_one_and_several_are_told_apart() -> None:
     assert cleared_text([1, 2], {"u", "t"}) == (
         "Clearing broker-level throttles on brokers 1,2\nClearing topic-level throttles on topics t,u"
     )
+    assert cleared_text([1, 2], ()) == "Clearing broker-level throttles on brokers 1,2"
 
 
 @pytest.mark.checklist(68)

@@ -126,6 +126,10 @@ def test_a_throttled_move_is_listed_followed_and_cancelled(
         f"Successfully cancelled partition reassignment for: {ours}-0\n"
         f"Clearing broker-level throttles on brokers 1,2,3\nClearing topic-level throttles on topic {ours}\n"
     )
+    assert done.stderr == (
+        f"Warning: all replication throttles of brokers 1,2,3 and topic {ours} are removed, "
+        "also those that operators set themselves; --preserve-throttles keeps them.\n"
+    )
     shown(cluster, [ours], lambda found: not found)
     assert sorted(replicas(cluster, ours)) == [1, 2]
     said = java("--cancel", FILE, kept)
@@ -164,6 +168,7 @@ def test_moves_are_added_to_moves_and_a_cancel_leaves_throttles_to_those_that_ru
     assert throttles(cluster, [one])
     done = run(COMMAND, "--cancel-all")
     assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "No partition reassignments found.")
+    assert done.stderr.startswith("Warning: all replication throttles of brokers 1,2,3 are removed, also those")
     assert {one} <= throttles(cluster, [one, two]).keys()  # it cannot know of topics
     assert run(COMMAND, "--verify", FILE, first).exit_code == 0
     assert run(COMMAND, "--verify", FILE, second).exit_code == 0

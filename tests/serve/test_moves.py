@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 from kafka import KafkaProducer
 
-from controller import TopicPartition
+from controller import ConfigResource, ConfigResourceType, ConfigSource, ThrottledRate, TopicPartition
 from controller.cli.root import kedge
 from tests.wire.living import Living
 from tests.wire.served import DEADLINE_S, until
@@ -52,6 +52,15 @@ def plan(folder: Path, name: str, targets: dict[int, list[int]]) -> Path:
     rows = [{"topic": name, "partition": p, "replicas": replicas} for p, replicas in targets.items()]
     file.write_text(json.dumps({"partitions": rows}))
     return file
+
+
+def throttles(living: Living, topic: str) -> dict[str, str]:
+    """What is set of them on broker 2 and on the topic."""
+    resources = [ConfigResource(ConfigResourceType.BROKER, "2"), ConfigResource(ConfigResourceType.TOPIC, topic)]
+    found = living.cluster.controller.admin.describe_configs(resources).values
+    set_ = {ConfigSource.DYNAMIC_BROKER_CONFIG, ConfigSource.DYNAMIC_TOPIC_CONFIG}
+    settings = [each for resource in resources for each in found[resource].result(DEADLINE_S).values()]
+    return {each.name: each.value for each in settings if "throttled" in each.name and each.source in set_}
 
 
 def lag(living: Living, tp: TopicPartition, broker: int) -> int:
@@ -96,3 +105,49 @@ def test_progress_shows_the_true_lag_which_shrinks_while_a_throttled_move_runs(
     done = run(MOVES, "--progress", "--watch", FILE, file)
     assert (done.exit_code, done.stderr) == (0, "")
     assert [line.split(maxsplit=3)[2:] for line in done.stdout.splitlines()[2:]] == [["2", "In sync"], ["3", "In sync"]]
+
+
+@pytest.mark.checklist(72, 126)
+@pytest.mark.parametrize("ending", ["--verify", "--cancel", "--cancel-all"])
+def test_what_operators_throttle_themselves_outlives_moves(
+    *, living: Living, run: Run, tmp_path: Path, ending: str
+) -> None:
+    """Their KIP-73 rates and lists, which no move needs, and a KIP-542 rate that a throttled move replaced."""
+    tp = filled(living, "kept", [1, 2])
+    own = {
+        "leader.reassignment.throttled.rate": "777",
+        "leader.replication.throttled.rate": "5000000",
+        "follower.replication.throttled.rate": "6000000",
+    }
+    lists = {"leader.replication.throttled.replicas": "0:1", "follower.replication.throttled.replicas": "0:2"}
+    words = ",".join(f"{name}={value}" for name, value in own.items())
+    assert run("configs", "--alter", "--broker", 2, "--add-config", words).exit_code == 0
+    words = ",".join(f"{name}={value}" for name, value in lists.items())
+    assert run("configs", "--alter", "--topic", tp.topic, "--add-config", words).exit_code == 0
+    before = throttles(living, tp.topic)
+    assert before == {**own, **lists}
+
+    file = plan(tmp_path, tp.topic, {0: [2, 3]})
+    assert run(MOVES, "--execute", FILE, file, "--throttle", 1024).exit_code == 0
+    assert throttles(living, tp.topic)["leader.reassignment.throttled.rate"] == "1024"
+    if ending == "--verify":
+        done = run(MOVES, ending, FILE, file)
+        assert "is still in progress" in done.stdout
+        assert throttles(living, tp.topic)["leader.reassignment.throttled.rate"] == "1024"
+        run(MOVES, "--execute", FILE, file, "--throttle", 2**40)
+        until(lambda: not living.is_moving)
+    done = run(MOVES, ending) if ending == "--cancel-all" else run(MOVES, ending, FILE, file)
+    assert (done.exit_code, done.stderr, throttles(living, tp.topic)) == (0, "", before)
+    said = "Throttles that were set for moves are taken back; those that operators set themselves are kept."
+    assert done.stdout.splitlines()[-1] == said
+
+
+def test_verify_takes_back_a_throttle_whose_move_never_began(living: Living, run: Run, tmp_path: Path) -> None:
+    """As a command leaves it that is killed between the two; no end of a move would take it back."""
+    tp = filled(living, "crashed", [1, 2])
+    rates = {2: ThrottledRate(1024, 1024)}
+    admin = living.cluster.controller.admin
+    admin.alter_interbroker_throttled_rates(rates, family="reassignment").all().result(DEADLINE_S)
+    assert throttles(living, tp.topic)
+    assert run(MOVES, "--verify", FILE, plan(tmp_path, tp.topic, {0: [1, 2]})).exit_code == 0
+    assert throttles(living, tp.topic) == {}

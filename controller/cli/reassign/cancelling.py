@@ -17,7 +17,6 @@ from controller.cli.kafka.values import TopicPartition
 from controller.cli.reassign import throttling
 from controller.cli.reassign.execute import refusals
 from controller.cli.reassign.plan import Plan
-from controller.cli.reassign.throttled import cleared_text
 
 _NOTHING_RUNS = 85  # it ended by itself meanwhile
 
@@ -33,12 +32,13 @@ def cancel(
         answers = cluster.alter_reassignments(dict.fromkeys(wanted), timeout_ms or DEFAULT_TIMEOUT_MS)
         refused = {tp: error for tp, error in answers.items() if error.code != _NOTHING_RUNS}
     cancelled = [tp for tp in wanted if tp not in refused]
-    if not as_json and not refused:
-        click.echo(_text(cancelled, plan))
+    say = (lambda text: None) if as_json else click.echo  # noqa: ARG005 - with --json all is said at the end
+    if not refused:
+        say(_text(cancelled, plan))
     topics = sorted({tp.topic for tp in wanted} if plan is None else set(plan.topics))
     clears = not refused and not preserve_throttles and not cluster.reassignments()
     if clears:
-        _clear(cluster, topics, as_json=as_json)
+        throttling.clear(cluster, topics, {broker for _, broker in plan.dirs} if plan is not None else (), say)
     if as_json:
         answer = {"cancelled": named(cancelled), "refused": refused_json(refused), "throttles_cleared": clears}
         click.echo(dumped(answer))
@@ -57,15 +57,3 @@ def _text(cancelled: list[TopicPartition], plan: Plan | None) -> str:
         if plan is None
         else "None of the specified partition reassignments are active."
     )
-
-
-def _clear(cluster: Cluster, topics: list[str], *, as_json: bool) -> None:
-    """Of topics that are gone nothing is left to clear."""
-    brokers, known = sorted(cluster.brokers()), cluster.topics(topics) if topics else {}
-    if not as_json:
-        click.echo(cleared_text(brokers, topics) if topics else _on_brokers(brokers))
-    throttling.clear(cluster, brokers, known)
-
-
-def _on_brokers(brokers: list[int]) -> str:
-    return cleared_text(brokers, ()).splitlines()[0]

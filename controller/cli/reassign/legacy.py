@@ -30,6 +30,7 @@ from controller.cli.reassign.throttled import (
     Lists,
     cleared_text,
     lists,
+    removal_warning,
 )
 from controller.cli.reassign.view import current_replicas, replicas_of
 from controller.codec import broker as broker_codec
@@ -157,6 +158,7 @@ def _verify(tree: Tree, asked: Asked) -> None:
     if not asked.as_json:
         click.echo(text(plan, found, present) + "\n")
     if clears:
+        click.echo(removal_warning(brokers, plan.topics), err=True)
         if not asked.as_json:
             click.echo(cleared_text(brokers, plan.topics))
         for broker in brokers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 import attrs
@@ -47,14 +47,28 @@ def lists(
     return Lists(_joined(leaders), _joined(followers), tuple(sorted(brokers)))
 
 
-def cleared_text(brokers: Iterable[int], topics: Iterable[str]) -> str:
-    """What Kafka's tool prints while it clears them."""
-    on_brokers, on_topics = [*map(str, brokers)], sorted(topics)
-    several, many = "" if len(on_brokers) == 1 else "s", "" if len(on_topics) == 1 else "s"
+def removal_warning(brokers: Iterable[int], topics: Iterable[str]) -> str:
+    """What is printed before all throttles of these go, whoever set them: Kafka keeps no record of that."""
     return (
-        f"Clearing broker-level throttles on broker{several} {','.join(on_brokers)}\n"
-        f"Clearing topic-level throttles on topic{many} {','.join(on_topics)}"
+        f"Warning: all replication throttles of {_owners(brokers, topics)} are removed, also those that operators set "
+        "themselves; --preserve-throttles keeps them."
     )
+
+
+def _owners(brokers: Iterable[int], topics: Iterable[str]) -> str:
+    names = [_named("broker", [*map(str, brokers)]), _named("topic", sorted(topics))]
+    return " and ".join(name for name in names if name)
+
+
+def cleared_text(brokers: Iterable[int], topics: Iterable[str]) -> str:
+    """What Kafka's tool prints while it clears them; without topics the first line alone."""
+    levels = {"broker": _named("broker", [*map(str, brokers)]), "topic": _named("topic", sorted(topics))}
+    return "\n".join(f"Clearing {level}-level throttles on {named}" for level, named in levels.items() if named)
+
+
+def _named(noun: str, names: Collection[str]) -> str:
+    """The noun and the names; "" without any."""
+    return f"{noun}{'' if len(names) == 1 else 's'} {','.join(names)}" if names else ""
 
 
 def _joined(found: Mapping[str, set[str]]) -> dict[str, str]:

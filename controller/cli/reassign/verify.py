@@ -1,4 +1,4 @@
-"""--verify: how each move of a plan stands; and throttles are taken away once nothing moves any more."""
+"""--verify: how each move of a plan stands; and throttles of moves are taken away once nothing moves any more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from controller.cli.reassign import throttling
 from controller.cli.reassign.directories import dir_states
 from controller.cli.reassign.plan import Plan
 from controller.cli.reassign.texts import described, states, text
-from controller.cli.reassign.throttled import cleared_text
 from controller.cli.reassign.view import replicas_of
 
 
@@ -22,14 +21,11 @@ def verify(cluster: Cluster, plan: Plan, *, preserve_throttles: bool, as_json: b
     found = states(plan, running.keys(), present)
     lines, dirs_move = dir_states(cluster, plan.dirs) if plan.dirs else ([], False)
     clears = not running and not dirs_move and not preserve_throttles
-    if not as_json:
-        click.echo(text(plan, found, present))
-        click.echo("\n".join(lines))
-    brokers, topics = sorted(cluster.brokers()), sorted({tp.topic for tp in present})
+    say = (lambda text: None) if as_json else click.echo  # noqa: ARG005 - with --json all is said at the end
+    say(text(plan, found, present))
+    say("\n".join(lines))
     if clears:
-        if not as_json:
-            click.echo(cleared_text(brokers, plan.topics))
-        throttling.clear(cluster, brokers, topics)
+        throttling.clear(cluster, plan.topics, {broker for _, broker in plan.dirs}, say)
     if as_json:
         answer = {"partitions": described(plan, found, present), "log_dirs": lines, "throttles_cleared": clears}
         click.echo(dumped(answer))
