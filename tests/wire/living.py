@@ -54,7 +54,7 @@ class Living:
         self.cluster.controller.admin.alter_partition_reassignments({tp: target}).all().result(DEADLINE_S)
 
     def throttle(self, rate_bytes_s: int | None) -> None:
-        """So much may a reassignment take of each broker; None: as much as there is."""
+        """So much may a reassignment take of each broker, which all know that; None: as much as there is."""
         names = ("leader.reassignment.throttled.rate", "follower.reassignment.throttled.rate")
         ops = [
             AlterConfigOp(name, op=OpType.DELETE) if rate_bytes_s is None else AlterConfigOp(name, str(rate_bytes_s))
@@ -62,6 +62,9 @@ class Living:
         ]
         brokers = {ConfigResource(ConfigResourceType.BROKER, str(broker)): ops for broker in self._racks}
         self.cluster.controller.admin.incremental_alter_configs(brokers).all().result(DEADLINE_S)
+        quotas = [broker.quotas for broker in self.cluster.brokers.values()]
+        # They hear of it a moment after the answer.
+        until(lambda: all(each.is_limited == (rate_bytes_s is not None) for each in quotas))
 
     @property
     def is_moving(self) -> bool:
