@@ -10,6 +10,7 @@ from controller.check.tree import Tree
 from controller.codec import keys
 from controller.codec.migration import FROM
 from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY
+from controller.model.values import TopicPartition
 from controller.rules.topics import VALUE_BYTES_MAX
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
 
@@ -87,6 +88,24 @@ def admissions(tree: Tree) -> Iterator[Finding]:
         for broker_id in tree.registered.keys() - tree.admitted.keys():
             what = f"broker {broker_id} is registered and not admitted"
             yield find("not-admitted", keys.admitted(broker_id), what, due=tree.is_led)
+
+
+def never_brokers(tree: Tree) -> Iterator[Finding]:
+    """Replicas on ids that nobody ever registered under, as far as Kedge remembers: it admits every broker that comes,
+    and keeps that until the broker is forgotten. A controller's id, say, that brokers took for one of theirs."""
+    if not tree.admitted:
+        return  # nobody remembers
+    known = tree.registered.keys() | tree.admitted.keys()
+    named: dict[int, list[TopicPartition]] = {}
+    for state in tree.listed():
+        if not known >= set(state.partition.members):
+            for broker_id in state.partition.members:
+                if broker_id not in known:
+                    named.setdefault(broker_id, []).append(state.partition.tp)
+    for broker_id, found in sorted(named.items()):
+        what = f"{len(found)} partitions have a replica on {broker_id}, which never was a broker: {found[0]}"
+        more = ", ..." if len(found) > 1 else ""
+        yield find("never-a-broker", keys.broker(broker_id), what + more)
 
 
 def configs(tree: Tree) -> Iterator[Finding]:

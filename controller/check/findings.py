@@ -145,6 +145,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "admitted-ahead": Kind("error", "a broker was admitted under a later registration than it has"),
     "not-admitted": Kind("warning", "a registered broker is not admitted, or under an earlier registration"),
     "broker-down": Kind("note", "a broker that was admitted is not registered"),
+    "never-a-broker": Kind("warning", "replicas on an id that is not registered, and that no broker ever had"),
     "orphan-config": Kind("warning", "a config of a topic that is not there"),
     "notice-unread": Kind("warning", "a notification (an errand) that nobody worked off is still there"),
     "changes-left": Kind("warning", "more config changes than fifteen minutes can leave: nobody purges them"),

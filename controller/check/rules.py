@@ -47,6 +47,7 @@ RULES: Final[tuple[Rule, ...]] = (
     cluster.tree_format,
     cluster.registrations,
     cluster.admissions,
+    cluster.never_brokers,
     cluster.configs,
     cluster.notices,
     cluster.sizes,
