@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from controller import NewTopic
 from tests.clients import driven, machine
 from tests.clients.cluster import Withheld
 
@@ -35,6 +36,15 @@ def understood(cluster: Withheld) -> Iterator[None]:
 def topic() -> str:
     """A name that no test had before."""
     return f"topic-{next(_numbers)}"
+
+
+@pytest.fixture
+def named(cluster: Withheld, topic: str) -> Iterator[str]:
+    """A topic on 1, 2 and on 2, 3. None of its moves goes on afterwards."""
+    new = NewTopic(replica_assignments={0: (1, 2), 1: (2, 3)})
+    cluster.controller.admin.create_topics({topic: new}).all().result(30)
+    yield topic
+    cluster.catch_up(topic)
 
 
 @pytest.fixture(scope="session", params=machine.KAFKA_VERSIONS)

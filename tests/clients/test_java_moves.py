@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
-from controller import ConfigResource, ConfigResourceType, NewTopic
+from controller import ConfigResource, ConfigResourceType
 from tests.clients.cluster import Withheld
 from tests.clients.driven import JavaTools, Said
 
@@ -24,15 +24,6 @@ WARNING = (
 )
 CLEARED = "Clearing broker-level throttles on brokers 1,2,3\n"
 STATUS = "Status of partition reassignment:\n"
-
-
-@pytest.fixture
-def named(cluster: Withheld, topic: str) -> Iterator[str]:
-    """A topic on 1, 2 and on 2, 3. None of its moves goes on afterwards."""
-    new = NewTopic(replica_assignments={0: (1, 2), 1: (2, 3)})
-    cluster.controller.admin.create_topics({topic: new}).all().result(30)
-    yield topic
-    cluster.catch_up(topic)
 
 
 class Plans:
@@ -79,6 +70,7 @@ def assignment(topic: str, java: JavaTools, *replicas: tuple[int, ...]) -> str:
     return json.dumps({"version": 1, "partitions": rows}, separators=(",", ":")) + "\n"
 
 
+@pytest.mark.checklist(73)
 def test_a_plan_is_generated_by_rack(java: JavaTools, named: str, plans: Plans) -> None:
     wanted = plans.text(json.dumps({"version": 1, "topics": [{"topic": named}]}), "--topics-to-move-json-file")
     current, proposed = java("reassign", "--generate", *wanted, "--broker-list", "1,3").done.split("\n\n")
@@ -92,6 +84,7 @@ def test_a_plan_is_generated_by_rack(java: JavaTools, named: str, plans: Plans) 
     ]
 
 
+@pytest.mark.checklist(61, 72)
 def test_a_move_is_begun_seen_running_and_verified(
     java: JavaTools, cluster: Withheld, named: str, plans: Plans
 ) -> None:

@@ -14,7 +14,7 @@ import kafka.errors
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from controller import LogReport, NewTopic
+from controller import LogReport
 from tests.clients.cluster import Withheld
 
 pytestmark = pytest.mark.slow
@@ -27,15 +27,6 @@ def client(cluster: Withheld) -> Iterator[Any]:
     opened = kafka.KafkaAdminClient(bootstrap_servers=cluster.bootstrap)
     yield opened
     opened.close()
-
-
-@pytest.fixture
-def named(cluster: Withheld, topic: str) -> Iterator[str]:
-    """A topic on 1, 2 and on 2, 3. None of its moves goes on afterwards."""
-    new = NewTopic(replica_assignments={0: (1, 2), 1: (2, 3)})
-    cluster.controller.admin.create_topics({topic: new}).all().result(30)
-    yield topic
-    cluster.catch_up(topic)
 
 
 def test_brokers_and_topics_are_seen(client: Any, cluster: Withheld, topic: str) -> None:

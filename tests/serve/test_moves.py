@@ -151,3 +151,56 @@ def test_verify_takes_back_a_throttle_whose_move_never_began(living: Living, run
     assert throttles(living, tp.topic)
     assert run(MOVES, "--verify", FILE, plan(tmp_path, tp.topic, {0: [1, 2]})).exit_code == 0
     assert throttles(living, tp.topic) == {}
+
+
+@pytest.mark.checklist(61, 123, 128)
+def test_topics_shows_targets_of_partitions_that_move_and_of_no_others(
+    living: Living, run: Run, tmp_path: Path
+) -> None:
+    """From the command that begins the move by the admin API until its end."""
+    tp = filled(living, "shown", [1, 2], [2, 1])
+    file = plan(tmp_path, tp.topic, {0: [2, 3]})
+
+    def described() -> list[str]:
+        return run("topics", "--describe", "--topic", tp.topic).stdout.splitlines()
+
+    def targets() -> list[list[int] | None]:
+        (topic,) = json.loads(run("topics", "--describe", "--topic", tp.topic, "--json").stdout)["topics"]
+        return [each.get("target_replicas") for each in topic["partitions"]]
+
+    before = described()
+    assert not any("Target Replicas" in line for line in before)
+    assert run(MOVES, "--execute", FILE, file, "--throttle", 1024).exit_code == 0
+    assert living.gateway.counts["AlterPartitionReassignments"] == 1
+    head, moving, still = described()
+    assert (head, still) == (before[0], before[2])
+    assert "\tReplicas: 2,3,1\t" in moving
+    assert moving.endswith("\tTarget Replicas: 2,3")
+    assert targets() == [[2, 3], None]
+    assert [row["replicas"] for row in json.loads(run(MOVES, "--list").stdout)["partitions"]] == [[2, 3]]
+    assert run(MOVES, "--execute", FILE, file, "--throttle", 2**40).exit_code == 0
+    assert run(MOVES, "--progress", "--watch", FILE, file).exit_code == 0
+    until(lambda: "\tIsr: 2,3\t" in described()[1])
+    assert targets() == [None, None]
+    assert "\tReplicas: 2,3\t" in described()[1]
+
+
+@pytest.mark.checklist(73)
+def test_a_proposal_shows_what_is_there_and_is_a_plan(living: Living, run: Run, tmp_path: Path) -> None:
+    """Nothing moves before it is executed; then every partition lies as it says."""
+    living.topic("spread", [[1, 2], [1, 2], [1, 2]])
+    topics, proposed = tmp_path / "topics.json", tmp_path / "proposed.json"
+    topics.write_text('{"topics":[{"topic":"spread"}],"version":1}')
+    done = run(MOVES, "--generate", "--topics-to-move-json-file", topics, "--broker-list", "1,2,3", "--seed", 7)
+    title, current, empty, new_title, new = done.stdout.splitlines()
+    assert (title, empty) == ("Current partition replica assignment", "")
+    assert [row["replicas"] for row in json.loads(current)["partitions"]] == [[1, 2]] * 3
+    assert new_title == "Proposed partition reassignment configuration"
+    wanted = [row["replicas"] for row in json.loads(new)["partitions"]]
+    assert sorted(replicas[0] for replicas in wanted) == [1, 2, 3]
+    assert (living.is_moving, living.gateway.counts["AlterPartitionReassignments"]) == (False, 0)
+    proposed.write_text(new)
+    assert run(MOVES, "--execute", FILE, proposed).exit_code == 0
+    assert run(MOVES, "--progress", "--watch", FILE, proposed).exit_code == 0
+    (topic,) = json.loads(run("topics", "--describe", "--topic", "spread", "--json").stdout)["topics"]
+    assert [each["replicas"] for each in topic["partitions"]] == wanted

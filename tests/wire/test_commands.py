@@ -163,26 +163,45 @@ def test_directories_are_told_of_each_broker(run: Run) -> None:
     assert "do not exist from --broker-list: 7. Current existent brokers: 1,2,3" in done.stderr
 
 
-@pytest.mark.checklist(123)
-def test_what_is_listed_can_be_executed_again_and_is_an_empty_plan_when_nothing_moves(
+@pytest.mark.checklist(61, 123)
+def test_every_action_takes_the_plan_that_was_listed_and_nothing_is_listed_when_nothing_moves(
     served: Served, run: Run, tmp_path: Path
 ) -> None:
-    command = "reassign-partitions"
-    idle = run(command, "--list")
-    assert json.loads(idle.stdout) == {"version": 1, "partitions": []}
-    served.controller.admin.alter_partition_reassignments({TP: [3, 2]}).all().result(30)
+    """What it names can be cancelled and begun again by it."""
+    command, empty = "reassign-partitions", '{"version":1,"partitions":[]}\n'
+    assert run(command, "--list").stdout == empty
+    bills = TopicPartition("bills", 1)
+    served.controller.admin.create_topics({"bills": NewTopic(-1, -1, [[1, 2], [2, 3]])}).all().result(30)
+    targets = {TP: (3, 2), bills: (1, 3)}
+    served.controller.admin.alter_partition_reassignments(targets).all().result(30)
+
+    def moving() -> dict[TopicPartition, tuple[int, ...]]:
+        found = served.controller.admin.list_partition_reassignments().result(30)
+        return {tp: move.target_replicas for tp, move in found.items()}
+
     listed = run(command, "--list")
+    assert json.loads(listed.stdout) == {
+        "version": 1,
+        "partitions": [
+            {"topic": tp.topic, "partition": tp.partition, "replicas": list(targets[tp]), "log_dirs": ["any", "any"]}
+            for tp in (bills, TP)
+        ],
+    }
     plan = tmp_path / "listed.json"
     plan.write_text(listed.stdout)
-    (row,) = json.loads(listed.stdout)["partitions"]
-    assert (row["topic"], row["partition"]) == ("orders", 0)
     before = contents(served)
-    again = run(command, "--execute", "--additional", "--reassignment-json-file", plan)
-    assert again.exit_code == 0, again.output
-    moving = served.controller.admin.list_partition_reassignments().result(30)
-    assert moving[TP].target_replicas == tuple(row["replicas"]) == (3, 2)
-    assert contents(served) == before
-    assert "started partition reassignment for orders-0" in again.stdout
+    again = run(command, "--execute", "--reassignment-json-file", plan)
+    assert (again.exit_code, again.stdout.splitlines()[-1]) == (
+        0,
+        "Successfully started partition reassignments for bills-1,orders-0",
+    )
+    assert (moving(), contents(served)) == (targets, before)
+    for action in ("--verify", "--progress"):
+        assert run(command, action, "--reassignment-json-file", plan).exit_code == 0
+    assert run(command, "--cancel", "--reassignment-json-file", plan).exit_code == 0
+    assert (moving(), run(command, "--list").stdout) == ({}, empty)
+    assert run(command, "--execute", "--reassignment-json-file", plan).exit_code == 0
+    assert moving() == targets
 
 
 @pytest.mark.checklist(65, 66, 67, 68, 69, 75)
@@ -219,22 +238,3 @@ def test_progress_at_a_gateway_without_logs_shows_what_was_reported(served: Serv
         until(lambda: shown()[4] == f"orders     0          3       Behind: {behind} messages behind")  # noqa: B023
     in_sync(served, TP, [1, 2, 3])
     assert shown()[4] == "orders     0          3       In sync"
-
-
-def test_a_plan_that_is_refused_as_a_whole_leaves_no_throttle(tmp_path: Path) -> None:
-    """Whoever asks may set a throttle, may not move, and may take the throttle back."""
-    may_alter = iter([True, False, True])
-
-    def permits(_principal: str, operation: str, resource: str) -> bool:
-        return next(may_alter) if (operation, resource) == ("ALTER", "CLUSTER") else True
-
-    plan = tmp_path / "plan.json"
-    plan.write_text('{"partitions":[{"topic":"orders","partition":0,"replicas":[2,3]}]}')
-    with Served(authorizer=permits) as opened:
-        opened.controller.admin.create_topics({"orders": NewTopic(replica_assignments={0: [1, 2]})}).all().result(30)
-        words = ["--bootstrap-server", opened.bootstrap, "--reassignment-json-file", str(plan), "--throttle", "1000"]
-        done = CliRunner().invoke(kedge, ["reassign-partitions", "--execute", *words])
-        assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, "Error: Cluster authorization failed.")
-        assert next(may_alter, None) is None
-        brokers = ["configs", "--bootstrap-server", opened.bootstrap, "--describe", "--entity-type", "brokers"]
-        assert "throttled.rate" not in CliRunner().invoke(kedge, brokers).stdout
