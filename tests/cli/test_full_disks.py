@@ -92,12 +92,15 @@ def test_the_page_and_the_tables_of_an_audit_are_named(tmp_path: Path) -> None:
 def test_a_memory_store_and_a_dump_of_it_are_named(tmp_path: Path) -> None:
     """Nothing of either is left."""
     tree, there, full = tmp_path / "tree.json", tmp_path / "there", tmp_path / "full"
-    tree.write_text(json.dumps({f"/k{number}": {"value": "x" * 50, "version": 0} for number in range(100)}))
+    keys = ["/controller_epoch", *(f"/k{number}" for number in range(100))]
+    tree.write_text(json.dumps({key: {"value": "1", "version": 0} for key in keys}))
     assert run("store", "load", tree, f"memory:{there}").exit_code == 0
     with file_size_limit(100):
         loaded = run("store", "load", tree, f"memory:{full}")
         dumped = run("store", "dump", f"memory:{there}", full)
+        moved = run("store", "migrate", f"memory:{there}", f"memory:{full}", "--without-brokers")
     assert is_said(loaded, f"memory:{full}: cannot be written: File too large")
     assert is_said(dumped, f"{full}: File too large")
+    assert (moved.exit_code, moved.stderr.splitlines()[-1]) == (2, f"kedge: {there}: File too large")
     assert is_said(run("store", "dump", f"memory:{there}", FULL), "/dev/full: No space left on device")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["there", "tree.json"]

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 import click
 
-from controller.cli.printing import clean, fail, say
+from controller.cli.printing import clean, fail, of_system, say
 from controller.cli.store.progress import Told, bar
 from controller.migration import NO_BROKERS, MigrationRefused, Plan, Stage
 from controller.runtime.clock import Chance, SystemClock
@@ -127,8 +127,10 @@ def _errors_told() -> Iterator[None]:
     except TimedOut as error:
         say(f"{error}; nothing is fenced: run it again, or with --abort")
         sys.exit(1)
-    except (MigrationRefused, StoreError, OSError, ValueError) as error:
+    except (MigrationRefused, StoreError, ValueError) as error:
         fail(" ".join(str(error).split()) or type(error).__name__)
+    except OSError as error:
+        fail(of_system(error))
 
 
 # --- the stores

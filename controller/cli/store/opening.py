@@ -21,8 +21,10 @@ def opened(url: str, *, read_only: bool = True) -> Iterator[MetadataStore]:
     not be written."""
     try:
         store = open_store(url, read_only=read_only)
-    except (StoreError, OSError, ValueError) as error:
+    except (StoreError, ValueError) as error:
         fail(f"{public_url(url).removesuffix(':')}: {without_place(error)}")
+    except OSError as error:  # of the file of a memory store, which the url names
+        fail(f"{public_url(url)}: {error.strerror or one_line(error)}")
     try:
         yield store
     finally:
