@@ -8,6 +8,8 @@ Rules
 * Each watch remembers the revision that comes next. On a new connection it goes on there, so that nothing is missed and
   no Resync is owed. If etcd has forgotten that revision: Resync "compacted". If it never had it, because its data were
   put back to an older state: Resync "reconnected".
+* It is asked for from the revision before that one, whose events are known: an etcd that was compacted at the very
+  revision of a deletion says nothing of the deletion to a watch that begins there (etcd issue 18089).
 * A watch that is refused is tried once over a new connection, since the token of the old one may have run out. If it is
   refused there, its reader is told to look, and is refused itself.
 """
@@ -166,7 +168,11 @@ class Watches:
             return
         first, end = self._keys.below(watch.prefix) if watch.ranged else (self._keys.of(watch.prefix), b"")
         create = etcdrpc.WatchCreateRequest(
-            key=first, range_end=end, start_revision=watch.revision, progress_notify=True, watch_id=watch.number
+            key=first,
+            range_end=end,
+            start_revision=watch.revision and watch.revision - 1,
+            progress_notify=True,
+            watch_id=watch.number,
         )
         self._link.ask(etcdrpc.WatchRequest(create_request=create))
 
@@ -204,9 +210,11 @@ class Watches:
             watch.stands = False
 
     def _hint(self, watch: _Watch, answer: Any) -> None:
-        events = answer.events
-        if not events:  # etcd says how far it is
+        if not answer.events:  # etcd says how far it is
             watch.revision = max(watch.revision, answer.header.revision + 1)
+            return
+        events = [event for event in answer.events if event.kv.mod_revision >= watch.revision]
+        if not events:
             return
         cut = len(self._keys.of(below(watch.prefix))) if watch.ranged else 0
         last = events[-1].kv.mod_revision
