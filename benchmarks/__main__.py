@@ -58,7 +58,12 @@ def _parsed(arguments: list[str]) -> argparse.Namespace:
         parser.add_argument(f"--{name}", choices=choices, default=default, help=f"{what}; default: {default}")
     parser.add_argument("--journal", action="store_true", help="write a journal to a folder")
     parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=N", type=_size, help="measure at another size: TOPICS=2000"
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        type=_size,
+        help="another size, as TOPICS=2000",
     )
     return parser.parse_args(arguments)
 
@@ -94,7 +99,7 @@ def _run(name: str, asked: argparse.Namespace) -> int:
     conditions = Conditions(asked.content, asked.driver, asked.host, "on" if asked.journal else "off").of(name)
     if asked.connect is not None:
         conditions = conditions.but({"content": "found"})
-    under(conditions.line)
+    under({**conditions.line, **({"set": dict(asked.set)} if asked.set else {})})
     yardstick("before")
     _measure(name, module, asked, conditions)
     yardstick("after")

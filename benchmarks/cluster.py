@@ -41,7 +41,7 @@ def plant(store: MetadataStore, topics: int, partitions: int, brokers: int, cont
 
 
 def _tree(topics: int, partitions: int, brokers: int, content: str) -> Iterator[Op]:
-    if content == "realistic":  # no state key is of a later term than the last one
+    if content == "realistic":  # a state key with a later epoch than the last controller's would be damage
         yield Put(EPOCH_KEY, b"%d" % CONTROLLER_EPOCHS, ABSENT)
     for made in topics_of(content, topics, partitions, brokers):
         name = made.topic.name

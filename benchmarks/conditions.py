@@ -1,6 +1,7 @@
 """The conditions of a run, which every figure names: content, driver, host, journal.
 
-What a benchmark cannot vary stands in FIXED, and its lines say so under `fixed`; "none": it has nothing of the kind.
+FIXED lists what a benchmark cannot vary; its lines name that under `fixed`. "none" means that it has nothing of the
+kind.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ _NO_CONTROLLER: Final = {"driver": "none", "host": "none", "journal": "none"}
 FIXED: Final[Mapping[str, Mapping[str, str]]] = {
     "audit": {"content": "generated", **_NO_CONTROLLER},
     "memory": _NO_CONTROLLER,
-    "metrics": {"driver": "polled"},  # two clusters are driven pass by pass in turn
-    "migrate": {"driver": "polled"},  # the other controller takes over within a call of the command
+    "metrics": {"driver": "polled"},  # it drives two clusters in turn, pass by pass
+    "migrate": {"driver": "polled"},  # the second controller takes over inside a call of the command
     "plan": {"content": "generated", **_NO_CONTROLLER},
     "planning": {"content": "generated", **_NO_CONTROLLER},
     "produce": {"content": "none", "driver": "threads", "host": "simulated brokers", "journal": "off"},
     "reads": _NO_CONTROLLER,
-    "reduce": {"driver": "polled"},  # its passes are measured
-    "removal": {"driver": "polled"},  # as above
-    "wire": {"driver": "threads"},  # clients wait for it in processes of their own
+    "reduce": {"driver": "polled"},  # it measures single passes
+    "removal": {"driver": "polled"},  # it measures single passes
+    "wire": {"driver": "threads"},  # clients in other processes wait for the answers
 }
 
 
 @attrs.frozen
 class Conditions:
-    """Under which figures are taken; by default those of the headline."""
+    """The conditions of one run. The defaults are those of the headline figures."""
 
     content: str = "realistic"
     driver: str = "threads"
@@ -38,16 +39,16 @@ class Conditions:
     fixed: tuple[str, ...] = ()
 
     def of(self, name: str) -> Conditions:
-        """Those of one benchmark, which may not vary in all of them."""
+        """The same conditions, except for those that this benchmark cannot vary."""
         return self.but(FIXED.get(name, {}))
 
     def but(self, fixed: Mapping[str, str]) -> Conditions:
-        """With some that are as they are."""
+        """The same conditions with some that are fixed."""
         return attrs.evolve(self, **fixed, fixed=(*self.fixed, *fixed))
 
     @property
     def line(self) -> dict[str, object]:
-        """What figures say of them."""
+        """The fields that each figure gets."""
         found: dict[str, object] = attrs.asdict(self)
         if not self.fixed:
             del found["fixed"]

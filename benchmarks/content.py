@@ -1,8 +1,8 @@
 """What the partitions of a cluster to measure on look like: planted or realistic.
 
-* planted: every topic has the same number of partitions, replicas go round the brokers, everything is in sync in the
-  order of the replicas, every epoch is the first. Few rows differ, so whatever is kept or decoded once per distinct
-  value costs next to nothing: it flatters.
+* planted: every topic has the same number of partitions, replicas go round the brokers, every ISR is in the order of
+  the replicas, every epoch is the first. Few rows differ, so whatever is kept or decoded once per distinct value costs
+  next to nothing, and the figures flatter.
 * realistic: as many topics and partitions in all, but the sizes of the topics are heavy-tailed, the replicas are random
   brokers out of 100, 30 % of the ISRs are in another order than the replicas, and leader epochs and controller epochs
   differ. From a fixed seed.
@@ -35,7 +35,7 @@ _LARGEST: Final = 200  # times the smallest, before all are scaled: a topic has 
 
 @attrs.frozen
 class Made:
-    """A topic to be planted, its partitions, and the controller epoch of each state key."""
+    """A topic, its partitions, and the controller epoch in the state key of each."""
 
     topic: Topic
     partitions: tuple[Partition, ...]
@@ -43,7 +43,7 @@ class Made:
 
 
 def topics_of(content: str, topics: int, partitions: int, brokers: int) -> Iterator[Made]:
-    """`topics` x `partitions` in all. `brokers`: how many there are where the content is planted."""
+    """`topics` x `partitions` in all, over `brokers` brokers if the content is planted."""
     return _planted(topics, partitions, brokers) if content == "planted" else _realistic(topics, topics * partitions)
 
 

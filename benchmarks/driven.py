@@ -1,4 +1,4 @@
-"""A controller that is driven as the run asks for: by threads of its own, as embedded, or by `poll_once` here."""
+"""A controller under the driver of the run: its own threads, as a host embeds it, or `poll_once` on this thread."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from time import perf_counter, sleep
 from typing import Final, TypeVar
 
 from benchmarks.cluster import settle
-from benchmarks.hosts import HandedHost
+from benchmarks.hosts import MeasuredHost
 from controller import Controller
 
 T = TypeVar("T")
@@ -18,16 +18,16 @@ _DEADLINE_S: Final = 1_200.0
 
 
 class Driven:
-    """Nothing runs before the first wait: brokers may be registered until then. `host`: what it hands over to."""
+    """With threads, the controller starts at the first wait, so brokers that it should load are registered before."""
 
-    def __init__(self, controller: Controller, host: HandedHost, *, threads: bool) -> None:
+    def __init__(self, controller: Controller, host: MeasuredHost, *, threads: bool) -> None:
         self.controller = controller
         self.host = host
         self._threads = threads
         self._started = False
 
     def until(self, reached: Callable[[], object]) -> None:
-        """`reached()` holds; asked after each pass, or every millisecond while threads work."""
+        """Wait until `reached()` is true: checked after each pass, or every millisecond while threads run."""
         if self._threads and not self._started:
             self._started = True
             self.controller.start()
@@ -41,15 +41,15 @@ class Driven:
                 self.controller.poll_once()
 
     def answer(self, asked: Future[T]) -> T:
-        """What became of a request."""
+        """Wait for a request; its result."""
         if self._threads and self._started:
             return asked.result(_DEADLINE_S)
         self.until(asked.done)
         return asked.result(0)
 
     def settle(self) -> None:
-        """It leads, and every broker that it registered was told everything."""
-        self.until(lambda: self.host.told.issuperset(self.controller.broker_epochs))
+        """Wait until the controller leads and every broker that it registered has received everything once."""
+        self.until(lambda: self.host.updated.issuperset(self.controller.broker_epochs))
         self.answer(self.controller.query(lambda _: None))
         if not self._threads:
             settle(self.controller)

@@ -1,10 +1,11 @@
-"""What a host does with what it is handed: encode it for a broker, or drop it."""
+"""What a host does with the requests that it gets: encode them for a broker, or drop them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
 from struct import Struct
+from threading import Event
 from typing import Final
 
 from controller import HostResponse
@@ -18,32 +19,41 @@ from controller.model.host import (
 )
 
 HOSTS: Final = ("encoding", "dropping")
+_HELD_S: Final = 60.0
 
 
-class HandedHost:
-    """The host of a run around that of a benchmark. `told`: the brokers that were told everything. `encodes`: what is
-    handed over becomes bytes, a struct for each partition and broker, as it does where brokers are other processes."""
+class MeasuredHost:
+    """Wraps the host of a benchmark. `updated`: the brokers that have received everything once. `encodes`: requests
+    become bytes, a struct for each partition and broker, as they do where brokers are other processes. `may_begin`: a
+    benchmark that measures what comes before the first request clears it, since many threads that encode would keep
+    its own from the clock."""
 
     def __init__(self, host: Host, *, encodes: bool) -> None:
-        self.told: set[int] = set()
+        self.updated: set[int] = set()
+        self.encoded_bytes = 0
+        self.may_begin = Event()
+        self.may_begin.set()
         self._host = host
         self._encodes = encodes
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
-        if self._encodes:
-            encoded(request.partitions)
+        self.may_begin.wait(_HELD_S)
+        self._encode(request.partitions)
         return self._host.leader_and_isr(request)
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
-        if self._encodes:
-            encoded(request.partitions)
+        self._encode(request.partitions)
         response = self._host.update_metadata(request)
         if request.full:
-            self.told.add(request.broker_id)  # its LeaderAndIsr came before
+            self.updated.add(request.broker_id)  # its LeaderAndIsr came before
         return response
 
     def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
         return self._host.stop_replica(request)
+
+    def _encode(self, partitions: Iterable[LeaderAndIsrPartition | PartitionMetadata]) -> None:
+        if self._encodes:
+            self.encoded_bytes += len(encoded(partitions))
 
 
 def encoded(partitions: Iterable[LeaderAndIsrPartition | PartitionMetadata]) -> bytes:

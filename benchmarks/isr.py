@@ -16,8 +16,8 @@ from benchmarks.place import Place, place
 from controller import AcceptedIsr
 
 THREADS, PER_THREAD, UNDER_WAY, BROKERS = 8, 5_000, 200, 10
-SMALL, LARGE, PARTITIONS = 100, 100_000, 10  # topics; and how many partitions each has
-CHANGED = 1_000  # partitions that a thread speaks for, or all that change one by one
+SMALL, LARGE, PARTITIONS = 100, 100_000, 10  # topics, and partitions per topic
+CHANGED = 1_000  # partitions that one thread reports for, or that change one by one
 ONE_BY_ONE = 2_000
 TIMEOUT_S = 60.0
 
@@ -29,7 +29,7 @@ def run(where: Place) -> None:
 
 
 class Leaders:
-    """They report that followers fall behind and catch up."""
+    """Leaders of some partitions, which report that followers fall behind and catch up."""
 
     def __init__(self, where: Place, topics: int, partitions: int) -> None:
         where.fill(topics, PARTITIONS, BROKERS)
@@ -52,7 +52,7 @@ class Leaders:
 
 
 def from_threads(conditions: Conditions) -> None:
-    """Each thread speaks for an eighth of the partitions."""
+    """Each thread reports for an eighth of the partitions."""
     with place("memory", None, conditions) as where:
         leaders = Leaders(where, THREADS * CHANGED // PARTITIONS, THREADS * CHANGED)
         threads = [threading.Thread(target=_churn, args=(leaders, share)) for share in range(THREADS)]

@@ -25,13 +25,15 @@ def take_over(place: Place, what: str, brokers: Collection[int]) -> None:
     """A controller is elected, and has handed everything over to all of these brokers; the figures of both."""
     driven = place.driven(place.open(), QuietHost())
     controller = driven.controller
+    driven.host.may_begin.clear()
     with timed() as ready:
         driven.until(lambda: controller.is_active and controller.describe().partitions)
     described = controller.describe()
     assert described.is_active
     assert described.partitions
     with timed() as sent:
-        driven.until(lambda: driven.host.told.issuperset(brokers))
+        driven.host.may_begin.set()
+        driven.until(lambda: driven.host.updated.issuperset(brokers))
     handed_s = ready.seconds + sent.seconds
     rate(f"{what}, elected to ready", described.partitions, ready.seconds, **place.figure)
     rate(f"{what}, until the last request was handed over", described.partitions, handed_s, **place.figure)

@@ -93,14 +93,14 @@ def listed(place: Place) -> None:
 
 
 def asked_of(place: Place) -> tuple[Driven, MetadataStore, dict[TopicPartition, list[int]]]:
-    """A controller that has told all brokers, its store, and what is to be moved where."""
+    """A controller with all brokers up to date, its store, and the moves to request."""
     driven, store, brokers = driven_by(place, JoiningHost())
     targets = driven.answer(driven.controller.query(lambda view: targets_of(view, brokers, MOVES)))
     return driven, store, targets
 
 
 def driven_by(place: Place, host: JoiningHost, *, metrics: bool = True) -> tuple[Driven, MetadataStore, list[int]]:
-    """A controller that has told all brokers, its store, and the brokers."""
+    """A controller with all brokers up to date, its store, and the brokers."""
     store = place.open()
     driven, brokers = place.driven(store, host, metrics=metrics), named(store)
     host.controller = driven.controller
@@ -119,7 +119,7 @@ def targets_of(
 
 
 def _elsewhere(places: Sequence[int], brokers: Sequence[int]) -> list[int]:
-    """Each replica so many brokers on that none of them is where one was."""
+    """Shift all replicas by the same number of brokers, so that no broker keeps one."""
     for by in range(3, len(brokers)):
         shifted = [(place + by) % len(brokers) for place in places]
         if not set(shifted) & set(places):

@@ -17,7 +17,7 @@ import attrs
 from benchmarks.cluster import plant
 from benchmarks.conditions import Conditions
 from benchmarks.driven import Driven
-from benchmarks.hosts import HandedHost
+from benchmarks.hosts import MeasuredHost
 from controller import Controller
 from controller.model.host import Host
 from controller.runtime.journal import FolderSink, Journal
@@ -32,7 +32,7 @@ _ETCD_BYTES_MAX: Final = 8_000_000_000
 
 @attrs.frozen
 class Place:
-    """A store for one benchmark, and under which conditions controllers work on it."""
+    """A store for one benchmark, and the conditions of the controllers on it."""
 
     name: str
     version: str
@@ -52,14 +52,14 @@ class Place:
             plant(self._first, topics, partitions, brokers, self.conditions.content)
 
     def driven(self, store: MetadataStore, host: Host, *, awaits_cluster: bool = False, metrics: bool = True) -> Driven:
-        """A controller over a session, with the journal, the host and the driver of this run; closed after it."""
-        handed = HandedHost(host, encodes=self.conditions.host == "encoding")
+        """A controller with the journal, host and driver of this run. It is closed after the run."""
+        measured = MeasuredHost(host, encodes=self.conditions.host == "encoding")
         journal = None
         if self.conditions.journal == "on":
             journal = Journal(FolderSink(self._stack.enter_context(TemporaryDirectory(prefix="kedge-benchmark-"))))
-        controller = Controller(store, 1, handed, journal=journal, awaits_cluster=awaits_cluster, metrics=metrics)
+        controller = Controller(store, 1, measured, journal=journal, awaits_cluster=awaits_cluster, metrics=metrics)
         self._stack.callback(controller.close)
-        return Driven(controller, handed, threads=self.conditions.driver == "threads")
+        return Driven(controller, measured, threads=self.conditions.driver == "threads")
 
     @property
     def figure(self) -> dict[str, object]:

@@ -102,8 +102,8 @@ def _accepted(
 
 
 def _end(driven: Driven, host: WaitingHost) -> None:
-    """No partition moves any more, and no throttle is left."""
-    driven.settle()  # the leaders have been told of the moves
+    """Wait until no partition moves any more and no throttle is left."""
+    driven.settle()  # the leaders know of the moves
     host.join()
     describe = driven.controller.describe
     driven.until(lambda: not describe().reassigning_partitions and not describe().throttles_to_remove)

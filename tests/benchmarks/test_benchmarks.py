@@ -1,4 +1,4 @@
-"""Every benchmark runs, at a size at which its figures mean nothing, in each of the conditions that it can vary."""
+"""Every benchmark runs at a tiny size in each value of the conditions that it can vary."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_benchmark_runs_and_its_lines_name_the_conditions(
 
 @contextmanager
 def driven_under(conditions: Conditions) -> Iterator[Driven]:
-    """A controller of a few partitions that has told every broker."""
+    """A controller of a few partitions, with every broker up to date."""
     with place("memory", None, conditions) as where:
         where.fill(5, 4, 3)
         store = where.open()
@@ -109,7 +109,7 @@ def driven_under(conditions: Conditions) -> Iterator[Driven]:
 @pytest.mark.parametrize("driver", ["threads", "polled"])
 def test_the_controller_is_driven_as_asked(driver: str) -> None:
     with driven_under(Conditions(driver=driver)) as driven:
-        assert driven.host.told == set(driven.controller.broker_epochs)
+        assert driven.host.updated == set(driven.controller.broker_epochs)
         with pytest.raises(WrongMode) if driver == "threads" else nullcontext():
             driven.controller.poll_once()
 
@@ -119,6 +119,12 @@ def test_a_journal_is_written_where_it_is_on(journal: str, tmp_path: Path, monke
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with driven_under(Conditions(journal=journal)):
         assert any(path.stat().st_size for path in tmp_path.rglob("*.jsonl*")) is (journal == "on")
+
+
+@pytest.mark.parametrize("host", ["encoding", "dropping"])
+def test_the_host_encodes_where_it_is_asked_to(host: str) -> None:
+    with driven_under(Conditions(host=host)) as driven:
+        assert bool(driven.host.encoded_bytes) is (host == "encoding")
 
 
 def test_an_encoding_host_makes_a_struct_of_each_partition() -> None:
@@ -153,3 +159,4 @@ def test_both_contents_are_taken_one_after_the_other(capfd: pytest.CaptureFixtur
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     assert [line["content"] for line in lines] == ["planted"] * 4 + ["realistic"] * 4
     assert {line["n"] for line in lines if "failover" in line["what"]} == {200}
+    assert all(line["set"] == {"TOPICS": 20} for line in lines)
