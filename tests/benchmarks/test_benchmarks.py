@@ -24,6 +24,7 @@ from controller.model.host import PartitionMetadata
 SIZES: dict[str, dict[str, object]] = {
     "alter": {"ROUNDS": 3},
     "audit": {"LINES": 10_000},
+    "bounce": {"TOPICS": 20},
     "death": {"TOPICS": 20},
     "isr": {"PER_THREAD": 40, "CHANGED": 20, "UNDER_WAY": 10, "ONE_BY_ONE": 20, "SMALL": 10, "LARGE": 20},
     "listing": {"MOVES": 100, "ROUNDS": 2},
