@@ -7,8 +7,10 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controller.cli.kafka.values import Move, PartitionState, TopicState
 from controller.cli.root import kedge
 from controller.cli.topics.assigning import parse_assignment
+from controller.cli.topics.describing import Row
 
 NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
 
@@ -72,3 +74,11 @@ def test_assignments_are_read_as_they_are_written(assignment: list[list[int]]) -
     text = ",".join(":".join(map(str, replicas)) for replicas in assignment)
     assert parse_assignment(text) == assignment
     assert parse_assignment(text.replace(",", " , ").replace(":", " : ")) == assignment
+
+
+@pytest.mark.parametrize("replicas", [(2, 3, 1), (1, 2)], ids=["metadata with the move", "metadata before the move"])
+def test_a_replica_that_is_being_added_does_not_count(replicas: tuple[int, ...]) -> None:
+    """Metadata and moves are two requests: the metadata may be older, and lack the replica that is being added."""
+    state = PartitionState(0, 1, replicas, (1, 2))
+    topic = TopicState("t", "", is_internal=False, partitions=(state,))
+    assert Row(topic, state, Move((2, 3, 1), (3,), (1,)), min_isr=1).replication_factor == 2

@@ -35,8 +35,9 @@ class Row:
 
     @property
     def replication_factor(self) -> int:
-        """Without replicas that are being added."""
-        return len(self.state.replicas) - (len(self.move.adding) if self.move is not None else 0)
+        """Without replicas that are being added. Metadata that is older than the move does not name those yet."""
+        adding = () if self.move is None else self.move.adding
+        return sum(broker not in adding for broker in self.state.replicas)
 
 
 SHOWS: Final[Mapping[str, Callable[[Row, Collection[int]], bool]]] = {
