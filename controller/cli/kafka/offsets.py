@@ -23,8 +23,8 @@ class Offsets:
     client: Client
 
     def end_offsets(self, broker: int, of: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The end of the broker's own log of each. Those of which the broker does not say it are left out, which are
-        all where the server does not offer ListOffsets."""
+        """The end of the broker's own log of each partition. Those for which the broker reports no end are left out;
+        that is all of them where the server does not offer ListOffsets."""
         form = ListOffsetsRequest.ListOffsetsTopic
         request = ListOffsetsRequest(
             replica_id=_ANY_REPLICA,

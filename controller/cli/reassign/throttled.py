@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import attrs
@@ -48,27 +48,23 @@ def lists(
 
 
 def removal_warning(brokers: Iterable[int], topics: Iterable[str]) -> str:
-    """What is printed before all throttles of these go, whoever set them: Kafka keeps no record of that."""
+    """What is printed before all throttles of these are removed, whoever set them: Kafka does not record that."""
     return (
-        f"Warning: all replication throttles of {_owners(brokers, topics)} are removed, also those that operators set "
-        "themselves; --preserve-throttles keeps them."
+        f"Warning: all replication throttles of {' and '.join(_levels(brokers, topics).values())} are removed, "
+        "also those that operators set themselves; --preserve-throttles keeps them."
     )
-
-
-def _owners(brokers: Iterable[int], topics: Iterable[str]) -> str:
-    names = [_named("broker", [*map(str, brokers)]), _named("topic", sorted(topics))]
-    return " and ".join(name for name in names if name)
 
 
 def cleared_text(brokers: Iterable[int], topics: Iterable[str]) -> str:
     """What Kafka's tool prints while it clears them; without topics the first line alone."""
-    levels = {"broker": _named("broker", [*map(str, brokers)]), "topic": _named("topic", sorted(topics))}
-    return "\n".join(f"Clearing {level}-level throttles on {named}" for level, named in levels.items() if named)
+    found = _levels(brokers, topics)
+    return "\n".join(f"Clearing {level}-level throttles on {named}" for level, named in found.items())
 
 
-def _named(noun: str, names: Collection[str]) -> str:
-    """The noun and the names; "" without any."""
-    return f"{noun}{'' if len(names) == 1 else 's'} {','.join(names)}" if names else ""
+def _levels(brokers: Iterable[int], topics: Iterable[str]) -> dict[str, str]:
+    """By level ("broker", "topic") what is named there, as "brokers 1,2"; a level without names is left out."""
+    names = {"broker": [*map(str, brokers)], "topic": sorted(topics)}
+    return {level: f"{level}{'' if len(of) == 1 else 's'} {','.join(of)}" for level, of in names.items() if of}
 
 
 def _joined(found: Mapping[str, set[str]]) -> dict[str, str]:
