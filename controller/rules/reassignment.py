@@ -25,7 +25,7 @@ from controller.model.errors import (
     StorageError,
     UnknownTopicOrPartition,
 )
-from controller.model.events import AlterReassignment, Decision, MoveDeadline, refuse
+from controller.model.events import AlterReassignment, Decision, ForeignTargetFound, MoveDeadline, refuse
 from controller.model.records import LeaderElected, Record, TargetCleared, TargetReplaced, TargetSet
 from controller.model.requests import BROKER_ID_MAX, PartitionReassignment, ReassignmentAnswer, WaitingOn
 from controller.model.values import Move, Partition, Replicas
@@ -195,6 +195,14 @@ def move_deadline(view: ClusterView, event: MoveDeadline) -> Decision:
     if event.now_ms < partition.move.deadline_ms or view.is_deleting(event.topic):
         return Decision()
     return _cancel(view, partition, "deadline", force=True)
+
+
+def foreign_target_found(view: ClusterView, event: ForeignTargetFound) -> Decision:
+    """A move that another controller passed over is not resumed, unless somebody asked for another one since."""
+    partition = view.partition(event.topic, event.partition)
+    if partition is None or partition.move != event.move or view.is_deleting(event.topic):
+        return Decision()
+    return _cancel(view, partition, "another controller led", force=True)
 
 
 def expand_cancel(view: ClusterView, topic: str | None, now_ms: int, *, force: bool) -> tuple[AlterReassignment, ...]:

@@ -74,6 +74,15 @@ class Committer:
         return self._clock.monotonic_s() >= self._deadline_s
 
     @property
+    def gap(self) -> tuple[int, int] | None:
+        """Controller epochs of which nothing is known: the last one before them, and the first one after."""
+        return self._fence.gap
+
+    def forget_gap(self) -> None:
+        """Nothing of those epochs matters any more."""
+        self._fence.gap = None
+
+    @property
     def next_seq(self) -> int:
         """The number of the next commit, or of the one in flight."""
         return self._fence.next_seq

@@ -66,6 +66,7 @@ class Fence:
         self.term: Final = term
         self.token = term.token
         self.token_version = term.token_version
+        self.gap = _gap(term)
 
     @property
     def next_seq(self) -> int:
@@ -74,8 +75,11 @@ class Fence:
 
     def ops(self, nonce: str) -> tuple[Check, Put]:
         """The two fixed ops: the epoch is still ours, and the token moves on by one."""
-        after = Token(self.term.controller_epoch, self.next_seq, nonce)
-        return (Check(EPOCH_KEY, self.term.epoch_version), Put(TOKEN_KEY, after.encode(), self.token_version))
+        after = self._after(nonce).encode()
+        return (Check(EPOCH_KEY, self.term.epoch_version), Put(TOKEN_KEY, after, self.token_version))
+
+    def _after(self, nonce: str) -> Token:
+        return Token(self.term.controller_epoch, self.next_seq, nonce, self.gap)
 
     def attempt(self, ops: Sequence[Op], nonce: str) -> Attempt:
         """A fenced commit of `ops` (none: the token alone moves). `nonce` must differ from attempt to attempt; sending
@@ -85,7 +89,7 @@ class Fence:
             epoch_version=self.term.epoch_version,
             before=self.token,
             before_version=self.token_version,
-            after=Token(self.term.controller_epoch, self.next_seq, nonce),
+            after=self._after(nonce),
         )
 
     def done(self, attempt: Attempt, commit: Commit) -> None:
@@ -104,6 +108,15 @@ class Fence:
         if attempt.before != self.token or attempt.before_version != self.token_version:
             raise Invalid(f"commits are serial: the fence stands at {self.token}, not at {attempt.before}")
         self.token, self.token_version = attempt.after, version
+
+
+def _gap(term: Term) -> tuple[int, int] | None:
+    """Epochs between the last token and this term: an election that came to nothing, or a controller that writes no
+    token. The claim overwrites the token that tells, so every token from then on does, until `gap` is set to None."""
+    token = term.token
+    if token is not None and token.controller_epoch < term.controller_epoch - 1:
+        return token.controller_epoch, term.controller_epoch
+    return None if token is None else token.gap
 
 
 def is_fence_conflict(conflict: Conflict) -> bool:

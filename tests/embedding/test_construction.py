@@ -34,6 +34,7 @@ class LateBrokers(Brokers):
 FLAGS = (
     "unclean_leader_election_enable",
     "auto_leader_rebalance_enable",
+    "resume_foreign_targets",
     "delete_topic_enable",
     "delete_topic_partition_enable",
 )

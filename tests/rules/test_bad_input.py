@@ -10,7 +10,7 @@ from controller.machine import decide
 from controller.model import events as e
 from controller.model.config_requests import AlterConfigOp, OpType
 from controller.model.errors import ApiError, ErrorCode
-from controller.model.values import ConfigEntity, Partition
+from controller.model.values import ConfigEntity, Move, Partition
 from controller.rules.configs import check_topic_configs
 from tests.rules.world import World
 
@@ -97,6 +97,7 @@ def test_what_names_nothing_changes_nothing(
         e.MoveDeadline(5, topic, number),
         e.DiskReported(5, topic, number, broker, gone=True),
         e.KafkaMoveFound(5, topic, number, some, other, some),
+        e.ForeignTargetFound(5, topic, number, Move(some, other, 5)),
         e.StrayIsrFound(5, topic, number),
         e.DeathDone(5, broker, number),
         e.IntentsDue(5, broker),

@@ -9,7 +9,7 @@ from controller.model.events.due import PreferredDue
 from controller.model.frozen import frozen
 from controller.model.legacy import LegacyKey
 from controller.model.records import KeyVersion, KeyVersions
-from controller.model.values import DeleteIntent, Partition, Replicas, Topic, TopicPartition
+from controller.model.values import DeleteIntent, Move, Partition, Replicas, Topic, TopicPartition
 
 
 @frozen
@@ -30,6 +30,15 @@ class KafkaMoveFound(Event):
     replicas: Replicas
     adding: Replicas
     removing: Replicas
+
+
+@frozen
+class ForeignTargetFound(Event):
+    """A move from before a controller led here that is none of Kedge's."""
+
+    topic: str
+    partition: int
+    move: Move
 
 
 @frozen
