@@ -9,6 +9,10 @@ Rules
 * Two parts run at a time, because they wait for half of their seconds; the next begins when one of them ends, the long
   ones first. Output of a part is printed when it is over, in one piece.
 * Each part leaves a report (tests/checklist.py writes it); a part without one has failed, whatever its exit code.
+* The fast tests run on every other CPython of the machine as well, as a part each (`python 3.12`).
+* A family of programs that tests need and that cannot be installed (FAMILIES) leaves out the tests that need it, with
+  the reason in the table. Without a store's server or Spark the run fails.
+* SIGTERM and Ctrl-C end every process of the run.
 * Parts that are tests of the rooms with a floor of coverage are traced, and hold each room to it, by lines and by
   branches, each on its own. The others are not: tracing would treble their time, and see little of their processes.
 """
@@ -30,7 +34,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+import ending
 import environment
+import pythons
 import report
 
 CHECKOUT = environment.CHECKOUT
@@ -80,9 +86,13 @@ SERVERS = {
     "zookeeper": ["stores.servers", "--install"],
     "etcd": ["stores.servers.etcd", "--which", "--install"],
     "spark": ["pipeline.spark", "--install"],
+}
+# Programs without which some tests are left out, by the family that `tests/left_out.py` knows.
+FAMILIES = {
     "browser": ["tests.browser", "--install"],
-    "kafka": ["tests.kafka_jars", "--install"],
-    "clients": ["tests.clients.machine", "--install"],
+    "kafka": ["tests.clients.machine", "java", "--install"],
+    "node": ["tests.clients.machine", "node", "--install"],
+    "go": ["tests.clients.machine", "go", "--install"],
 }
 # Of an etcd that is killed under load, the version matters; see tests/servers.py.
 SOUND_ETCD = ["stores.servers.etcd", "--which", "--sound", "--install"]
@@ -97,6 +107,8 @@ class Run:
     python: Path
     files: Path
     began: float = field(default_factory=time.monotonic)
+    signals: ending.Ending | None = None
+    left_out: list[str] = field(default_factory=list)
     steps: list[report.Step] = field(default_factory=list)
     parts: list[report.Part] = field(default_factory=list)
 
@@ -115,15 +127,19 @@ class Run:
     def call(
         self,
         *arguments: str,
+        python: Path | None = None,
         variables: Mapping[str, str] | None = None,
         cwd: Path = CHECKOUT,
         output: IO[str] | None = None,
     ) -> int:
-        """Run a module of the environment with output to the terminal, or to a file, and nothing to read. Returns its
-        exit code."""
-        path = f"{self.python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
+        """Run a module of the environment, or of another Python's, with output to the terminal, or to a file, and
+        nothing to read. Returns its exit code."""
+        if self.signals is not None and self.signals.begun:
+            return 1
+        python = python or self.python
+        path = f"{python.parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
         return subprocess.run(
-            [str(self.python), "-m", *arguments],
+            [str(python), "-m", *arguments],
             cwd=cwd,
             env={**os.environ, "PATH": path, **(variables or {})},
             stdin=subprocess.DEVNULL,
@@ -131,6 +147,15 @@ class Run:
             stderr=None if output is None else subprocess.STDOUT,
             check=False,
         ).returncode
+
+    def note(self, name: str, *command: str) -> tuple[int, str]:
+        """Run a module that says in a line or two what it found; print that, and return it with the exit code."""
+        said = self.files / f"{name}.txt"
+        with said.open("w") as output:
+            code = self.call(*command, output=output)
+        text = said.read_text().strip()
+        print(text, flush=True)
+        return code, " ".join(text.split())
 
 
 def parts() -> list[str]:
@@ -164,66 +189,97 @@ def find_sound_etcd(run: Run) -> None:
             step.note = "NOT SOUND: the etcd that tests kill may lose what it acknowledged"
 
 
+def find_families(run: Run) -> None:
+    """What cannot be had is no failure, but its tests are left out, and the table says why."""
+    for name, command in FAMILIES.items():
+        with run.step(f"programs {name}") as step:
+            code, said = run.note(name, *command)
+            if code != 0:
+                run.left_out.append(name)
+                step.note = f"NOT RUN: the tests that need {name}: {said}"
+
+
 def find_containers(run: Run) -> None:
     """Where no engine is to be had, what would be run in containers is not: no failure, but the table names it."""
     with run.step("containers") as step:
-        said = run.files / "containers.txt"
-        with said.open("w") as output:
-            missing = run.call(*CONTAINERS, output=output) != 0
-        step.note = " ".join(said.read_text().split())
-        print(step.note)
-        if missing:
+        code, step.note = run.note("containers", *CONTAINERS)
+        if code != 0:
             step.note = f"NOT RUN: the bindings zookeeper-in-container and etcd-in-container: {step.note}"
 
 
+def find_pythons(run: Run) -> dict[str, Path]:
+    """The environment of each other Python, by the name of its part."""
+    ready: dict[str, Path] = {}
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    others = {version: program for version, program in pythons.found().items() if version != here}
+    for version, program in others.items():
+        with run.step(f"environment {version}") as step:
+            try:
+                ready[f"python {version}"] = environment.prepare_fast(program, version)
+            except environment.InstallFailed as failure:
+                print(failure)
+                step.note = f"NOT RUN: the fast tests on Python {version}: {str(failure).strip().splitlines()[-1]}"
+    return ready
+
+
 def run_part(
-    run: Run, name: str, *arguments: str, traced: bool, output: IO[str] | None = None
+    run: Run,
+    name: str,
+    *arguments: str,
+    traced: bool = False,
+    python: Path | None = None,
+    output: IO[str] | None = None,
 ) -> tuple[report.Step, int]:
-    """The step of the part, with its seconds, and the exit code of pytest."""
+    """The step of the part, with its seconds, and the exit code of pytest. `python`: all fast tests, on that one."""
     launcher = ["coverage", "run", "--parallel-mode", "-m", "pytest"] if traced else ["pytest"]
+    chosen = (name,) if python is None else ("tests", "-m", "not slow and not server", "-p", "no:cacheprovider")
     step, began = report.Step(name), time.monotonic()
-    code = run.call(*launcher, name, *arguments, variables=_variables(run, name), output=output)
+    code = run.call(*launcher, *chosen, *arguments, python=python, variables=_variables(run, name), output=output)
     step.seconds = time.monotonic() - began
     return step, code
 
 
-def _report_file(run: Run, name: str) -> Path:
-    return run.files / f"{name.replace('/', '-')}.json"
+def _file(run: Run, name: str, suffix: str) -> Path:
+    return run.files / f"{name.replace('/', '-').replace(' ', '-')}.{suffix}"
 
 
 def _variables(run: Run, name: str) -> dict[str, str]:
-    return {"COVERAGE_FILE": str(run.files / "coverage"), "KEDGE_TEST_REPORT": str(_report_file(run, name))}
+    return {
+        "COVERAGE_FILE": str(run.files / "coverage"),
+        "KEDGE_TEST_REPORT": str(_file(run, name, "json")),
+        "KEDGE_LEFT_OUT": " ".join(run.left_out),
+    }
 
 
 def take_report(run: Run, name: str, step: report.Step, code: int) -> None:
     """What the part says of itself goes into its step."""
-    part = report.read_part(_report_file(run, name))
+    part = report.read_part(_file(run, name, "json"))
     step.failed = code != 0 or part is None
     if part is None:
         step.note = f"no report: pytest ended with exit code {code}"
     else:
         step.note = report.counts(part.outcomes)
+        if part.reruns_unknown:
+            step.note += f"; run again and not in tests/reruns.toml: {', '.join(part.reruns_unknown)}"
         run.parts.append(part)
 
 
-def run_parts(run: Run, names: list[str], *arguments: str) -> None:
-    """All of them, in LANES lanes. What a part printed comes when it is over."""
+def run_parts(run: Run, names: list[str], others: Mapping[str, Path], *arguments: str) -> None:
+    """All of them, in LANES lanes. What a part printed comes when it is over. `others`: Pythons of the parts of that
+    name."""
 
     def work(name: str) -> tuple[report.Step, int]:
-        with _output_file(run, name).open("w") as file:
-            return run_part(run, name, *arguments, traced=Path(name).name in TRACED, output=file)
+        with _file(run, name, "txt").open("w") as file:
+            traced = Path(name).name in TRACED
+            return run_part(run, name, *arguments, traced=traced, python=others.get(name), output=file)
 
     with ThreadPoolExecutor(LANES) as lanes:
-        for future in as_completed([lanes.submit(work, name) for name in names]):
+        for future in as_completed([lanes.submit(work, name) for name in [*names, *others]]):
             step, code = future.result()
             print(f"\n--- {step.name}: {step.seconds:.0f} s", flush=True)
             take_report(run, step.name, step, code)
-            print(_output_file(run, step.name).read_text(), flush=True)
+            print(_file(run, step.name, "txt").read_text(), flush=True)
             run.steps.append(step)
-
-
-def _output_file(run: Run, name: str) -> Path:
-    return run.files / f"{name.replace('/', '-')}.txt"
 
 
 def run_coverage(run: Run, *, servers: bool) -> list[report.Room]:
@@ -249,13 +305,15 @@ def run_all(run: Run, *, servers: bool) -> list[report.Room]:
     without = () if servers and find_servers(run) else ("--no-servers",)
     if not without:
         find_sound_etcd(run)
+        find_families(run)
         find_containers(run)
+    others = find_pythons(run)
     names = parts()
     with run.step("parts") as step:
         step.failed = not names
         step.note = ", ".join(names) if names else "no folder of tests/ holds a test file"
         print(step.note)
-    run_parts(run, names, *without)
+    run_parts(run, names, others, *without)
     return run_coverage(run, servers=not without)
 
 
@@ -263,7 +321,7 @@ def run_fast(run: Run) -> None:
     run_tools(run)
     # One process for all parts: starting pytest costs more than most of the quick tests.
     print("\n--- tests", flush=True)
-    step, code = run_part(run, "tests", "-m", "not slow", traced=False)
+    step, code = run_part(run, "tests", "-m", "not slow")
     take_report(run, step.name, step, code)
     run.steps.append(step)
 
@@ -302,26 +360,35 @@ def main() -> int:
         print(f"scripts/test: --fast takes no paths and no options of pytest, got {for_pytest}", file=sys.stderr)
         return 2
     began = time.monotonic()
+    (CHECKOUT / "build").mkdir(exist_ok=True)
+    files = Path(tempfile.mkdtemp(prefix="run-", dir=CHECKOUT / "build"))
+    signals = ending.Ending(lambda: shutil.rmtree(files, ignore_errors=True))
+    try:
+        return run_chosen(chosen, for_pytest, files, signals, began)
+    finally:
+        shutil.rmtree(files)
+
+
+def run_chosen(
+    chosen: argparse.Namespace, for_pytest: list[str], files: Path, signals: ending.Ending, began: float
+) -> int:
+    """What the command line asks for, in the environment, which is made first. Returns the exit code."""
     try:
         python = environment.prepare()
     except environment.InstallFailed as failure:
         print(failure, file=sys.stderr)
         return 1
-    files = Path(tempfile.mkdtemp(prefix="run-", dir=CHECKOUT / "build"))
-    run = Run(python, files, began)
-    try:
-        if for_pytest:
-            # Paths are meant from where the caller stands, as long as that is in the checkout.
-            here = Path.cwd() if Path.cwd().is_relative_to(CHECKOUT) else CHECKOUT
-            flags = [flag for flag in ("--checklist", "--no-servers") if getattr(chosen, flag[2:].replace("-", "_"))]
-            return run.call("pytest", *for_pytest, *flags, cwd=here)
-        run.steps.append(report.Step("environment", time.monotonic() - began))
-        rooms = [] if chosen.fast else run_all(run, servers=not chosen.no_servers)
-        if chosen.fast:
-            run_fast(run)
-        return close(run, rooms, listed=chosen.checklist)
-    finally:
-        shutil.rmtree(files)
+    run = Run(python, files, began, signals)
+    if for_pytest:
+        # Paths are meant from where the caller stands, as long as that is in the checkout.
+        here = Path.cwd() if Path.cwd().is_relative_to(CHECKOUT) else CHECKOUT
+        flags = [flag for flag in ("--checklist", "--no-servers") if getattr(chosen, flag[2:].replace("-", "_"))]
+        return run.call("pytest", *for_pytest, *flags, cwd=here)
+    run.steps.append(report.Step("environment", time.monotonic() - began))
+    rooms = [] if chosen.fast else run_all(run, servers=not chosen.no_servers)
+    if chosen.fast:
+        run_fast(run)
+    return close(run, rooms, listed=chosen.checklist)
 
 
 if __name__ == "__main__":

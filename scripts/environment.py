@@ -1,4 +1,4 @@
-"""Make the virtual environment that every script runs in: `.venv` in the checkout.
+"""Make the virtual environment that every script runs in: `.venv` in the checkout; and one for each other Python.
 
 Runs under a Python in which nothing is installed, so it imports the standard library only.
 
@@ -8,10 +8,12 @@ Rules
 * Another Python, or a checkout that was copied or moved: begin anew, because the scripts in `.venv/bin` and the link to
   the checkout hold absolute paths, and a copy would test the original.
 * The stamp is written last, so an install that was interrupted is done again.
+* Environments of other Pythons are in `build`, and hold what the fast tests need: everything but Spark.
 """
 
 from __future__ import annotations
 
+import configparser
 import fcntl
 import hashlib
 import json
@@ -23,8 +25,11 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 VENV = CHECKOUT / ".venv"
-STAMP = VENV / "kedge-installed.json"
+STAMP = "kedge-installed.json"
 EXTRAS = "all,test"
+# Spark is 400 MB, and no fast test needs it.
+FAST_EXTRAS = "cli,etcd,metrics,wire,zookeeper,test"
+FAST_WITHOUT = "pyspark"
 
 
 class InstallFailed(Exception):
@@ -33,53 +38,65 @@ class InstallFailed(Exception):
 
 def prepare() -> Path:
     """`.venv` holds what setup.cfg asks for. Returns its Python. Raises InstallFailed."""
+    return _locked(sys.executable, VENV, f"{CHECKOUT}[{EXTRAS}]")
+
+
+def prepare_fast(executable: str, version: str) -> Path:
+    """An environment of another Python holds what the fast tests need. Returns its Python. Raises InstallFailed."""
+    setup = configparser.ConfigParser()
+    setup.read(CHECKOUT / "setup.cfg")
+    pipeline = [line for line in setup["options.extras_require"]["pipeline"].split("\n") if line]
+    packages = [package for package in pipeline if not package.startswith(FAST_WITHOUT)]
+    return _locked(executable, CHECKOUT / "build" / f"python-{version}", f"{CHECKOUT}[{FAST_EXTRAS}]", *packages)
+
+
+def _locked(executable: str, venv: Path, *packages: str) -> Path:
     build = CHECKOUT / "build"
     build.mkdir(exist_ok=True)
     with (build / "environment.lock").open("w") as lock:
         # Two scripts started at once would install into one folder.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return _prepare()
+        return _prepare(executable, venv, packages)
 
 
-def _prepare() -> Path:
-    python = VENV / "bin" / "python"
-    wanted = _wanted()
-    present = _present()
+def _prepare(executable: str, venv: Path, packages: tuple[str, ...]) -> Path:
+    python, stamp = venv / "bin" / "python", venv / STAMP
+    wanted = _wanted(executable, packages)
+    present = _present(stamp)
     if present == wanted and python.exists():
         return python
-    print(
-        f"installing kedge[{EXTRAS}] into {VENV.name} (once, and when setup.cfg changed)", file=sys.stderr, flush=True
-    )
+    shown = venv.relative_to(CHECKOUT)
+    print(f"installing kedge into {shown} (once, and when setup.cfg changed)", file=sys.stderr, flush=True)
     if not python.exists() or {**present, "packages": ""} != {**wanted, "packages": ""}:
-        _run([sys.executable, "-m", "venv", "--clear", str(VENV)])
-    STAMP.unlink(missing_ok=True)
+        _run([executable, "-m", "venv", "--clear", str(venv)])
+    stamp.unlink(missing_ok=True)
     quiet = ["--quiet", "--no-input", "--disable-pip-version-check"]
-    _run([str(python), "-m", "pip", "install", *quiet, "--editable", f"{CHECKOUT}[{EXTRAS}]"])
-    STAMP.write_text(json.dumps(wanted, indent=2) + "\n")
+    _run([str(python), "-m", "pip", "install", *quiet, "--editable", *packages])
+    stamp.write_text(json.dumps(wanted, indent=2) + "\n")
     return python
 
 
-def _wanted() -> dict[str, str]:
+def _wanted(executable: str, packages: tuple[str, ...]) -> dict[str, str]:
     build_system = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())["build-system"]
-    packages = (CHECKOUT / "setup.cfg").read_bytes() + json.dumps(build_system).encode()
+    asked = (CHECKOUT / "setup.cfg").read_bytes() + json.dumps(build_system).encode()
     # The packages that the editable install links to are found when it is made: a new top folder needs a new install.
     found = [folder for folder in ("controller", "stores") if (CHECKOUT / folder / "__init__.py").exists()]
     return {
         "checkout": str(CHECKOUT),
-        "python": sys.version,
-        "packages": hashlib.sha256(packages + repr((EXTRAS, found)).encode()).hexdigest(),
+        "python": _run([executable, "-c", "import sys; print(sys.version)"]).strip(),
+        "packages": hashlib.sha256(asked + repr((packages, found)).encode()).hexdigest(),
     }
 
 
-def _present() -> dict[str, str]:
+def _present(stamp: Path) -> dict[str, str]:
     try:
-        stamp = json.loads(STAMP.read_text())
+        found = json.loads(stamp.read_text())
     except (OSError, ValueError):
         return {}
-    return stamp if isinstance(stamp, dict) else {}
+    return found if isinstance(found, dict) else {}
 
 
-def _run(command: list[str]) -> None:
+def _run(command: list[str]) -> str:
     environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "PYTHONHOME"}}
     done = subprocess.run(
         command,
@@ -93,6 +110,7 @@ def _run(command: list[str]) -> None:
     )
     if done.returncode:
         raise InstallFailed(f"{done.stdout}\nfailed with exit code {done.returncode}: {' '.join(command)}")
+    return done.stdout
 
 
 def main() -> int:

@@ -37,9 +37,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Part:
+    """`rows_due`: those up to this number are to be shown; those after it, up to `rows_total`, are of later work."""
+
     outcomes: Mapping[str, int]
+    rows_due: int
     rows_total: int
     rows_shown: frozenset[int]
+    reruns_unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,8 @@ def read_part(file: Path) -> Part | None:
         data = json.loads(file.read_text())
     except (OSError, ValueError):
         return None
-    return Part(data["outcomes"], data["rows_total"], frozenset(data["rows_shown"]))
+    shown = frozenset(data["rows_shown"])
+    return Part(data["outcomes"], data["rows_due"], data["rows_total"], shown, tuple(data["reruns_unknown"]))
 
 
 def read_rooms(file: Path) -> list[Room]:
@@ -119,11 +124,16 @@ def room_table(rooms: Sequence[Room]) -> list[str]:
 def checklist_lines(parts: Sequence[Part], *, listed: bool) -> list[str]:
     if not parts:
         return []
-    total = parts[0].rows_total
+    due, total = parts[0].rows_due, parts[0].rows_total
     shown = frozenset[int]().union(*(part.rows_shown for part in parts))
-    lines = [f"checklist: {len(shown)} of {total} rows have a test that passed in this run"]
+    later = {row for row in shown if row > due}
+    lines = [
+        f"checklist: rows 1-{due}: {len(shown) - len(later)} of {due} have a test that passed in this run",
+        f"checklist: rows {due + 1}-{total}, not due yet: {len(later)} of {total - due}",
+    ]
     if listed:
-        lines.append(f"rows without one: {ranges(set(range(1, total + 1)) - shown)}")
+        lines.append(f"rows without one: {ranges(set(range(1, due + 1)) - shown)}")
+        lines.append(f"rows without one, not due yet: {ranges(set(range(due + 1, total + 1)) - shown)}")
     return lines
 
 

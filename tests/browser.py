@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from stores.servers import debian
 from stores.servers.process import NoServer
+from tests.left_out import skip_if_left_out
 
 DESKTOP: Final = 1100
 PHONE: Final = 390
@@ -59,6 +60,7 @@ function measured(frame){
 
 def chromium() -> str:
     """Its program. NoServer where there is none."""
+    skip_if_left_out("browser")
     found = next((path for name in _NAMES if (path := shutil.which(name))), None)
     if found is None:
         raise NoServer(f"none of {', '.join(_NAMES)} is on the PATH")
@@ -124,7 +126,7 @@ def main(arguments: Sequence[str]) -> int:
             debian.have(chromium, "chromium")
         command = chromium()
     except NoServer as error:
-        sys.stderr.write(f"{error}\n(the tests that need it are left out by --no-servers)\n")
+        sys.stderr.write(f"{error}\n(scripts/test leaves the tests that need it out)\n")
         return 1
     done = subprocess.run([command, "--version"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     sys.stdout.write(f"{done.stdout.strip()} at {command}\n")

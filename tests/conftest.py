@@ -1,14 +1,26 @@
-"""What every test has: the counted checklist, the settings of hypothesis, and the data beside the checkout."""
+"""What every test has: the counted checklist, the ledger of reruns, hypothesis' settings, data beside the checkout."""
 
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.checklist", "tests.servers", "tests.sparks", "tests.kafka_servers", "stores.servers.fixtures"]
+pytest_plugins = [
+    "tests.checklist",
+    "tests.reruns",
+    "tests.servers",
+    "tests.sparks",
+    "tests.kafka_servers",
+    "stores.servers.fixtures",
+]
+
+# A shell starts its background jobs with SIGINT ignored, and children inherit that: tests that interrupt a child would
+# wait for ever. A signal that has a handler begins anew in a child.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Timings of examples are those of the machine, which may be shared; they say nothing of the code, so neither a
 # deadline nor the check for slow generation may fail a test.

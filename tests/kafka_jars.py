@@ -18,6 +18,7 @@ from stores.servers import NoServer, debian
 from stores.servers.jars import cache_folder
 from stores.servers.java import JAVA_PACKAGE, find_java
 from stores.servers.process import tool
+from tests.left_out import skip_if_left_out
 
 VERSION: Final = "3.9.1"
 JAVA_MIN: Final = 17
@@ -45,6 +46,7 @@ _DEPENDENCY: Final = "<dependency><groupId>{}</groupId><artifactId>{}</artifactI
 
 def java() -> str:
     """A Java that runs brokers and compiles one file. Raises NoServer."""
+    skip_if_left_out("kafka")
     return find_java(JAVA_MIN, "Kafka")
 
 
@@ -58,6 +60,7 @@ def maven() -> str:
 
 def kafka_classpath(version: str = VERSION) -> str:
     """All jars of that version as a class path, downloaded if they are not there. Raises NoServer."""
+    skip_if_left_out("kafka")
     folder = cache_folder() / f"kafka-tools-{version}"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w") as lock:
@@ -84,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
         jars = kafka_classpath().split(os.pathsep)
         command = java()
     except NoServer as error:
-        sys.stderr.write(f"{error}\n(the tests that need it are left out by --no-servers)\n")
+        sys.stderr.write(f"{error}\n(scripts/test leaves the tests that need it out)\n")
         return 1
     sys.stdout.write(f"Kafka {VERSION}: {len(jars)} jars in {Path(jars[0]).parent}, {command}\n")
     return 0

@@ -1,11 +1,8 @@
-"""Real servers in tests: the option --no-servers, the marker that it leaves out, and the further tries of what waits.
+"""Real servers in tests: the option --no-servers, and the marker that it leaves out.
 
 Rules
 * A test that needs a real server carries `@pytest.mark.server` (and `slow`). Where none can be had it fails, and says
   what is missing; only --no-servers, or KEDGE_NO_SERVERS in the environment, leaves it out, and the run says how many.
-* A test with either marker that fails is run again, twice at most: it waits for processes on a machine that others use
-  as well. Nothing is hidden by that: all runs stand in the output, the counts name it as `rerun`, and a defect fails
-  each time.
 * An etcd that a test kills under load is a sound one where there is one. The package that stands for etcd elsewhere in
   the tests is not (see `stores.servers.etcd.is_sound`): it loses a write once in a great while, which no client mends.
 """
@@ -22,7 +19,6 @@ from stores.servers import NoServer
 from stores.servers.etcd import etcd_binary
 
 VARIABLE = "KEDGE_NO_SERVERS"
-WAITING = ("server", "slow")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,9 +26,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for item in items:
-        if any(item.get_closest_marker(name) for name in WAITING):
-            item.add_marker(pytest.mark.flaky(reruns=2))
     if not config.getoption("no_servers") and not os.environ.get(VARIABLE):
         return
     out = [item for item in items if item.get_closest_marker("server") is not None]
@@ -50,9 +43,3 @@ def has_sound_etcd() -> bool:
         warnings.warn(str(error), stacklevel=2)
         return False
     return True
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    for report in terminalreporter.getreports("rerun"):
-        terminalreporter.section(f"failed, and run again: {report.nodeid}", sep="_")
-        report.toterminal(terminalreporter._tw)  # noqa: SLF001 - as pytest itself prints what failed

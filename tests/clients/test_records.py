@@ -18,7 +18,11 @@ from tests.clients.driven import JavaTools
 from tests.wire.living import Living
 from tests.wire.served import until
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("Background threads of stock clients produce and consume with timeouts of their own."),
+]
 
 RECORDS = 100
 TIMEOUT_S = 30

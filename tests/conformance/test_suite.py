@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stores.suite import CASES, GROUPS, Case
+from stores.suite import CASES, GROUPS, Case, Hook
 from tests.conformance.bindings import BINDINGS, Binding
 
 # (executed, skipped) per backend. A skipped case is one whose hook the harness of that backend lacks: RESTART, PAUSE
@@ -28,6 +28,9 @@ EXPECTED = {
     "zookeeper-in-container": (51, 0),
 }
 
+TIMED = pytest.mark.timing("A real server is paused or killed, or a session runs out by the clock.")
+TIMED_HOOKS = {Hook.EXPIRE, Hook.RESTART, Hook.PAUSE}
+
 _counts: dict[str, Counter[str]] = {binding.name: Counter() for binding in BINDINGS}
 
 
@@ -40,12 +43,18 @@ def eager_switching() -> Iterator[None]:
     sys.setswitchinterval(interval_s)
 
 
+def _marks(binding: Binding, case: Case) -> tuple[pytest.MarkDecorator, ...]:
+    if not binding.server:
+        return ()
+    return (pytest.mark.server, pytest.mark.slow, *((TIMED,) if case.needs & TIMED_HOOKS else ()))
+
+
 RUNS = [
     pytest.param(
         binding,
         case,
         id=f"{binding.name}-{case.name}",
-        marks=(pytest.mark.server, pytest.mark.slow) if binding.server else (),
+        marks=_marks(binding, case),
     )
     for binding in BINDINGS
     for case in CASES

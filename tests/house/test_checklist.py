@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.checklist import REPORT_VARIABLE, ROWS_TOTAL
+from tests.checklist import REPORT_VARIABLE, ROWS_DUE, ROWS_TOTAL
 
 INI = "[pytest]\nmarkers =\n    checklist(*rows): rows\n"
 
@@ -33,7 +33,7 @@ def test_rows_of_passed_tests_are_counted_once(inner: pytest.Pytester) -> None:
         def test_two(case): pass
         """
     )
-    inner.runpytest_inprocess().stdout.fnmatch_lines([f"checklist: 2 of {ROWS_TOTAL} rows have a test that passed*"])
+    inner.runpytest_inprocess().stdout.fnmatch_lines([f"checklist: 2 of {ROWS_DUE} rows have a test that passed*"])
 
 
 def test_failed_and_skipped_tests_show_no_row(inner: pytest.Pytester) -> None:
@@ -65,14 +65,14 @@ def test_failed_and_skipped_tests_show_no_row(inner: pytest.Pytester) -> None:
         """
     )
     inner.runpytest_inprocess().stdout.fnmatch_lines(
-        [f"checklist: 1 of {ROWS_TOTAL} rows * 4 more are named by tests that did not pass"]
+        [f"checklist: 1 of {ROWS_DUE} rows * 4 more are named by tests that did not pass"]
     )
 
 
 def test_the_rows_without_a_test_are_listed_on_demand(inner: pytest.Pytester) -> None:
-    rows = ", ".join(str(row) for row in range(1, ROWS_TOTAL) if row != 7)
+    rows = ", ".join(str(row) for row in range(1, ROWS_DUE) if row != 7)
     inner.makepyfile(f"import pytest\n@pytest.mark.checklist({rows})\ndef test_most(): pass")
-    inner.runpytest_inprocess("--checklist").stdout.fnmatch_lines([f"rows without one: 7, {ROWS_TOTAL}"])
+    inner.runpytest_inprocess("--checklist").stdout.fnmatch_lines([f"rows without one: 7, {ROWS_DUE}"])
     inner.runpytest_inprocess().stdout.no_fnmatch_line("rows without one*")
 
 
@@ -80,7 +80,7 @@ def test_a_run_without_rows_says_nothing_of_them(inner: pytest.Pytester) -> None
     """It would look like a failure."""
     inner.makepyfile("def test_one(): pass")
     inner.runpytest_inprocess().stdout.no_fnmatch_line("checklist:*")
-    inner.runpytest_inprocess("--checklist").stdout.fnmatch_lines([f"checklist: 0 of {ROWS_TOTAL} rows*"])
+    inner.runpytest_inprocess("--checklist").stdout.fnmatch_lines([f"checklist: 0 of {ROWS_DUE} rows*"])
 
 
 @pytest.mark.parametrize("arguments", ["0", str(ROWS_TOTAL + 1), "'7'", "", "row=7"])
@@ -114,45 +114,19 @@ def test_the_report_of_a_part_holds_counts_and_rows(
     inner.runpytest_inprocess()
     assert json.loads(file.read_text()) == {
         "outcomes": {"passed": 1, "failed": 1, "error": 1, "skipped": 0, "xfailed": 0, "rerun": 0},
+        "rows_due": ROWS_DUE,
         "rows_total": ROWS_TOTAL,
         "rows_shown": [9],
+        "reruns_unknown": [],
     }
 
 
-def test_what_failed_and_is_run_once_more_is_judged_by_its_last_run_and_both_are_shown(
-    inner: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    inner.makeini(INI + "    server: s\n    slow: s\n")
-    inner.makeconftest('pytest_plugins = ["tests.checklist", "tests.servers"]')
-    inner.makepyfile(
-        """
-        import pytest
-
-        runs = [0]
-
-        @pytest.mark.checklist(7)
-        @pytest.mark.server
-        def test_late():
-            runs[0] += 1
-            assert runs[0] > 1, "too late"
-
-        @pytest.mark.checklist(8)
-        @pytest.mark.slow
-        def test_broken(): assert False
-
-        @pytest.mark.checklist(9)
-        def test_neither_slow_nor_of_a_server(): assert False
-        """
-    )
-    monkeypatch.delenv("KEDGE_NO_SERVERS", raising=False)
-    file = inner.path / "report.json"
-    monkeypatch.setenv(REPORT_VARIABLE, str(file))
+def test_rows_that_are_not_due_yet_are_counted_apart(inner: pytest.Pytester) -> None:
+    inner.makepyfile(f"import pytest\n@pytest.mark.checklist(1, {ROWS_TOTAL})\ndef test_one(): pass")
     result = inner.runpytest_inprocess()
-    result.assert_outcomes(passed=1, failed=2)
-    result.stdout.fnmatch_lines(["*failed, and run again: *test_late*", "*AssertionError: too late*"])
-    written = json.loads(file.read_text())
-    assert written["outcomes"]["rerun"] == 3
-    assert written["rows_shown"] == [7]
+    result.stdout.fnmatch_lines(
+        [f"checklist: 1 of {ROWS_DUE} rows *, and 1 of {ROWS_DUE + 1}-{ROWS_TOTAL}, which are not due yet"]
+    )
 
 
 def test_the_number_of_rows_is_that_of_the_checklist(shared_data: Path) -> None:

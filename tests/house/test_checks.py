@@ -7,8 +7,14 @@ import sys
 from pathlib import Path
 
 import checks
+import environment
 import pytest
+import pythons
 import report
+
+from tests import kafka_jars, left_out
+from tests.browser import chromium
+from tests.clients import machine
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -51,10 +57,12 @@ def test_errors_count_as_failed_in_the_closing_line() -> None:
 
 
 def test_a_row_shown_in_two_parts_counts_once() -> None:
-    parts = [report.Part({}, 9, frozenset({1, 2})), report.Part({}, 9, frozenset({2, 6}))]
+    parts = [report.Part({}, 9, 12, frozenset({1, 2})), report.Part({}, 9, 12, frozenset({2, 6, 11}))]
     assert report.checklist_lines(parts, listed=True) == [
-        "checklist: 3 of 9 rows have a test that passed in this run",
+        "checklist: rows 1-9: 3 of 9 have a test that passed in this run",
+        "checklist: rows 10-12, not due yet: 1 of 3",
         "rows without one: 3-5, 7-9",
+        "rows without one, not due yet: 10, 12",
     ]
 
 
@@ -105,3 +113,65 @@ def test_a_server_that_is_missing_fails_by_name_and_says_how_to_go_without(
     assert not checks.find_servers(run)
     assert [(step.name, step.failed) for step in run.steps] == [("server one", False), ("server none", True)]
     assert "--no-servers" in run.steps[1].note
+
+
+def test_programs_that_are_missing_leave_out_their_own_tests_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of clients in Go that cannot be built here, nothing else is left out, and the run passes."""
+    (tmp_path / "none.py").write_text("import sys; sys.exit('there is no go on the PATH')")
+    (tmp_path / "some.py").write_text("print('a browser')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(checks, "FAMILIES", {"go": ["none"], "browser": ["some"]})
+    run = checks.Run(Path(sys.executable), tmp_path)
+    checks.find_families(run)
+    assert [(step.name, step.failed, step.note) for step in run.steps] == [
+        ("programs go", False, "NOT RUN: the tests that need go: there is no go on the PATH"),
+        ("programs browser", False, ""),
+    ]
+    assert run.left_out == ["go"]
+    monkeypatch.setenv(left_out.VARIABLE, " ".join(run.left_out))
+    with pytest.raises(pytest.skip.Exception, match="go is missing"):
+        machine.in_go()
+    assert "a browser" in capsys.readouterr().out
+
+
+def test_every_family_that_may_be_missing_is_asked_for_by_its_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A family that no test's program belongs to would be left out by name only, and its tests would fail."""
+    monkeypatch.setenv(left_out.VARIABLE, " ".join(checks.FAMILIES))
+    uses = {"browser": chromium, "kafka": kafka_jars.kafka_classpath, "node": machine.kafkajs, "go": machine.in_go}
+    assert set(uses) == set(checks.FAMILIES)
+    for family, use in uses.items():
+        with pytest.raises(pytest.skip.Exception, match=f"{family} is missing"):
+            use()
+
+
+@pytest.mark.checklist(275)
+def test_other_pythons_run_the_fast_tests_and_one_without_an_environment_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prepared(_: str, version: str) -> Path:
+        if version == "3.99":
+            raise environment.InstallFailed("no wheel\nfailed with exit code 1: pip install")
+        return Path(sys.executable)
+
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    monkeypatch.setattr(pythons, "found", lambda: dict.fromkeys((own, "3.98", "3.99"), sys.executable))
+    monkeypatch.setattr(environment, "prepare_fast", prepared)
+    run = checks.Run(Path(sys.executable), tmp_path)
+    assert checks.find_pythons(run) == {"python 3.98": Path(sys.executable)}
+    assert [(step.name, step.failed) for step in run.steps] == [
+        ("environment 3.98", False),
+        ("environment 3.99", False),
+    ]
+    assert run.steps[1].note == "NOT RUN: the fast tests on Python 3.99: failed with exit code 1: pip install"
+
+
+def test_a_name_that_is_no_python_of_that_version_is_passed_over(tmp_path: Path) -> None:
+    """Such a name of pyenv prints how to switch the version on."""
+    stub = tmp_path / "python3.12"
+    stub.write_text("#!/bin/sh\necho 'pyenv: python3.12: command not found' >&2\nexit 127\n")
+    stub.chmod(0o755)
+    assert not pythons.is_cpython(str(stub), "3.12")
+    assert not pythons.is_cpython(sys.executable, "3.2")
+    assert pythons.is_cpython(sys.executable, f"{sys.version_info.major}.{sys.version_info.minor}")

@@ -14,7 +14,11 @@ from tests.kafka.conftest import Kedge, Topics, until
 from tests.kafka.java_tools import ELECTION, JavaTools, Ran
 from tests.kafka_servers import KafkaCluster
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("Real brokers are killed, and hear of changes a moment later."),
+]
 
 COMMAND = "leader-election"
 FILE = "--path-to-json-file"

@@ -16,7 +16,11 @@ from tests.kafka.conftest import Kedge, Topics, plan, produce, replicas, settled
 from tests.kafka.java_tools import REASSIGN, JavaTools, Ran
 from tests.kafka_servers import KafkaCluster
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("Real brokers copy at a throttled rate while commands look on."),
+]
 
 COMMAND = "reassign-partitions"
 Java = Callable[..., Ran]

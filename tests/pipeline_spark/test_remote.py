@@ -28,7 +28,11 @@ from tests.pipeline_journal.journals import write as write_journal
 from tests.pipeline_spark import fleets
 from tests.sparks import SETTINGS
 
-pytestmark = [pytest.mark.slow, pytest.mark.server]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.server,
+    pytest.mark.timing("A server of Spark is killed under its clients."),
+]
 
 RUNNER = """
 import json, sys

@@ -14,7 +14,11 @@ from controller import Description, NewTopic, TopicPartition
 from tests.real.cluster import CALL_S, Cluster
 from tests.real.served import ROOT, Served, kazoo, serve
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("Controllers in other processes have to keep their sessions with a real store."),
+]
 
 SESSION_S = 3.0
 STATE = "/brokers/topics/t/partitions/0/state"

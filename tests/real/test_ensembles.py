@@ -25,7 +25,11 @@ from tests.real.served import NAMES
 from tests.real.three import Standing, Three, standing, struck
 from tests.real.writes import Written
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("Nodes of an ensemble are killed and cut off, and the others elect within a session."),
+]
 
 MOVES = 120
 LONG_S = 20.0  # a session that outlives an election of servers, also on a busy machine

@@ -17,7 +17,11 @@ from tests.real.served import ROOT, Served, kazoo, serve
 from tests.real.writes import Written
 from tests.stores.zookeeper.test_takeover import plant
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("Controllers in other processes have to keep their sessions with a real store."),
+]
 
 SESSION_S = 10.0
 CONFIGS = {"retention.ms": "1000"}

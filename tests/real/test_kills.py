@@ -10,7 +10,11 @@ from tests.real.cluster import Cluster
 from tests.real.moves import asked_for, finished, slept_through
 from tests.real.served import Served
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("Controllers are killed and stopped in the middle of moves, and sessions run out by the clock."),
+]
 
 MOVES = 1000
 KILLS = 5

@@ -16,7 +16,11 @@ from tests.real.moves import asked_for, finished
 from tests.real.moving import MovedCluster
 from tests.real.served import NAMES, Served, serve
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("The command and the servers are killed and paused while brokers work."),
+]
 
 MOVES = 300
 LATE = 4

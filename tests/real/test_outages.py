@@ -12,7 +12,11 @@ from tests.real.cluster import Cluster
 from tests.real.moves import finished, planned
 from tests.real.served import Served
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("A server is paused or killed for about as long as a session lasts."),
+]
 
 MOVES = 200
 LONG_S = 20.0  # a session that outlives the restart of a server, also on a busy machine

@@ -15,7 +15,11 @@ from stores import open_store
 from tests.real.cluster import Cluster
 from tests.real.served import Served, serve
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("Commands in other processes wait with timeouts for a cluster on a real store."),
+]
 
 FILE = "--reassignment-json-file"
 DEPRECATED = "Warning: --zookeeper is deprecated, and will be removed in a future version. Use --bootstrap-server.\n"

@@ -12,7 +12,11 @@ from controller import AlterConfigOp, ConfigResource, ConfigResourceType, Contro
 from stores import ABSENT, MetadataStore, Put, open_store
 from tests.real.served import Served
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("Settings reach brokers by watches of a real store while controllers take over."),
+]
 
 WAIT_S = 30.0
 CALL_S = 10.0

@@ -19,7 +19,11 @@ from tests.real.cluster import CALL_S, Cluster
 from tests.real.remote import CHECKOUT
 from tests.real.served import Served, serve
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("Commands in other processes wait with timeouts for a cluster on a real store."),
+]
 
 COMMAND: Final = (sys.executable, "-c", "from controller.cli.root import kedge; kedge()", "plan")
 LAYOUT = [[1, 2], [2, 1], [1, 3], [3, 1], [2, 3], [3, 4]]

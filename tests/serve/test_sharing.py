@@ -21,7 +21,11 @@ from tests.serve.test_process import get
 from tests.wire.certificates import Authority
 from tests.wire.served import until
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("Processes are killed, and others take over when a session has run out."),
+]
 
 NONE: Final = ("--brokers", "0")
 RACKS: Final = ("--racks", "a,b,c")

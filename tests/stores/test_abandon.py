@@ -16,7 +16,11 @@ from tests.conformance.zookeeper import server as zookeeper
 from tests.stores.etcd.served import fresh_root
 from tests.stores.etcd.served import server as etcd
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("A session has to run out on a real server by the clock."),
+]
 SESSION_S = 2
 WAIT_S = 30.0
 

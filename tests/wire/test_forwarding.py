@@ -253,6 +253,7 @@ def test_where_nobody_leads_a_client_waits_for_the_next_one() -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # sockets that the client forgets
 @pytest.mark.parametrize("how", ["it is closed", "its session ends"])
+@pytest.mark.timing("A stock client reconnects in its background thread while a controller dies.")
 def test_the_active_one_dies_under_a_client_of_kafka_and_every_answer_it_got_was_true(how: str) -> None:
     with Pair() as pair:
         client = kafka.KafkaAdminClient(

@@ -8,7 +8,11 @@ from controller import NewTopic, TopicPartition
 from tests.wire.remote import Process, Remote
 from tests.wire.served import until
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("Brokers in other processes are killed and started again."),
+]
 TP = TopicPartition("orders", 0)
 
 

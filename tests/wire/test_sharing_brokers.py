@@ -252,6 +252,7 @@ def test_who_asks_a_gateway_that_was_closed_hears_that_nobody_leads() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timing("A controller ends, and another takes over within a session.")
 def test_brokers_go_on_under_their_own_controller_when_the_other_one_ends() -> None:
     """What was asked of the one that is gone is asked anew."""
     with Shared() as shared:

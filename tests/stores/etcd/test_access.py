@@ -118,6 +118,7 @@ def test_a_password_where_nobody_has_one_is_a_clear_error() -> None:
         open_store(server.url("/a", user="me", password=QUOTED))
 
 
+@pytest.mark.timing("A server is restarted under its client.")
 def test_a_token_that_the_server_forgot_is_renewed() -> None:
     """A restart forgets all tokens: reads, bulk reads, commits and streams go on, over the same session."""
     with guarded() as server, closing(Proxy(server.address)) as proxy:
@@ -139,6 +140,7 @@ def test_a_token_that_the_server_forgot_is_renewed() -> None:
             assert store.session.session_id == session
 
 
+@pytest.mark.timing("A token of a real server has to run out by the clock.")
 def test_a_token_that_ran_out_is_renewed_by_each_kind_of_call() -> None:
     """Tokens of 1 s, and calls after longer silence: the server says so, before it does anything."""
     with LocalEtcd(durable=False, flags=["--auth-token-ttl=1"]) as short:

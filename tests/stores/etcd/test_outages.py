@@ -33,7 +33,11 @@ from tests.servers import has_sound_etcd
 from tests.stores.etcd.served import server
 from tests.stores.waits import raised_by
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("A server is stopped and killed under a client whose session runs out by the clock."),
+]
 
 CALL_S = 10.0
 WAIT_S = 30.0

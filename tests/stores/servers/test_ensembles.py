@@ -12,7 +12,11 @@ from stores import ABSENT, Conflict, MetadataStore, OutcomeUnknown, Put, Unavail
 from stores.servers import EtcdEnsemble, NoServer, ZooKeeperEnsemble
 from stores.servers.process import birth
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("Nodes of an ensemble are killed, and the others have to elect."),
+]
 
 WAIT_S = 60.0
 CALL_S = 5.0

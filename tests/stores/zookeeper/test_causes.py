@@ -124,6 +124,7 @@ def test_a_name_that_is_known_again_is_not_said_to_be_unknown() -> None:
 
 @pytest.mark.server
 @pytest.mark.slow
+@pytest.mark.timing("A server is killed under its client.")
 def test_a_store_whose_server_died_says_why_there_is_no_contact(own_server: LocalZooKeeper) -> None:
     """`no contact` alone would not tell an operator that the server is gone."""
     with closing(open_store(f"zookeeper://{own_server.address}/x")) as store:

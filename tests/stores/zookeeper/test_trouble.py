@@ -32,7 +32,11 @@ from stores.zookeeper import ZooKeeperStore
 from tests.conformance.frames import GET_DATA, MULTI_READ, UNIMPLEMENTED, FrameProxy
 from tests.stores.waits import raised_by
 
-pytestmark = [pytest.mark.server, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.slow,
+    pytest.mark.timing("A server is stopped and killed under a client whose session runs out by the clock."),
+]
 CALL_S = 10.0
 WAIT_S = 30.0
 
