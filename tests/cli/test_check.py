@@ -90,7 +90,7 @@ def test_json_is_one_object(broken: Path) -> None:
     assert said["store"] == f"memory:{broken}"
     assert said["consistent"] is True
     assert said["severities"] == {"error": 1, "warning": 1, "note": 2}
-    assert said["counts"] == {"keys": 18, "topics": 1, "partitions": 2, "brokers": 0, "moves": 1, "intents": 0}
+    assert said["counts"] == {"keys": 19, "topics": 1, "partitions": 2, "brokers": 0, "moves": 1, "intents": 0}
     assert said["findings"] == [
         {
             "severity": "error",
