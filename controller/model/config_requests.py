@@ -83,8 +83,9 @@ class ConfigSynonym:
 
 @attrs.frozen
 class ConfigEntry:
-    """A setting as it holds: the first of `synonyms`. `kind` and `documentation` None: the name is not known here, and
-    somebody else wrote it."""
+    """A setting as it holds. `synonyms`: all values that it has somewhere, the one that holds first, under the names
+    that Kafka has for them. `is_read_only`: no request alters it. `kind` and `documentation` None: the name is not
+    known here, and somebody else wrote it."""
 
     name: str
     value: str
@@ -92,6 +93,7 @@ class ConfigEntry:
     synonyms: tuple[ConfigSynonym, ...]
     kind: ConfigKind | None = None
     documentation: str | None = None
+    is_read_only: bool = False
 
     @property
     def is_default(self) -> bool:

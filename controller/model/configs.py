@@ -28,6 +28,8 @@ from controller.model.throttle_settings import (
 )
 
 _INT_MAX: Final = 2**31 - 1
+_CLASS: Final = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*", re.ASCII)
+_LIMIT: Final = re.compile(r"[^\s,]+:[0-9]{1,9}")
 _DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
 _UNLIMITED: Final = str(LONG_MAX)
 _WEEK_MS: Final = "604800000"
@@ -60,7 +62,8 @@ _BROKERS: Final = Scope.BROKER | Scope.ALL_BROKERS
 
 @attrs.frozen
 class Definition:
-    """One setting. `broker_name`: of a topic's, where it falls back to."""
+    """One setting. `broker_name`: of a topic's, where it falls back to. `has_default`: brokers of Kafka have a default
+    under the name that it falls back to in the end; those of some are under another name, as in hours."""
 
     name: str
     scope: Scope
@@ -69,6 +72,7 @@ class Definition:
     check: Check
     documentation: str
     broker_name: str | None = None
+    has_default: bool = True
 
 
 @attrs.frozen
@@ -110,6 +114,18 @@ def _ratio(value: str) -> str | None:
     return None if _DECIMAL.fullmatch(value) and 0 <= float(value) <= 1 else "a number within 0..1"
 
 
+def _number(value: str) -> str | None:
+    return None if _DECIMAL.fullmatch(value) else "a number"
+
+
+def _classes(value: str) -> str | None:
+    return None if all(map(_CLASS.fullmatch, list_elements(value))) else "names of Java classes"
+
+
+def _limits(value: str) -> str | None:
+    return None if all(map(_LIMIT.fullmatch, list_elements(value))) else "host:number pairs"
+
+
 def _flag(value: str) -> str | None:
     return None if value.strip(" ").lower() in {"true", "false"} else "true or false"
 
@@ -126,6 +142,7 @@ def _throttled(value: str) -> str | None:
 
 _BOOL: Final = (ConfigKind.BOOLEAN, _flag)
 _SHARE: Final = (ConfigKind.DOUBLE, _ratio)
+_NUMBER: Final = (ConfigKind.DOUBLE, _number)
 _REPLICAS: Final = (ConfigKind.LIST, _throttled)
 _POLICY: Final = (ConfigKind.LIST, AnyOf(("compact", "delete")))
 _CODECS: Final = (ConfigKind.STRING, OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")))
@@ -185,6 +202,7 @@ _TOPIC_ROWS: Final = (
 
 # A broker's own, where it may stand, its kind, its default, what it says.
 _BROKER_ROWS: Final = (
+    ("background.threads", _BROKERS, _int(1), "10", "Threads for various work in the background."),
     ("delete.topic.partition.enable", Scope.ALL_BROKERS, _BOOL, "true", "Whether topics may shrink (KIP-694)."),
     ("delete.topic.partition.interval.delay.ms", Scope.ALL_BROKERS, _long(1), "300000",
      "How often it is looked whether partitions that are read-only may be deleted (KIP-694)."),
@@ -196,12 +214,43 @@ _BROKER_ROWS: Final = (
      "Bytes per second that a broker sends to targets of reassignments (KIP-542)."),
     (rate_setting("leader", "replication"), _BROKERS, _long(1), _UNLIMITED,
      "Bytes per second that a broker sends to the throttled replicas (KIP-73)."),
+    ("log.cleaner.backoff.ms", _BROKERS, _long(0), "15000", "Pause of the log cleaner when there is nothing to clean."),
+    ("log.cleaner.dedupe.buffer.size", _BROKERS, _long(-LONG_MAX - 1), "134217728",
+     "Bytes of memory for deduplication, of all cleaner threads."),
+    ("log.cleaner.io.buffer.load.factor", _BROKERS, _NUMBER, "0.9", "How full the buffer of deduplication may get."),
+    ("log.cleaner.io.buffer.size", _BROKERS, _int(0), "524288", "Bytes of I/O buffers, of all cleaner threads."),
+    ("log.cleaner.io.max.bytes.per.second", _BROKERS, _NUMBER, "1.7976931348623157E308",
+     "Bytes per second that the log cleaner reads and writes."),
+    ("log.cleaner.threads", _BROKERS, _int(0), "1", "Threads of the log cleaner."),
+    ("max.connection.creation.rate", _BROKERS, _int(0), str(_INT_MAX), "New connections per second."),
+    ("max.connections", _BROKERS, _int(0), str(_INT_MAX), "Connections of a broker."),
+    ("max.connections.per.ip", _BROKERS, _int(0), str(_INT_MAX), "Connections of one address."),
+    ("max.connections.per.ip.overrides", _BROKERS, (ConfigKind.STRING, _limits), "",
+     "Connections of single addresses: host:number, with commas between."),
+    ("metric.reporters", _BROKERS, (ConfigKind.LIST, _classes), "", "Classes that report metrics."),
+    ("num.io.threads", _BROKERS, _int(1), "8", "Threads that process requests."),
+    ("num.network.threads", _BROKERS, _int(1), "3", "Threads that receive requests and send answers, per listener."),
+    ("num.recovery.threads.per.data.dir", _BROKERS, _int(1), "1", "Threads per directory that recover logs."),
+    ("num.replica.fetchers", _BROKERS, _int(1), "1", "Threads that copy from each other broker."),
+    ("producer.id.expiration.ms", _BROKERS, _int(1), "86400000", "How long the id of an idle producer is kept."),
+    ("remote.fetch.max.wait.ms", _BROKERS, _int(1), "500", "Wait for records from the remote store."),
+    ("remote.log.index.file.cache.total.size.bytes", _BROKERS, _long(1), "1073741824",
+     "Bytes of index files of the remote store that are kept."),
+    ("remote.log.manager.copy.max.bytes.per.second", _BROKERS, _long(1), _UNLIMITED,
+     "Bytes per second to the remote store."),
+    ("remote.log.manager.fetch.max.bytes.per.second", _BROKERS, _long(1), _UNLIMITED,
+     "Bytes per second from the remote store."),
     ("replica.alter.log.dirs.io.max.bytes.per.second", _BROKERS, _long(1), _UNLIMITED,
      "Bytes per second that a broker copies between directories of its own (KIP-113)."),
+    ("transaction.partition.verification.enable", _BROKERS, _BOOL, "true",
+     "Whether it is checked that a partition belongs to the transaction that writes to it."),
 )  # fmt: skip
 
+# Without a default under this name: Kafka's brokers have it in hours, or as an interval of another name.
+_UNSET: Final = {"log.flush.interval.ms", "log.retention.ms", "log.roll.jitter.ms", "log.roll.ms", None}
+
 TOPIC_CONFIGS: Final[Mapping[str, Definition]] = {
-    name: Definition(name, Scope.TOPIC, kind, default, check, said, broker_name)
+    name: Definition(name, Scope.TOPIC, kind, default, check, said, broker_name, broker_name not in _UNSET)
     for name, (kind, check), default, broker_name, said in _TOPIC_ROWS
 }
 """Settings of topics, by name."""
@@ -210,7 +259,9 @@ _OF_BROKERS: Final = [
     Definition(name, scope, kind, default, check, said) for name, scope, (kind, check), default, said in _BROKER_ROWS
 ]
 _FALLBACKS: Final = [
-    Definition(one.broker_name, _BROKERS, one.kind, one.default, one.check, one.documentation)
+    Definition(
+        one.broker_name, _BROKERS, one.kind, one.default, one.check, one.documentation, has_default=one.has_default
+    )
     for one in TOPIC_CONFIGS.values()
     if one.broker_name is not None
 ]

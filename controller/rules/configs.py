@@ -7,8 +7,10 @@ from collections.abc import Iterator, Mapping
 
 from controller.model.config_requests import ConfigEntry, ConfigSource, ConfigSynonym
 from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, Definition, Scope
+from controller.model.throttle_settings import LONG_MAX
 from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, KeySettings
 from controller.model.view import ClusterView
+from controller.rules.static_configs import static_entries, static_value
 
 CONFIG_BYTES_MAX = 950_000  # of any key (`znodes.md`)
 
@@ -71,7 +73,10 @@ def describe_with(view: ClusterView, entity: ConfigEntity, own: Mapping[str, str
     known = definitions_of(entity.kind)
     scope = _scope(entity)
     names = [name for name, one in known.items() if one.scope & scope or name in own]
-    return {name: _entry(view, entity, name, known.get(name), own) for name in (*names, *(set(own) - set(known)))}
+    found = {name: _entry(view, entity, name, known.get(name), own) for name in (*names, *(set(own) - set(known)))}
+    if scope is Scope.BROKER:
+        return {entry.name: entry for entry in static_entries(view, entity.name)} | found
+    return found
 
 
 def _entry(
@@ -79,8 +84,18 @@ def _entry(
 ) -> ConfigEntry:
     chain = tuple(_chain(view, entity, name, definition, own))
     first = chain[0]
-    kind, said = (None, None) if definition is None else (definition.kind, definition.documentation)
-    return ConfigEntry(name, first.value, first.source, chain, kind, said)
+    if definition is None:
+        return ConfigEntry(name, first.value, first.source, chain)
+    shown = chain[:1] if entity.name == ALL_BROKERS and name in own else _as_kafka(chain, definition)
+    return ConfigEntry(name, first.value, first.source, shown, definition.kind, definition.documentation)
+
+
+def _as_kafka(chain: tuple[ConfigSynonym, ...], definition: Definition) -> tuple[ConfigSynonym, ...]:
+    """The default under the name that Kafka has for it, which it shows only below a value of a broker's."""
+    if definition.has_default:
+        return chain
+    elsewhere = next((_ELSEWHERE[one.name] for one in chain[:-1] if one.name in _ELSEWHERE), None)
+    return chain[:-1] if elsewhere is None else (*chain[:-1], elsewhere)
 
 
 def _chain(
@@ -96,21 +111,25 @@ def _chain(
         if entity.name != ALL_BROKERS and fallback in view.broker_defaults:
             said = view.broker_defaults[fallback]
             yield ConfigSynonym(fallback, said, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)
-        static = static_value(view, fallback)
+        static = static_value(view.settings, fallback)
         if static is not None and static != definition.default:
             yield ConfigSynonym(fallback, static, ConfigSource.STATIC_BROKER_CONFIG)
     yield ConfigSynonym(fallback or name, definition.default, ConfigSource.DEFAULT_CONFIG)
 
+
+_ELSEWHERE: Mapping[str, ConfigSynonym] = {
+    name: ConfigSynonym(other, value, ConfigSource.DEFAULT_CONFIG)
+    for name, other, value in (
+        ("log.flush.interval.ms", "log.flush.scheduler.interval.ms", str(LONG_MAX)),
+        ("log.retention.ms", "log.retention.hours", "168"),
+        ("log.roll.jitter.ms", "log.roll.jitter.hours", "0"),
+        ("log.roll.ms", "log.roll.hours", "168"),
+    )
+}
+"""Defaults that Kafka's brokers have under another name."""
 
 _OWN: Mapping[Scope, ConfigSource] = {
     Scope.TOPIC: ConfigSource.DYNAMIC_TOPIC_CONFIG,
     Scope.BROKER: ConfigSource.DYNAMIC_BROKER_CONFIG,
     Scope.ALL_BROKERS: ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG,
 }
-
-
-def static_value(view: ClusterView, name: str) -> str | None:
-    """What the host's Settings say of a setting, whose fields are Kafka's names with underscores; None where they have
-    no such field."""
-    value = getattr(view.settings, name.replace(".", "_"), None)
-    return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)

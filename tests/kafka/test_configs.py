@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
+from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
 
 from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.configs import Change, Op, Resource, ResourceType, Source
 from controller.cli.kafka.errors import Refused
+from controller.model.configs import BROKER_CONFIGS
+from controller.wire.apis.configs import KINDS
+from controller.wire.calls import Address
 from tests.kafka.conftest import Kedge, Topics, until
 from tests.kafka.java_tools import CONFIGS, JavaTools, Ran
 from tests.kafka_servers import KafkaCluster
+from tests.wire.served import RawClient
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 COMMAND = "configs"
 RATE = "leader.replication.throttled.rate"
 KEY = "listener.name.tls.ssl.key.password"
+_DEFAULT: Final = 5  # of the sources of a value
+_ELSEWHERE: Final = re.compile(r"ssl\.|sasl\.|listener|principal\.")
 Java = Callable[..., Ran]
 
 
@@ -175,3 +184,20 @@ def test_what_is_not_there_is_a_line_and_exit_code_1(
         assert java("--describe", *where).code == 1
     done = run(COMMAND, "--alter", *where, "--add-config", "segment.ms=77777")
     assert (done.exit_code, done.stdout, done.stderr) == (1, "", f"Error: {problem}\n")
+
+
+def test_dynamic_settings_of_brokers_are_those_that_a_gateway_takes(kafka_cluster: KafkaCluster) -> None:
+    """Names, kinds and defaults of all that Kafka alters while a broker runs, but for listeners and logins."""
+    host, port = kafka_cluster.servers.split(",")[0].split(":")
+    with RawClient(Address(host, int(port))) as client:
+        asked = [{"resource_type": 4, "resource_name": "1", "configuration_keys": None}]
+        kinds = (DescribeConfigsRequest, DescribeConfigsResponse, 4)
+        (found,) = client.ask(*kinds, resources=asked, include_synonyms=True, include_documentation=False).results
+    theirs = {
+        one.name: (one.config_type, next((s.value for s in one.synonyms if s.source == _DEFAULT), None))
+        for one in found.configs
+        if not one.read_only and _ELSEWHERE.search(one.name) is None
+    }
+    ours = {one.name: (KINDS[one.kind], one.default if one.has_default else None) for one in BROKER_CONFIGS.values()}
+    assert len(theirs) > 50
+    assert {name: ours.get(name) for name in theirs} == theirs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller import ConfigResource, ConfigResourceType, ConfigSource, ErrorCode, OpType, Settings
-from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
+from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigKind
 from tests.runtime.configured import (
     ALL,
     BROKER,
@@ -47,7 +47,8 @@ def test_a_broker_is_described_with_the_source_of_each_value() -> None:
 
 
 def test_a_topic_is_described_along_the_chain_that_it_falls_back() -> None:
-    """Its own, that of all brokers by its name there, the host's Settings, the default."""
+    """Its own, that of all brokers by its name there, the host's Settings, the default under Kafka's name, which is in
+    hours here."""
     cluster = cluster_of_three(settings=Settings(unclean_leader_election_enable=True))
     found = described(cluster)
     assert (found["retention.ms"].value, found["retention.ms"].is_default) == ("604800000", True)
@@ -57,7 +58,7 @@ def test_a_topic_is_described_along_the_chain_that_it_falls_back() -> None:
     assert [(one.name, one.value, one.source) for one in described(cluster)["retention.ms"].synonyms] == [
         ("retention.ms", "5", ConfigSource.DYNAMIC_TOPIC_CONFIG),
         ("log.retention.ms", "7", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
-        ("log.retention.ms", "604800000", ConfigSource.DEFAULT_CONFIG),
+        ("log.retention.hours", "168", ConfigSource.DEFAULT_CONFIG),
     ]
     assert set(TOPIC_CONFIGS) == set(described(cluster))
 
@@ -81,14 +82,23 @@ def test_names_that_nobody_knows_are_described_kept_and_may_be_deleted() -> None
 
 @pytest.mark.checklist(160)
 def test_the_rates_of_kip_542_are_defined_as_it_says() -> None:
-    """Long, at least 1, unlimited by default, of each broker by itself."""
+    """Both names: long, at least 1, unlimited by default, altered while the broker lives, of each broker by itself.
+    How important a setting is (medium) is in no answer of Kafka's protocol."""
     cluster = cluster_of_three()
-    for name in (RATE, "follower.reassignment.throttled.rate"):
+    for name in ("leader.reassignment.throttled.rate", "follower.reassignment.throttled.rate"):
         entry = described(cluster, BROKER)[name]
-        assert (entry.kind.value, entry.value, entry.is_default) == ("long", UNLIMITED, True)
+        assert (entry.kind, entry.value, entry.is_default) == (ConfigKind.LONG, UNLIMITED, True)
+        assert (UNLIMITED, entry.is_read_only) == (str(2**63 - 1), False)
         assert code(cluster.error(alter(cluster, ALL, change(name, "5")))) == ErrorCode.INVALID_CONFIG
-        cluster.done(alter(cluster, BROKER, change(name, "1")))
-        cluster.done(alter(cluster, BROKER, change(name, UNLIMITED)))
+        assert name not in described(cluster, ALL)
+        for bad in ("0", "-1", "1.5", "", str(2**63)):
+            assert code(cluster.error(alter(cluster, BROKER, change(name, bad)))) == ErrorCode.INVALID_CONFIG
+        for good in ("1", UNLIMITED):
+            cluster.done(alter(cluster, BROKER, change(name, good)))
+            entry = described(cluster, BROKER)[name]
+            assert (entry.value, entry.source) == (good, ConfigSource.DYNAMIC_BROKER_CONFIG)
+        other = described(cluster, ConfigResource(ConfigResourceType.BROKER, "2"))[name]
+        assert (other.value, other.is_default) == (UNLIMITED, True)
 
 
 def test_every_default_is_a_value_that_its_setting_takes() -> None:

@@ -84,7 +84,7 @@ def test_a_topic_is_described_with_sources_synonyms_kinds_and_words(client: RawC
     assert [(one.name, one.value, one.source) for one in entry.synonyms] == [
         ("retention.ms", "3600000", TOPIC_SOURCE),
         ("log.retention.ms", "7200000", DEFAULT_BROKER_SOURCE),
-        ("log.retention.ms", "604800000", DEFAULT),
+        ("log.retention.hours", "168", DEFAULT),
     ]
     if version >= 3:
         assert (entry.config_type, found["cleanup.policy"].config_type) == (5, 7)
@@ -109,6 +109,50 @@ def test_a_broker_lists_its_throttles_also_where_nobody_set_them(client: RawClie
     assert entries(client, BROKER, "2")[rates[0]].config_source == DEFAULT
     assert altered(client, BROKER, "", ("log.retention.ms", DELETE, None)) == (0, None)
     assert altered(client, BROKER, "1", *[(rate, DELETE, "") for rate in rates]) == (0, None)
+
+
+@pytest.mark.parametrize(
+    "name, good, bad",
+    [
+        ("num.io.threads", "9", {"0": "Value must be at least 1", "x": "Not a number of type INT"}),
+        ("log.cleaner.threads", "0", {"-1": "Value must be at least 0"}),
+        ("num.network.threads", "4", {str(2**31): "Not a number of type INT"}),
+        ("message.max.bytes", "2000000", {"1.5": "Not a number of type INT"}),
+        ("log.cleaner.io.max.bytes.per.second", "5e6", {"much": "Not a number of type DOUBLE"}),
+        ("remote.log.manager.copy.max.bytes.per.second", "7", {"": "Not a number of type LONG"}),
+        ("transaction.partition.verification.enable", "false", {"no": "Expected value to be either true or false"}),
+        ("metric.reporters", "com.example.One,Two", {"1,2": "Expected names of Java classes"}),
+        ("max.connections.per.ip.overrides", "host-a:7,10.0.0.1:8", {"nonsense": "Expected host:number pairs"}),
+    ],
+)
+@pytest.mark.parametrize("whose", ["1", ""], ids=["one broker", "all brokers"])
+def test_dynamic_settings_of_brokers_are_taken_and_their_types_checked(
+    client: RawClient, whose: str, name: str, good: str, bad: dict[str, str]
+) -> None:
+    source = BROKER_SOURCE if whose else DEFAULT_BROKER_SOURCE
+    assert altered(client, BROKER, whose, (name, SET, good)) == (0, None)
+    for value, why in bad.items():
+        assert altered(client, BROKER, whose, (name, SET, value)) == (
+            40,
+            f"Invalid value {value} for configuration {name}: {why}",
+        )
+    entry = entries(client, BROKER, whose, include_synonyms=True)[name]
+    assert (entry.value, entry.config_source, entry.read_only) == (good, source, False)
+    assert (entry.synonyms[0].value, entry.synonyms[0].source) == (good, source)
+    assert altered(client, BROKER, whose, (name, DELETE, None)) == (0, None)
+
+
+def test_a_broker_lists_what_it_registered_and_what_the_host_set(client: RawClient) -> None:
+    found = {name: one for name, one in entries(client, BROKER, "2", include_synonyms=True).items() if one.read_only}
+    told = {name: [(one.name, one.value, one.source) for one in found[name].synonyms] for name in found}
+    static = 4
+    assert told["broker.id"] == [("broker.id", "2", static), ("broker.id", "-1", DEFAULT)]
+    assert told["broker.rack"] == [("broker.rack", "b", static)]
+    assert told["num.partitions"] == [("num.partitions", "1", DEFAULT)]
+    name = "auto.leader.rebalance.enable"
+    assert told[name] == [(name, "false", static), (name, "true", DEFAULT)]
+    assert not any(one.read_only for one in entries(client, BROKER, "").values())
+    assert altered(client, BROKER, "2", ("broker.rack", SET, "x"))[0] == 40
 
 
 @pytest.mark.parametrize("version", range(2))

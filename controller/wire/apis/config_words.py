@@ -81,7 +81,8 @@ def _wrong(definition: Definition, value: str) -> tuple[str, str]:
     if isinstance(check, AnyOf):
         elements = [part.strip(" ") for part in value.split(LIST_SEPARATOR)]
         return next(e for e in elements if e not in check.choices), _one_of(check.choices)
-    assert definition.name in LISTS, definition.name
+    if definition.name not in LISTS:
+        return value, f"Expected {check(value)}"
     return f"[{', '.join(list_elements(value))}]", f"{definition.name} {_PAIRS}"
 
 
@@ -96,6 +97,8 @@ def _no_share(value: str) -> tuple[str, str]:
     try:
         number = float(value)
     except ValueError:
+        return value, f"Not a number of type {ConfigKind.DOUBLE.name}"
+    if 0 <= number <= 1 or number != number:  # noqa: PLR0124 - written in a way that Kafka does not read
         return value, f"Not a number of type {ConfigKind.DOUBLE.name}"
     return str(number), _beyond(0) if number < 0 else "Value must be no more than 1"
 

@@ -97,7 +97,7 @@ def _entry(request: Request, entry: ConfigEntry) -> dict[str, Any]:
     return {
         "name": entry.name,
         "value": entry.value,
-        "read_only": False,
+        "read_only": entry.is_read_only,
         "config_source": SOURCES[entry.source],
         "is_default": entry.is_default,
         "is_sensitive": False,
