@@ -1,4 +1,7 @@
-"""An authority of certificates, for a test."""
+"""An authority of certificates, for a test.
+
+From Python 3.13 on, certificates are verified strictly: the authority has to say that it signs, and both name its key.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 DAY = dt.timedelta(days=1)
+_USES = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
+_SIGNS = x509.KeyUsage(
+    **dict.fromkeys(_USES, False), key_cert_sign=True, crl_sign=True, encipher_only=False, decipher_only=False
+)
 
 
 @attrs.frozen
@@ -28,8 +35,11 @@ class Authority:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        made = _builder(self._name, self._name, self._key, 30).add_extension(
-            x509.BasicConstraints(ca=True, path_length=None), critical=True
+        made = (
+            _builder(self._name, self._name, self._key, 30)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(_SIGNS, critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
         )
         self.file = folder / f"{name}.pem"
         self.file.write_bytes(made.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
@@ -40,7 +50,12 @@ class Authority:
         names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)] if organization else []
         subject = x509.Name([*names, x509.NameAttribute(NameOID.COMMON_NAME, name)])
         local = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-        made = _builder(subject, self._name, key, days).add_extension(local, critical=False)
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        made = (
+            _builder(subject, self._name, key, days)
+            .add_extension(local, critical=False)
+            .add_extension(issuer, critical=False)
+        )
         signed = Signed(self._folder / f"{name}.pem", self._folder / f"{name}.key")
         signed.certificate.write_bytes(made.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
         signed.key.write_bytes(
