@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from controller import Settings
 from controller.codec import keys
 from tests.runtime.world import Cluster
@@ -24,6 +26,7 @@ def left_alone(*, led: bool = True) -> Cluster:
     return cluster
 
 
+@pytest.mark.checklist(257)
 def test_a_move_from_before_a_foreign_controller_is_dropped_and_reported() -> None:
     """As by a cancel. A move that is asked for afterwards goes on, also under the next controller."""
     cluster = left_alone()
