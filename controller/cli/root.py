@@ -6,13 +6,15 @@ its command is asked for: what one command needs costs the start of no other.
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from io import TextIOWrapper
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
@@ -43,6 +45,7 @@ COMMANDS: Final[Mapping[str, Late]] = {
 }
 
 
+_UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _HELP: Final[Any] = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called alone: no error, but its help."""
 
@@ -126,4 +129,16 @@ def run() -> None:
         if isinstance(stream, TextIOWrapper):
             # A character that the terminal's encoding lacks is shown escaped; it must not end the command.
             stream.reconfigure(errors="backslashreplace")
-    kedge(prog_name="kedge")
+    try:
+        kedge(prog_name="kedge")
+    except OSError as error:
+        if error.errno not in _UNWRITABLE or error.filename is not None:
+            raise
+        _stdout_is_full(error)
+
+
+def _stdout_is_full(error: OSError) -> NoReturn:
+    from controller.cli.printing import fail, of_system  # noqa: PLC0415 - as above
+
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the rest would be tried again at exit
+    fail(f"stdout: {of_system(error)}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,3 +106,12 @@ def test_a_memory_store_and_a_dump_of_it_are_named(tmp_path: Path) -> None:
     assert (moved.exit_code, moved.stderr.splitlines()[-1]) == (2, f"kedge: {there}: File too large")
     assert is_said(run("store", "dump", f"memory:{there}", FULL), "/dev/full: No space left on device")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["there", "tree.json"]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["completion", "bash"]])
+def test_a_full_disk_behind_stdout_is_one_line(arguments: list[str]) -> None:
+    """Python would write the rest again at exit, and complain a second time."""
+    command = [sys.executable, "-c", "from controller.cli import main; main()", *arguments]
+    with FULL.open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "kedge: stdout: No space left on device\n")
