@@ -122,13 +122,18 @@ def test_a_context_serves_others_than_gateways(authority: Authority, ours: Signe
         if certificate is not None:
             context.load_cert_chain(certificate.certificate, certificate.key)
         tls = Tls(ours.certificate, ours.key, authority.file).context()
-        async with await asyncio.start_server(lambda _, writer: writer.write(b"in"), "127.0.0.1", 0, ssl=tls) as server:
+
+        def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writer.write(b"in")
+            writer.close()
+
+        async with await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls) as server:
             at = server.sockets[0].getsockname()
             reader, writer = await asyncio.open_connection(*at, ssl=context)
             try:
                 return await asyncio.wait_for(reader.readexactly(2), 30)
             finally:
-                writer.transport.abort()
+                writer.close()
 
     with pytest.raises((OSError, asyncio.IncompleteReadError)):
         asyncio.run(exchanged(None))
