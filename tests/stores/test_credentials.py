@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from controller.cli.root import kedge
-from stores import ABSENT, Invalid, Put, Unauthorized, open_store
+from stores import ABSENT, PRESENT, Invalid, Put, Unauthorized, open_store
 from stores.credentials import PASSWORD, USERNAME, Credentials, found
 from stores.etcd.url import EtcdUrl
 from stores.etcd.url import parse_url as etcd
@@ -144,16 +144,21 @@ def test_no_repr_shows_them(kind: str, parse: Parse) -> None:
 @pytest.mark.slow
 @pytest.mark.server
 @pytest.mark.usefixtures("environment")
-def test_what_the_environment_made_the_file_reads_and_nobody_else(
+def test_what_the_environment_made_the_file_changes_and_nobody_else(
     request: pytest.FixtureRequest, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The world may read it: other tests read all that the server holds."""
     place = f"zookeeper://{request.getfixturevalue('zookeeper_server').address}/credentials-{os.getpid()}"
-    with closing(open_store(f"{place}?acl=creator")) as store:
+    with closing(open_store(f"{place}?acl=creator-read")) as store:
         store.commit([Put("/a", b"1", ABSENT)], timeout_s=10)
         assert SECRET not in repr(store)
     monkeypatch.delenv(USERNAME)
     monkeypatch.delenv(PASSWORD)
     with closing(open_store(f"{place}?credentials={file}")) as store:
-        assert store.get("/a", timeout_s=10) is not None
-    with closing(open_store(place)) as store, pytest.raises(Unauthorized):
-        store.get("/a", timeout_s=10)
+        store.commit([Put("/a", b"2", PRESENT)], timeout_s=10)
+    with closing(open_store(place)) as store:
+        with pytest.raises(Unauthorized):
+            store.commit([Put("/a", b"3", PRESENT)], timeout_s=10)
+        entry = store.get("/a", timeout_s=10)
+        assert entry is not None
+        assert entry.value == b"2"
