@@ -27,6 +27,7 @@ _HEADINGS: Final = ("Topic", "Partition", "Broker")
 _WIDTHS: Final = (11, 11, 8)  # to the next column, where nothing is wider
 _RULE: Final = "-" * 37
 _LOOK_S: Final = 1.0
+_IDLE_LOOKS_MAX: Final = 2
 
 
 def show_progress(cluster: Cluster, plan: Plan, *, watch: bool, as_json: bool) -> None:
@@ -98,6 +99,9 @@ def table(found: list[Row]) -> str:
 
 
 def _watch(cluster: Cluster, plan: Plan, *, as_json: bool) -> None:
+    """Until every partition is where the plan wants it, or two looks find nothing that runs: a broker may hear that a
+    reassignment has ended a moment after the controller no longer lists it, so one look proves nothing."""
+    idle_looks = 0
     with Bar(len(plan.entries)) as bar:
         while True:
             running = cluster.reassignments(plan.entries)
@@ -106,7 +110,8 @@ def _watch(cluster: Cluster, plan: Plan, *, as_json: bool) -> None:
             found = rows(cluster, plan)
             done = {tp for tp, state in now.items() if state == COMPLETED}
             bar.show(found, done)
-            if IN_PROGRESS not in now.values():
+            idle_looks = 0 if IN_PROGRESS in now.values() else idle_looks + 1
+            if len(done) == len(now) or idle_looks == _IDLE_LOOKS_MAX:
                 break
             cluster.pause(_LOOK_S)
     click.echo(dumped(_object(found)) if as_json else table(found))
