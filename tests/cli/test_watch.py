@@ -29,7 +29,8 @@ TABLE = (
 
 @pytest.fixture
 def moving(tmp_path: Path) -> Iterator[tuple[Living, tuple[str, ...]]]:
-    """Two partitions of a thousand messages are to go elsewhere, and wait until `free`; and what is watched."""
+    """Two partitions of a thousand messages are to go elsewhere, and the command that watches. Until `free` a byte a
+    second is copied, so a few messages may arrive."""
     with Living() as living:
         first, second = living.topic("orders", [[1], [2]])
         with RawClient(living.address) as client:
@@ -64,15 +65,16 @@ def free(living: Living, follower: int) -> None:
 @pytest.mark.parametrize(
     "columns, told",
     [(72, "{} of 2 partitions done, {} messages behind ━"), (40, "{} of 2 done, {} behind")],
+    ids=["wide", "narrow"],
 )
 def test_a_bar_fills_as_copies_arrive_and_the_table_stands_alone_at_the_end(
     moving: tuple[Living, tuple[str, ...]], columns: int, told: str
 ) -> None:
     living, command = moving
     with Terminal(command, columns=columns) as terminal:
-        until(lambda: terminal.sees(lambda line: line.startswith("  0% " + told.format(0, 2000))))
+        until(lambda: terminal.sees(re.compile("  0% " + told.format(0, "(1[89]..|2000)")).match))
         free(living, 1)
-        until(lambda: terminal.sees(lambda line: line.startswith(" 50% " + told.format(1, 1000))))
+        until(lambda: terminal.sees(re.compile(" 50% " + told.format(1, "(9..|1000)")).match))
         free(living, 3)
         assert terminal.ended(DEADLINE_S) == 0
         assert terminal.seen[-1] == TABLE
@@ -90,7 +92,7 @@ def test_who_interrupts_it_gets_the_terminal_back_and_the_moves_go_on(
 ) -> None:
     living, command = moving
     with Terminal(command, columns=80) as terminal:
-        until(lambda: terminal.sees(lambda line: "2000 messages behind" in line))
+        until(lambda: terminal.sees(re.compile("(1[89]..|2000) messages behind").search))
         assert not terminal.shows_cursor()
         terminal.interrupt()
         assert terminal.ended(DEADLINE_S) == 1

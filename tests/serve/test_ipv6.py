@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
+from typing import Final
 
 import pytest
-from click.testing import CliRunner
 
-from controller.cli.root import kedge
 from tests.serve.processes import serving
+
+KEDGE: Final = (sys.executable, "-c", "from controller.cli import main; main()")
 
 
 def has_ipv6() -> bool:
@@ -25,6 +28,7 @@ def has_ipv6() -> bool:
 def test_a_server_on_ipv6_is_found_in_a_list_of_servers() -> None:
     with serving("--listen", "[::1]:0", "--status", "[::1]:0", "--topic", "orders:2:1") as at:
         assert at["bootstrap"].startswith("[::1]:")
-        servers = f"127.0.0.1:1,{at['bootstrap']}"
-        done = CliRunner().invoke(kedge, ["topics", "--bootstrap-server", servers, "--list"])
-    assert (done.exit_code, done.stdout) == (0, "orders\n"), done.stderr
+        command = [*KEDGE, "topics", "--bootstrap-server", f"127.0.0.1:1,{at['bootstrap']}", "--list"]
+        # In a process of its own: kafka-python leaves the socket to its collector that a server refused.
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "orders\n"), done.stderr
