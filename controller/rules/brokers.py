@@ -60,9 +60,10 @@ def expand_deaths(
     the dead leads or is in sync with, those that lost their leader first, and the end of each death. So a partition
     that lost several of them changes once."""
     touched = {(p.topic, p.partition): p for b in dead for p in view.partitions_on(b) if b in p.isr}
-    came_back = frozenset(returned)
     ordered = sorted(touched.values(), key=lambda p: p.leader not in dead)
-    events: list[Event] = [ReplicasDied(now_ms, p.topic, p.partition, came_back) for p in ordered]
+    events: list[Event] = [
+        ReplicasDied(now_ms, p.topic, p.partition, tuple([b for b in p.isr if b in dead])) for p in ordered
+    ]
     return events + [DeathDone(now_ms, b, epoch, returned.get(b)) for b, epoch in dead.items()]
 
 
@@ -110,9 +111,7 @@ def broker_known(view: ClusterView, event: BrokerKnown) -> Decision:
 
 
 def _waits(partition: Partition, broker_id: int) -> bool:
-    if partition.leader == broker_id:
-        return broker_id not in partition.isr or partition.move is not None  # else it leads on, whatever was decided
-    return partition.leader == NO_LEADER or partition.move is not None
+    return partition.leader in (NO_LEADER, broker_id) or partition.move is not None
 
 
 def broker_redescribed(view: ClusterView, event: BrokerRedescribed) -> Decision:

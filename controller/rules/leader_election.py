@@ -125,25 +125,17 @@ def replica_died(view: ClusterView, event: ReplicaDied) -> Decision:
 
 
 def replicas_died(view: ClusterView, event: ReplicasDied) -> Decision:
-    """A takeover found brokers of this partition dead: as `replica_died` of all of them at once. Where all of I died,
-    and some registered anew since, one of those leads from their birth on: they have whatever was committed."""
+    """A takeover found brokers of this partition dead: as `replica_died` of all of them at once."""
     partition = view.partition(event.topic, event.partition)
     if partition is None or not partition.has_state or view.is_deleting(event.topic) or partition.is_offline:
         return Decision()
     isr = tuple(b for b in partition.isr if is_kept(view, partition, b))
     if len(isr) == len(partition.isr) or partition.leader == NO_LEADER:
         return Decision()
-    epoch = partition.leader_epoch + 1
-    if partition.leader in isr:
-        after = partition.but(isr=isr, leader_epoch=epoch)
-        return _and_settle(view, [IsrChanged(partition, after, "follower died")], after)
-    back = () if isr else tuple([b for b in partition.isr if b in event.returned])
-    if not back:
+    if partition.leader not in isr:
         return _lead_again(view, partition, "leader died")
-    leader = next(b for b in partition.members if b in back)
-    isr = partition.isr if len(back) == len(partition.isr) else back  # the same one: no index has to be looked at
-    after = partition.but(leader=leader, isr=isr, leader_epoch=epoch)
-    return _and_settle(view, [LeaderElected(partition, after, "leader died")], after)
+    after = partition.but(isr=isr, leader_epoch=partition.leader_epoch + 1)
+    return _and_settle(view, [IsrChanged(partition, after, "follower died")], after)
 
 
 def partition_due(view: ClusterView, event: PartitionDue) -> Decision:

@@ -74,13 +74,13 @@ class Committer:
         return self._clock.monotonic_s() >= self._deadline_s
 
     @property
-    def gap(self) -> tuple[int, int] | None:
+    def gaps(self) -> tuple[tuple[int, int], ...]:
         """Controller epochs of which nothing is known: the last one before them, and the first one after."""
-        return self._fence.gap
+        return self._fence.gaps
 
-    def forget_gap(self) -> None:
+    def forget_gaps(self) -> None:
         """Nothing of those epochs matters any more."""
-        self._fence.gap = None
+        self._fence.gaps = ()
 
     @property
     def next_seq(self) -> int:

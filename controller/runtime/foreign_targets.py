@@ -6,7 +6,7 @@ epochs was written by somebody else; where there is none, nobody led in the gap 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -21,21 +21,22 @@ _PART: Final = 10_000  # state keys that are read at once
 
 
 def foreign_targets(
-    store: MetadataStore, state: ClusterState, gap: tuple[int, int], now_ms: int, timeout_s: float
+    store: MetadataStore, state: ClusterState, gaps: Sequence[tuple[int, int]], now_ms: int, timeout_s: float
 ) -> list[ForeignTargetFound]:
-    """The moves whose state key was last written before the end of the gap; none where nobody wrote in the gap."""
-    before, after = gap
+    """The moves whose state key was last written before the end of the last gap in which somebody wrote."""
     moving = {p.tp: p for p in state.moving()}
     if not moving:
         return []
-    was_led, left = False, list[Partition]()
+    led_until, written = 0, list[tuple[int, Partition]]()
     for partition, epoch in _epochs(store, state, timeout_s):
-        was_led |= before < epoch < after
-        if epoch < after and partition.tp in moving:
-            left.append(partition)
-    if not was_led:
-        return []
-    return [ForeignTargetFound(now_ms, p.topic, p.partition, p.move) for p in left if p.move is not None]
+        led_until = max([led_until, *(after for before, after in gaps if before < epoch < after)])
+        if partition.tp in moving:
+            written.append((epoch, partition))
+    return [
+        ForeignTargetFound(now_ms, p.topic, p.partition, p.move)
+        for epoch, p in written
+        if p.move is not None and epoch < led_until
+    ]
 
 
 def _epochs(store: MetadataStore, state: ClusterState, timeout_s: float) -> Iterator[tuple[Partition, int]]:

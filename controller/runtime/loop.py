@@ -317,13 +317,11 @@ class Loop:
     def _foreign_targets(self, loaded: Loaded, committer: Committer, now_ms: int) -> list[ForeignTargetFound]:
         """The moves that are dropped, since another controller led meanwhile: decided before anything else of them."""
         services = self.services
-        if committer.gap is None:
+        if not committer.gaps:
             return []
-        left = foreign_targets(services.store, loaded.state, committer.gap, now_ms, services.read_timeout_s)
+        left = foreign_targets(services.store, loaded.state, committer.gaps, now_ms, services.read_timeout_s)
         if not left:
-            committer.forget_gap()
-        if services.settings.resume_foreign_targets:
-            return []
+            committer.forget_gaps()
         ids = sum(isinstance(event, TopicIdMissing) for event in loaded.events)  # what is to be deleted goes by the id
         loaded.events[ids:ids] = left
         return left

@@ -66,7 +66,7 @@ class Fence:
         self.term: Final = term
         self.token = term.token
         self.token_version = term.token_version
-        self.gap = _gap(term)
+        self.gaps = _gaps(term)
 
     @property
     def next_seq(self) -> int:
@@ -79,7 +79,7 @@ class Fence:
         return (Check(EPOCH_KEY, self.term.epoch_version), Put(TOKEN_KEY, after, self.token_version))
 
     def _after(self, nonce: str) -> Token:
-        return Token(self.term.controller_epoch, self.next_seq, nonce, self.gap)
+        return Token(self.term.controller_epoch, self.next_seq, nonce, self.gaps)
 
     def attempt(self, ops: Sequence[Op], nonce: str) -> Attempt:
         """A fenced commit of `ops` (none: the token alone moves). `nonce` must differ from attempt to attempt; sending
@@ -110,13 +110,15 @@ class Fence:
         self.token, self.token_version = attempt.after, version
 
 
-def _gap(term: Term) -> tuple[int, int] | None:
+def _gaps(term: Term) -> tuple[tuple[int, int], ...]:
     """Epochs between the last token and this term: an election that came to nothing, or a controller that writes no
-    token. The claim overwrites the token that tells, so every token from then on does, until `gap` is set to None."""
+    token. The claim overwrites the token that shows this, so every token from then on carries the gap, beside those
+    that it carried before, until `gaps` is emptied."""
     token = term.token
-    if token is not None and token.controller_epoch < term.controller_epoch - 1:
-        return token.controller_epoch, term.controller_epoch
-    return None if token is None else token.gap
+    if token is None:
+        return ()
+    is_next = token.controller_epoch >= term.controller_epoch - 1
+    return token.gaps if is_next else (*token.gaps, (token.controller_epoch, term.controller_epoch))
 
 
 def is_fence_conflict(conflict: Conflict) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Final
 
 import attrs
@@ -20,18 +21,18 @@ TOKEN_KEY: Final = "/kedge/commit"  # noqa: S105 - a key, not a secret
 class Token:
     """Who committed last: the term, the number of the commit (over all terms), and a word that names the sending.
 
-    `gap`: the last epoch that committed here before epochs of which nothing is known, and the first one after them.
+    `gaps`: each the last epoch that committed here before epochs of which nothing is known, and the first one after.
     """
 
     controller_epoch: int
     seq: int
     nonce: str
-    gap: tuple[int, int] | None = None
+    gaps: tuple[tuple[int, int], ...] = ()
 
     def encode(self) -> bytes:
         """Compact JSON."""
         members = {"controller_epoch": self.controller_epoch, "seq": self.seq, "nonce": self.nonce}
-        return json.dumps(members | ({"gap": self.gap} if self.gap else {}), separators=(",", ":")).encode()
+        return json.dumps(members | ({"gaps": self.gaps} if self.gaps else {}), separators=(",", ":")).encode()
 
     @classmethod
     def decode(cls, value: bytes) -> Token:
@@ -45,7 +46,12 @@ class Token:
         epoch, seq, nonce = members.get("controller_epoch"), members.get("seq"), members.get("nonce")
         if type(epoch) is not int or type(seq) is not int or type(nonce) is not str or epoch < 0 or seq < 0:
             raise Corrupt(f"{TOKEN_KEY}: broken members: {value!r:.200}", key=TOKEN_KEY)
-        match members.get("gap"):
+        return cls(epoch, seq, nonce, tuple(_pairs(members.get("gaps"))))
+
+
+def _pairs(found: object) -> Iterator[tuple[int, int]]:
+    """What is no pair of numbers is passed over, as members that are not known are."""
+    for each in found if isinstance(found, list) else ():
+        match each:
             case [int(before), int(after)]:
-                return cls(epoch, seq, nonce, (before, after))
-        return cls(epoch, seq, nonce)
+                yield before, after

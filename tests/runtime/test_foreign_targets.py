@@ -57,6 +57,26 @@ def test_a_setting_resumes_it() -> None:
     assert cluster.state()["targetReplicas"] == [3, 4]
 
 
+def test_what_was_resumed_is_not_dropped_by_the_next_controller() -> None:
+    cluster = left_alone()
+    cluster.another(2, settings=Settings(resume_foreign_targets=True))
+    cluster.run()
+    cluster.succeed()
+    assert cluster.state()["targetReplicas"] == [3, 4]
+    assert cluster.findings() == {}
+
+
+def test_an_election_that_comes_to_nothing_does_not_hide_an_earlier_foreign_controller() -> None:
+    """The first controller claims its epoch and ends; another is elected and ends before its claim."""
+    cluster = left_alone()
+    cluster.another(2, settings=Settings(commit_decisions_max=1)).poll_once()
+    cluster.controllers.pop().close()
+    cluster.put("/controller_epoch", b"%d" % (int(cluster.keys()["/controller_epoch"]) + 1))
+    cluster.another(3)
+    cluster.run()
+    assert "targetReplicas" not in cluster.state()
+
+
 def test_a_takeover_that_ends_before_it_dropped_them_leaves_that_to_the_next() -> None:
     """The token that told of the gap was overwritten by its claim."""
     for polls in range(1, 6):

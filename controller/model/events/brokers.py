@@ -28,12 +28,12 @@ class ReplicaDied(Event):
 
 @frozen
 class ReplicasDied(Event):
-    """One partition of all the deaths that a takeover found. `returned`: who of the dead registered anew since, and is
-    born again once these deaths are worked off."""
+    """One partition of all the deaths that a takeover found. `dead`: those of them that were in its ISR, which are not
+    born again before this is decided."""
 
     topic: str
     partition: int
-    returned: Collection[int] = ()
+    dead: Collection[int]
 
 
 @frozen
@@ -46,7 +46,9 @@ class DeathDone(LastOf):
     returned: Broker | None = None
 
     def waits_for(self, other: Event) -> bool:
-        return type(other) is ReplicasDied or (type(other) is ReplicaDied and other.broker == self.broker_id)
+        if type(other) is ReplicasDied:
+            return self.broker_id in other.dead
+        return type(other) is ReplicaDied and other.broker == self.broker_id
 
 
 @frozen
