@@ -38,8 +38,8 @@ class ReplicasDied(Event):
 
 @frozen
 class DeathDone(LastOf):
-    """Every partition of a death was decided. `returned`: the broker as it registered anew, where a takeover counted on
-    that: it is born again as such, so that what becomes of this registration is a death of its own."""
+    """Every partition of a death was decided. `returned`: the broker as a takeover found it registered anew; it is live
+    again at once, before its registration is looked at again."""
 
     broker_id: int
     epoch: int
