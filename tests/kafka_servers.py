@@ -14,7 +14,7 @@ import socket
 import tempfile
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +28,7 @@ BROKERS: Final = (1, 2, 3)
 RACKS: Final = {1: "a", 2: "b", 3: "c"}
 USERS: Final = {"admin": "admin-secret", "limited": "limited-secret"}
 """Passwords; admin may do everything, limited what tests grant."""
+_CONFIG: Final = "server.properties"
 _CONTROLLER: Final = 10
 _START_S: Final = 120.0
 _TOOL_S: Final = 120.0
@@ -69,7 +70,6 @@ class KafkaCluster:
 
     def start(self) -> None:
         """All run and answer. Raises NoServer; then nothing runs."""
-        (self.folder / "log4j.properties").write_text(_LOG4J, encoding="utf-8")
         self._make_key()
         for node in (_CONTROLLER, *BROKERS):
             self._prepare(node)
@@ -102,30 +102,19 @@ class KafkaCluster:
     def _prepare(self, node: int) -> None:
         folder = self.folder / (f"broker-{node}" if node != _CONTROLLER else "controller")
         folder.mkdir()
-        config = folder / "server.properties"
-        config.write_text("".join(f"{k}={v}\n" for k, v in self._settings(node, folder).items()), encoding="utf-8")
+        port = self._controller_port if node == _CONTROLLER else self._ports[node]["PLAINTEXT"]
+        self._processes[node] = kafka_node(f"Kafka's node {node}", folder, self._settings(node, folder), port)
         if node == _CONTROLLER:
             users = [f"SCRAM-SHA-256=[name={user},password={password}]" for user, password in USERS.items()]
             scram = [word for user in users for word in ("--add-scram", user)]
-            command = ["format", "-t", self.cluster_id, "-c", str(config), *scram]
-            tool([*self._java(), "kafka.tools.StorageTool", *command], "the folder of Kafka's controller", _TOOL_S)
+            command = ["format", "-t", self.cluster_id, "-c", str(folder / _CONFIG), *scram]
+            tool([*_kafka(folder), "kafka.tools.StorageTool", *command], "the folder of Kafka's controller", _TOOL_S)
         else:
             for path in self.log_dirs(node):
                 path.mkdir()
                 directory = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
                 lines = ("version=1", f"node.id={node}", f"cluster.id={self.cluster_id}", f"directory.id={directory}")
                 (path / "meta.properties").write_text("\n".join(lines) + "\n", encoding="utf-8")
-        port = self._controller_port if node == _CONTROLLER else self._ports[node]["PLAINTEXT"]
-        self._processes[node] = ServerProcess(
-            f"Kafka's node {node}",
-            [*self._java(), "kafka.Kafka", str(config)],
-            lambda: _accepts(port),
-            folder / "server.log",
-        )
-
-    def _java(self) -> list[str]:
-        log4j = f"-Dlog4j.configuration=file:{self.folder / 'log4j.properties'}"
-        return [java(), "-Xmx256m", *_JVM, log4j, "-cp", kafka_classpath()]
 
     def _settings(self, node: int, folder: Path) -> dict[str, str]:
         common = {
@@ -174,6 +163,19 @@ class KafkaCluster:
         made = ["-genkeypair", "-keyalg", "EC", "-validity", "30", "-storetype", "PKCS12", *name, *store]
         tool([str(keytool), *made], "a key for Kafka's TLS", _TOOL_S)
         tool([str(keytool), "-exportcert", "-rfc", "-file", str(self.ca), *store], "a certificate", _TOOL_S)
+
+
+def kafka_node(name: str, folder: Path, settings: Mapping[str, str], port: int) -> ServerProcess:
+    """A node that does not run yet, and its settings in `folder`; it answers on that port."""
+    (folder / _CONFIG).write_text("".join(f"{k}={v}\n" for k, v in settings.items()), encoding="utf-8")
+    (folder / "log4j.properties").write_text(_LOG4J, encoding="utf-8")
+    command = [*_kafka(folder), "kafka.Kafka", str(folder / _CONFIG)]
+    return ServerProcess(name, command, lambda: _accepts(port), folder / "server.log")
+
+
+def _kafka(folder: Path) -> list[str]:
+    log4j = f"-Dlog4j.configuration=file:{folder / 'log4j.properties'}"
+    return [java(), "-Xmx256m", *_JVM, log4j, "-cp", kafka_classpath()]
 
 
 def _plain_users() -> str:
