@@ -1,4 +1,4 @@
-"""The first term over a store that the cluster was moved to: every leader epoch rises before anything else is decided.
+"""The first term over a store that the cluster was moved to: every leader epoch rises before any request is decided.
 
 Generations and `created` begin again in another store, and with them partition epochs and broker epochs. What brokers
 know of a partition is older than any of them says; the leader epoch is what tells it.

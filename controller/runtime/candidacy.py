@@ -71,7 +71,7 @@ class Candidacy:
             return None
         committer = Committer(services.store, Fence(won), services.clock, services.chance)
         if services.settings.resume_foreign_targets:
-            committer.forget_gaps()  # or the next controller would drop what this one resumes
+            committer.gaps = ()  # or the next controller would drop what this one resumes
         _claim(committer, (tree_format, *([] if marker is None else [Check(keys.MIGRATION, marker.version)])))
         version = 0 if marker is None or not moves else marker.version
         return Won(committer, won.controller_epoch, session_id, now_ms, version)

@@ -75,12 +75,12 @@ class Committer:
 
     @property
     def gaps(self) -> tuple[tuple[int, int], ...]:
-        """Controller epochs of which nothing is known: the last one before them, and the first one after."""
+        """What every token from the next commit on says of other controllers (see `Token`)."""
         return self._fence.gaps
 
-    def forget_gaps(self) -> None:
-        """Nothing of those epochs matters any more."""
-        self._fence.gaps = ()
+    @gaps.setter
+    def gaps(self, gaps: tuple[tuple[int, int], ...]) -> None:
+        self._fence.gaps = gaps
 
     @property
     def next_seq(self) -> int:

@@ -6,9 +6,9 @@ epochs was written by somebody else; where there is none, nobody led in the gap 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
-from typing import Final
+from typing import Final, TypeAlias
 
 from controller.codec import BadValue, keys
 from controller.codec.text import parse
@@ -17,26 +17,30 @@ from controller.model.values import Partition
 from controller.state import ClusterState
 from stores.base import MetadataStore
 
+Gaps: TypeAlias = tuple[tuple[int, int], ...]
 _PART: Final = 10_000  # state keys that are read at once
 
 
 def foreign_targets(
-    store: MetadataStore, state: ClusterState, gaps: Sequence[tuple[int, int]], now_ms: int, timeout_s: float
-) -> list[ForeignTargetFound]:
-    """The moves whose state key was last written before the end of the last gap in which somebody wrote."""
-    moving = {p.tp: p for p in state.moving()}
+    store: MetadataStore, state: ClusterState, gaps: Gaps, now_ms: int, timeout_s: float
+) -> tuple[list[ForeignTargetFound], Gaps]:
+    """The moves to cancel: their state key was last written before the end of the last gap in which somebody wrote.
+    Second, the gaps for the tokens from now on: none if no move is to be cancelled, else one that begins at -1. The
+    state keys of the moves lie in that gap themselves, so a later term that finds any left needs no other proof."""
+    moving = {p.tp: p for p in state.moving()} if gaps else {}
     if not moving:
-        return []
+        return [], ()
     led_until, written = 0, list[tuple[int, Partition]]()
     for partition, epoch in _epochs(store, state, timeout_s):
         led_until = max([led_until, *(after for before, after in gaps if before < epoch < after)])
         if partition.tp in moving:
             written.append((epoch, partition))
-    return [
+    left = [
         ForeignTargetFound(now_ms, p.topic, p.partition, p.move)
         for epoch, p in written
         if p.move is not None and epoch < led_until
     ]
+    return left, ((-1, led_until),) if left else ()
 
 
 def _epochs(store: MetadataStore, state: ClusterState, timeout_s: float) -> Iterator[tuple[Partition, int]]:

@@ -12,9 +12,11 @@ from controller.state import ClusterState
 
 @attrs.define
 class Loaded:
-    """The state of a term as it begins, and what there is to do; what is wrong with keys."""
+    """The state of a term as it begins, and what there is to do; what is wrong with keys. `first`: decided before
+    `events`, before any request, and before leader epochs are raised."""
 
     state: ClusterState
+    first: list[Event]
     events: list[Event]
     registered: Registrations
     intents_seq_max: int

@@ -19,7 +19,6 @@ from controller.model.events import (
     IntentsDue,
     ThrottleRemovalDue,
     TopicDeletionDue,
-    TopicIdMissing,
 )
 from controller.model.records import UNREAD
 from controller.model.throttles import KINDS, OLD, MarkKind, MarkSlot
@@ -59,8 +58,7 @@ class Loader:
         self._now_ms = now_ms
         self._chance = chance
         self._timeout_s = timeout_s
-        self._ids: list[TopicIdMissing] = []
-        self._loaded = Loaded(state, [], Registrations(), 0, Findings())
+        self._loaded = Loaded(state, [], [], Registrations(), 0, Findings())
 
     def load(self) -> Loaded:
         """Everything. Raises what the store raises; the caller takes over anew."""
@@ -68,7 +66,7 @@ class Loader:
             self._load_brokers()
             self._load_broker_configs()
             self._load_changes()
-            self._ids = load_topics(self._store, self._loaded, self._now_ms, self._chance, self._timeout_s)
+            load_topics(self._store, self._loaded, self._now_ms, self._chance, self._timeout_s)
             self._load_deletions()
             self._load_reductions()
             self._load_intents()
@@ -76,8 +74,7 @@ class Loader:
             self._load_throttles()
         if len(self._state.rows) > _FREEZE_ABOVE:
             many_stay()
-        # Ids first: a death may complete a move, and the intents of that are known by the topic's id.
-        self._loaded.events[:0] = [*self._ids, *self._deaths()]
+        self._loaded.events[:0] = self._deaths()
         return self._loaded
 
     # --- brokers

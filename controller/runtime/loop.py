@@ -13,13 +13,10 @@ from typing import Final
 
 from controller.codec import keys
 from controller.model.errors import NotController
-from controller.model.events import ForeignTargetFound, TopicIdMissing
 from controller.runtime import errands
 from controller.runtime.candidacy import Another, Candidacy, Won
-from controller.runtime.committer import Committer
 from controller.runtime.foreign_targets import foreign_targets, said_of
 from controller.runtime.inbox import Hint, Item
-from controller.runtime.loaded import Loaded
 from controller.runtime.loader import load
 from controller.runtime.registrar import Registrar
 from controller.runtime.services import Deposed, Services
@@ -294,7 +291,10 @@ class Loop:
         )
         if services.store.session.session_id != won.session_id:
             raise Deposed("the session was lost during the load")
-        left = self._foreign_targets(loaded, committer, now_ms)
+        left, committer.gaps = foreign_targets(
+            services.store, loaded.state, committer.gaps, now_ms, services.read_timeout_s
+        )
+        loaded.first += left
         loaded.state.migration_version = won.migration_version
         if services.measures.is_kept:
             loaded.state.start_tally()
@@ -313,18 +313,6 @@ class Loop:
         services.journal.takeover(loaded.state, seq, now_ms)
         services.notices.controller_changed(services.controller_id, epoch)
         _log.info("controller %d: active under epoch %d", services.controller_id, epoch)
-
-    def _foreign_targets(self, loaded: Loaded, committer: Committer, now_ms: int) -> list[ForeignTargetFound]:
-        """The moves that are dropped, since another controller led meanwhile: decided before anything else of them."""
-        services = self.services
-        if not committer.gaps:
-            return []
-        left = foreign_targets(services.store, loaded.state, committer.gaps, now_ms, services.read_timeout_s)
-        if not left:
-            committer.forget_gaps()
-        ids = sum(isinstance(event, TopicIdMissing) for event in loaded.events)  # what is to be deleted goes by the id
-        loaded.events[ids:ids] = left
-        return left
 
 
 def _where(event: StoreEvent) -> str:

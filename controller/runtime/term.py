@@ -88,7 +88,7 @@ class Term:
         self._kept: list[Item] | None = None  # what came while leader epochs are raised: nothing else is done then
         self.is_over = False  # set from any thread: nothing more is decided or sent
         self._events: Sequence[Event] = ()  # of the takeover, once leader epochs are raised
-        self._begin(loaded.events)
+        self._begin(loaded)
         self.counts = self._count()  # of what is committed; replaced as a whole, so that any thread may look
 
     def _committed(self) -> None:
@@ -116,8 +116,9 @@ class Term:
     def _at_once(self) -> int:
         return max(1, min(ACKNOWLEDGED_MAX, self.services.store.capabilities.commit_ops_max - FIXED_OPS))
 
-    def _begin(self, events: Sequence[Event]) -> None:
-        self._events = events
+    def _begin(self, loaded: Loaded) -> None:
+        self._events = loaded.events
+        self.work.first.extend(Job(event, cause="takeover") for event in loaded.first)
         if self.state.migration_version:
             self._kept = []
             self._batching.pace.hurry()
@@ -132,7 +133,7 @@ class Term:
         self.services.notices.term_began(self.state)
         # What others ask of partitions comes before any request is decided.
         jobs = [Job(event, cause="takeover") for event in self._events]
-        self.work.first.extend(job for job in jobs if isinstance(job.event, ReductionKeyRead))
+        self.work.read(job for job in jobs if isinstance(job.event, ReductionKeyRead))
         self.work.expand(job for job in jobs if not isinstance(job.event, ReductionKeyRead))
         self._events = ()
 

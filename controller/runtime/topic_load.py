@@ -34,14 +34,10 @@ _T = TypeVar("_T")
 _A = TypeVar("_A")
 
 
-def load_topics(
-    store: MetadataStore, loaded: Loaded, now_ms: int, chance: Chance, timeout_s: float
-) -> list[TopicIdMissing]:
-    """All topics into the state of `loaded`, and what there is to do for each among its events; topics of older Kafkas
-    that want an id."""
-    load = TopicLoad(store, loaded, now_ms, chance, timeout_s)
-    load.run()
-    return load.ids
+def load_topics(store: MetadataStore, loaded: Loaded, now_ms: int, chance: Chance, timeout_s: float) -> None:
+    """All topics into the state of `loaded`, and what there is to do for each among its events; first of all, topics of
+    older Kafkas want an id: a death may complete a move, and the intents of that are known by the topic's id."""
+    TopicLoad(store, loaded, now_ms, chance, timeout_s).run()
 
 
 class _Found(NamedTuple):
@@ -61,7 +57,6 @@ class TopicLoad:
         self._chance = chance
         self._timeout_s = timeout_s
         self._bulk = Bulk()
-        self.ids: list[TopicIdMissing] = []
 
     def run(self) -> None:
         for part, (configs, states) in _ahead(self._read, _parts(self._topics())):
@@ -132,7 +127,7 @@ class TopicLoad:
         self._loaded.state.load_topic(found.topic, partitions, config, versions)
         events: list[Event] = self._loaded.events
         if not found.topic.topic_id:
-            self.ids.append(TopicIdMissing(now_ms, name, self._chance.topic_id()))
+            self._loaded.first.append(TopicIdMissing(now_ms, name, self._chance.topic_id()))
         if found.topic.kafka_moves:
             events += kafka_moves(found.topic, now_ms)
         events += follow_up(now_ms, found.topic, partitions)

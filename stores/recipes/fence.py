@@ -113,7 +113,7 @@ class Fence:
 def _gaps(term: Term) -> tuple[tuple[int, int], ...]:
     """Epochs between the last token and this term: an election that came to nothing, or a controller that writes no
     token. The claim overwrites the token that shows this, so every token from then on carries the gap, beside those
-    that it carried before, until `gaps` is emptied."""
+    that it carried before, until `gaps` is replaced."""
     token = term.token
     if token is None:
         return ()

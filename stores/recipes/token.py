@@ -22,6 +22,7 @@ class Token:
     """Who committed last: the term, the number of the commit (over all terms), and a word that names the sending.
 
     `gaps`: each the last epoch that committed here before epochs of which nothing is known, and the first one after.
+    One that begins at -1 is known to hold an epoch of another controller.
     """
 
     controller_epoch: int

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from controller import Settings
 from controller.codec import keys
+from controller.codec.migration import Marker, encode_marker
+from stores.faults import FailBefore, Fault, LoseReply
+from stores.recipes import LEADER_KEY
+from tests.migration.world import Death
 from tests.runtime.world import Cluster
 
 
-def left_alone(*, led: bool = True) -> Cluster:
-    """`t-0` moves to 3 and 4; then Kedge's epoch is over, and three others go by. `led`: under one of them somebody
-    wrote a state key."""
+def left_alone(wrote: str | None = "u") -> Cluster:
+    """`t-0` and `t-1` move to 3 and 4; then Kedge's epoch is over, and three others go by. `wrote`: the topic of
+    which somebody wrote a state key under one of them."""
     cluster = Cluster()
     cluster.join(1, 2, 3, 4)
-    cluster.create("t", (1, 2))
+    cluster.create("t", (1, 2), (1, 2))
     cluster.create("u", (1, 2))
-    cluster.done(cluster.move([3, 4]))
+    for partition in (0, 1):
+        cluster.done(cluster.move([3, 4], "t", partition))
     while cluster.controllers:
         cluster.controllers.pop().close()
     epoch = int(cluster.keys()["/controller_epoch"])
     cluster.put("/controller_epoch", b"%d" % (epoch + 3))
-    if led:
-        cluster.put(keys.state("u", 0), cluster.state("u") | {"controller_epoch": epoch + 2})
+    if wrote is not None:
+        cluster.put(keys.state(wrote, 0), cluster.state(wrote) | {"controller_epoch": epoch + 2})
     return cluster
 
 
@@ -33,7 +40,7 @@ def test_a_move_from_before_a_foreign_controller_is_dropped_and_reported() -> No
     cluster.another(2)
     cluster.run()
     assert "targetReplicas" not in cluster.state()
-    assert cluster.get("/brokers/topics/t")["partitions"] == {"0": [1, 2]}
+    assert cluster.get("/brokers/topics/t")["partitions"] == {"0": [1, 2], "1": [1, 2]}
     assert "t-0" in cluster.findings()["foreign controller"]
     cluster.done(cluster.move([3, 4]))
     cluster.succeed()
@@ -43,7 +50,7 @@ def test_a_move_from_before_a_foreign_controller_is_dropped_and_reported() -> No
 
 def test_epochs_in_which_nobody_wrote_drop_nothing() -> None:
     """Elections that came to nothing."""
-    cluster = left_alone(led=False)
+    cluster = left_alone(wrote=None)
     cluster.another(2)
     cluster.run()
     assert cluster.state()["targetReplicas"] == [3, 4]
@@ -77,12 +84,46 @@ def test_an_election_that_comes_to_nothing_does_not_hide_an_earlier_foreign_cont
     assert "targetReplicas" not in cluster.state()
 
 
-def test_a_takeover_that_ends_before_it_dropped_them_leaves_that_to_the_next() -> None:
-    """The token that told of the gap was overwritten by its claim."""
-    for polls in range(1, 6):
-        cluster = left_alone()
-        taking_over = cluster.another(2, settings=Settings(commit_decisions_max=1))
-        for _ in range(polls):
-            taking_over.poll_once()
-        cluster.succeed()
-        assert "targetReplicas" not in cluster.state(), polls
+ENDS = pytest.mark.parametrize("fault", [FailBefore(), LoseReply()], ids=["before it is sent", "applied, reply lost"])
+MARKER = encode_marker(Marker("m", "to", "complete", "memory:from", 1))
+
+
+@ENDS
+@pytest.mark.parametrize("wrote", ["t", "u"])
+@pytest.mark.parametrize("is_migrated", [False, True], ids=["as it was", "migrated"])
+def test_a_takeover_dying_at_any_commit_resumes_nothing(fault: Fault, wrote: str, *, is_migrated: bool) -> None:
+    """Its claim overwrites the token that told of the gap, and its other commits the state keys that prove it: by a
+    drop, a raised leader epoch, a request."""
+    for at in count(1):
+        cluster, death = left_alone(wrote), Death(at, fault)
+        if is_migrated:
+            cluster.put(keys.MIGRATION, MARKER)
+        dying = cluster.another(2, death.store(cluster.server), settings=Settings(commit_decisions_max=1))
+        dying.poll_once()
+        cluster.isr([1], "u")
+        for _ in range(20):
+            dying.poll_once()
+        dying.close()
+        cluster.controllers.clear()
+        expire(cluster)
+        cluster.another(3)
+        cluster.run()
+        assert [cluster.state("t", p).get("targetReplicas") for p in (0, 1)] == [None, None], at
+        if not death.is_over:
+            break
+    assert at > 5
+
+
+def expire(cluster: Cluster) -> None:
+    """The session of a controller that died is over."""
+    entry = cluster.other.get(LEADER_KEY, timeout_s=1)
+    if entry is not None and entry.owner is not None:
+        cluster.server.expire(entry.owner)
+
+
+def test_a_request_right_after_the_takeover_begins_anew() -> None:
+    cluster = left_alone()
+    cluster.another(2).poll_once()
+    cluster.done(cluster.move([3, 4]))
+    assert cluster.state()["targetReplicas"] == [3, 4]
+    assert "targetReplicas" not in cluster.state("t", 1)
