@@ -1,7 +1,8 @@
 """The engines of `kedge plan` side by side: the same Parquet to the same plan.json, in a session that stands; fleets.
 
-Clusters as in `plan`: a tenth of the brokers is drained. Spark is embedded on two cores, and each figure of it is taken
-again once it is warm. `load` and `check` are measured on the largest cluster, with its logs, 1.3 million rows.
+Clusters as in `plan`: a tenth of the brokers is drained. Spark is embedded on two cores, and each figure of it is the
+best of three, since the first starts its workers. `load` and `check` are measured on the largest cluster, with its
+logs, 1.3 million rows. KEDGE_CLUSTERS: of the fleet.
 Processor seconds are those of this process, the JVM and its workers: on a busy machine they say more than the clock.
 Seconds of both engines by the size of the cluster are drawn into the file that `KEDGE_PLOT` names.
 """
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,23 +24,23 @@ from benchmarks.figures import figure, timed
 from pipeline.generate import FIRST_BROKER, generate
 from pipeline.report.svg import bars
 from pipeline.spark import session
-from pipeline.spark.check import check, violations
-from pipeline.spark.frames import read, read_files, write
-from pipeline.spark.load import load
-from pipeline.spark.packed import Frames, results
-from pipeline.spark.plan import plan as plan_on_spark
-from pipeline.stages.export import plan_json
-from pipeline.stages.plan import plan
+from pipeline.spark.verbs import results as on_spark
+from pipeline.stages.arrays import Limits
 from pipeline.stages.requests import Drain
 from pipeline.tables.arrow import Arrow, from_columns
-from pipeline.tables.declared import BROKER, PARTITION, PLAN_MOVE, REPLICA_LOAD, REPLICA_LOG, TABLES
-from pipeline.tables.files import Place, Wanted, read_all
+from pipeline.tables.declared import PARTITION, REPLICA_LOAD, REPLICA_LOG, TABLES
+from pipeline.tables.files import Place
+from pipeline.verbs.check import Check
+from pipeline.verbs.load import Load
+from pipeline.verbs.local import results
+from pipeline.verbs.plan import Plan
+from pipeline.verbs.verb import Output, Said, Verb, unheard
 
 # brokers, topics of 30 partitions: 10,000, 90,000, 360,000 and 1,305,000 replicas
 SIZES = ((30, 111), (30, 1_000), (90, 4_000), (270, 14_500))
-_WARM = 8  # passes until the JVM has compiled what it runs: the fourth still takes a third more than the eighth
-FLEET = (100, 30, 333)  # clusters, brokers, topics: 10,000 partitions each
-WANTED = [Wanted(table) for table in (BROKER, PARTITION, REPLICA_LOAD)]
+_CLUSTERS = "KEDGE_CLUSTERS"
+FLEET = (100, 30, 333)  # clusters (or as the variable says), brokers, topics: 10,000 partitions each
+_KINDS = 50  # clusters that differ; more are copies of them under other names
 _COLOURS = ("--s1:#1f6f8b",)
 
 
@@ -59,23 +60,11 @@ def _sizes(spark: Any, root: Path, brokers: int, topics: int) -> dict[str, float
     place = Place(root, "c", "s")
     for name, table in generate(brokers=brokers, topics=topics, partitions=30).items():
         place.write(TABLES[name], table)
-    request = Drain(tuple(FIRST_BROKER + i for i in range(brokers // 10)))
-
-    def here() -> bytes:
-        return plan_json(plan(read_all(place, WANTED), request, name="p")[PLAN_MOVE.name])
-
-    def there() -> bytes:
-        done = results(plan_on_spark(read_files(spark, [place], WANTED), request, name="p"))["c", "s"]
-        return plan_json(_sound(done)[PLAN_MOVE.name])
-
-    local, wanted = _best(here)
-    first, _ = _best(there, times=1)
-    warm, made = _best(there)
-    if made != wanted:
-        raise AssertionError("the engines differ")
+    verb = Plan("p", _request(brokers), Limits(), plans=Output(root / "plan.json", "json"))
+    local, warm = _both(spark, verb, [place])
     replicas = topics * 90
     figure("drain, Parquet to plan.json, local", replicas, local.seconds, store="none", **local.said)
-    special = {"first_seconds": round(first.seconds, 3), "to_local": round(warm.seconds / local.seconds, 2)}
+    special = {"to_local": round(warm.seconds / local.seconds, 2)}
     figure("drain, Parquet to plan.json, Spark, warm", replicas, warm.seconds, store="none", **special, **warm.said)
     return {f"{replicas:,}, local": local.seconds, f"{replicas:,}, Spark": warm.seconds}
 
@@ -83,46 +72,48 @@ def _sizes(spark: Any, root: Path, brokers: int, topics: int) -> dict[str, float
 def _load_and_check(spark: Any, root: Path) -> None:
     place = Place(root, "c", "s")
     place.write(REPLICA_LOG, _logs(place.read(PARTITION), place.read(REPLICA_LOAD)))
-    snapshot = [Wanted(BROKER), Wanted(PARTITION)]
     replicas = place.read(REPLICA_LOG).num_rows
-
-    def loaded() -> Any:
-        return write(load(read(spark, [place], [*snapshot, Wanted(REPLICA_LOG)])), root / "loaded")
-
-    def checked() -> Any:
-        return violations(check(read(spark, [place], WANTED)))
-
-    for what, work in (("load, Parquet to Parquet", loaded), ("check, Parquet to violations", checked)):
-        first, _ = _best(work, times=1)
-        warm, _ = _best(work, times=_WARM)
-        special = {"first_seconds": round(first.seconds, 3), **warm.said}
-        figure(f"{what}, Spark, warm", replicas, warm.seconds, store="none", **special)
+    verbs: dict[str, Verb] = {
+        "validate and load, Parquet to Parquet": Load(),
+        "check, Parquet to violations": Check(Limits()),
+    }
+    for what, verb in verbs.items():
+        local, warm = _both(spark, verb, [place])
+        figure(f"{what}, local", replicas, local.seconds, store="none", **local.said)
+        figure(f"{what}, Spark, warm", replicas, warm.seconds, store="none", **warm.said)
 
 
 def _fleet(spark: Any, root: Path) -> None:
-    clusters, brokers, topics = FLEET
-    places = [Place(root, f"c{i:03d}", "s") for i in range(clusters)]
-    for seed, place in enumerate(places):
-        for name, table in generate(brokers=brokers, topics=topics, partitions=30, seed=seed).items():
+    clusters, brokers, topics = int(os.environ.get(_CLUSTERS, FLEET[0])), *FLEET[1:]
+    places = [Place(root, f"c{i:04d}", "s") for i in range(clusters)]
+    kinds = [
+        generate(brokers=brokers, topics=topics, partitions=30, seed=seed) for seed in range(min(clusters, _KINDS))
+    ]
+    for i, place in enumerate(places):
+        for name, table in kinds[i % len(kinds)].items():
             place.write(TABLES[name], table)
-    request = Drain(tuple(FIRST_BROKER + i for i in range(brokers // 10)))
-
-    def here() -> Mapping[str, bytes]:
-        made = {place.cluster: plan(read_all(place, WANTED), request, name="p") for place in places}
-        return {cluster: plan_json(found[PLAN_MOVE.name]) for cluster, found in made.items()}
-
-    def there() -> Mapping[str, bytes]:
-        frames: Frames = read_files(spark, places, WANTED)
-        made = results(plan_on_spark(frames, request, name="p"))
-        return {key[0]: plan_json(_sound(found)[PLAN_MOVE.name]) for key, found in made.items()}
-
-    local, wanted = _best(here, times=1)
-    warm, made = _best(there, times=2)
-    if made != wanted:
-        raise AssertionError("the engines differ")
+    del kinds
+    verb = Plan("p", _request(brokers), Limits())
+    local, warm = _both(spark, verb, places)
     replicas = clusters * topics * 90
-    figure(f"drain of {clusters} clusters, one by one, local", replicas, local.seconds, store="none", **local.said)
-    figure(f"drain of {clusters} clusters in one job, Spark", replicas, warm.seconds, store="none", **warm.said)
+    figure(f"drain of {clusters} clusters, one process, local", replicas, local.seconds, store="none", **local.said)
+    special = {"times_as_fast": round(local.seconds / warm.seconds, 2)}
+    figure(
+        f"drain of {clusters} clusters in one job, Spark", replicas, warm.seconds, store="none", **special, **warm.said
+    )
+
+
+def _request(brokers: int) -> Drain:
+    return Drain(tuple(FIRST_BROKER + i for i in range(brokers // 10)))
+
+
+def _both(spark: Any, verb: Verb, places: Sequence[Place]) -> tuple[Took, Took]:
+    """The local engine in one process, and Spark once its workers run; that they said the same."""
+    local, wanted = _best(lambda: [_sound(said) for _, said in results(verb, places, unheard, processes=1)])
+    warm, made = _best(lambda: [_sound(said) for _, said in on_spark(spark, verb, places)], times=3)
+    if [one.row for one in made] != [one.row for one in wanted]:
+        raise AssertionError("the engines differ")
+    return local, warm
 
 
 @attrs.frozen
@@ -170,11 +161,10 @@ def _cpu_s() -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def _sound(found: Any) -> dict[str, Arrow]:
+def _sound(found: Said | Exception) -> Said:
     if isinstance(found, Exception):
         raise found
-    tables: dict[str, Arrow] = found
-    return tables
+    return found
 
 
 def _logs(partition: Arrow, load: Arrow) -> Arrow:

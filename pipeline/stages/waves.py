@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import attrs
 import numpy as np
@@ -41,14 +41,13 @@ from pipeline.tables.declared import (
     PARTITION,
     PLAN,
     PLAN_MOVE,
-    PLAN_REASON,
     REPLICA_LOAD,
     WAVE,
     WAVE_MOVE,
+    WAVE_REASON,
     WAVE_THROTTLE,
 )
 
-REFUSED: Final = "wave_reason"  # the part of the table plan_reason that waves write
 _Row = tuple[Any, ...]
 
 
@@ -75,7 +74,7 @@ class WaveSettings:
 def waves(
     tables: Mapping[str, Arrow], name: str, settings: WaveSettings, *, ignore_racks: bool = True
 ) -> dict[str, Arrow]:
-    """Tables `wave`, `wave_move`, `wave_throttle` of the plan in `tables`, and `plan_reason` of what is in no wave.
+    """Tables `wave`, `wave_move`, `wave_throttle` of the plan in `tables`, and `wave_reason` of what is in no wave.
     BadInput where the plan was made of another snapshot."""
     limits = Limits(settings.disk_ceiling, settings.network_share)
     load = tables[REPLICA_LOAD.name]
@@ -95,7 +94,7 @@ def waves(
         WAVE.name: from_rows(WAVE, [(name, i, *wave.row(), peak, *wave.eta()) for i, (wave, peak) in numbered]),
         WAVE_MOVE.name: from_rows(WAVE_MOVE, _moves(cluster, name, found)),
         WAVE_THROTTLE.name: from_rows(WAVE_THROTTLE, rates),
-        PLAN_REASON.name: from_rows(PLAN_REASON, why),
+        WAVE_REASON.name: from_rows(WAVE_REASON, why),
     }
 
 

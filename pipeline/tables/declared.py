@@ -177,17 +177,16 @@ PLAN_MOVE: Final = Table(
     ),
     ("plan", "topic", "partition"),
 )
-PLAN_REASON: Final = Table(
-    "plan_reason",
-    (
-        ("plan", "string", False),
-        ("topic", "string", False),
-        ("partition", "int", True),
-        ("broker_id", "int", True),
-        ("reason", "string", False),
-    ),
-    ("plan", "topic", "partition", "broker_id"),
+_REASON: Final = (
+    ("plan", "string", False),
+    ("topic", "string", False),
+    ("partition", "int", True),
+    ("broker_id", "int", True),
+    ("reason", "string", False),
 )
+_REASON_ORDER: Final = ("plan", "topic", "partition", "broker_id")
+PLAN_REASON: Final = Table("plan_reason", _REASON, _REASON_ORDER)  # why something is not in the plan
+WAVE_REASON: Final = Table("wave_reason", _REASON, _REASON_ORDER)  # why a move of the plan is in no wave
 PLAN_LOAD: Final = Table(
     "plan_load",  # what a broker holds before the plan, and what is promised after it
     (
@@ -283,5 +282,6 @@ TABLES: Final[Mapping[str, Table]] = {
         WAVE,
         WAVE_MOVE,
         WAVE_THROTTLE,
+        WAVE_REASON,
     )
 }

@@ -1,20 +1,19 @@
-"""Tables on disk: `<root>/<table>/cluster=<id>/snapshot=<id>/<part>.parquet`.
+"""Tables in files: `<root>/<table>/cluster=<id>/snapshot=<id>/<part>.parquet`.
 
 Rules
-* A file is the old one or the new one, never a part: it is written beside its place and renamed. So a stage may be run
-  again, and one that dies leaves nothing half written.
+* A file is the old one or the new one, never a part. So a stage may be run again, and one that dies leaves nothing half
+  written.
 * The same table gives the same bytes: no date and no host stand in a file, but the versions of the writer.
 * `part` is "part" but for tables of plans, of which a snapshot may have many: there it is the plan's name.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 import pyarrow as pa
@@ -22,12 +21,15 @@ import pyarrow.parquet as pq
 
 from pipeline.errors import BadInput, NotFound
 from pipeline.tables.arrow import Arrow, conform
+from pipeline.tables.location import Location, location
 from pipeline.tables.schema import Table
-from pipeline.written import written_as
+
+Root: TypeAlias = Location | Path | str
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")  # of a folder, and of no other folder
 PART: Final = "part"
 _PLAN: Final = "plan"
+_SUFFIX: Final = ".parquet"
 GROUP_ROWS: Final = 65_536
 """Of a group of rows in a file of Parquet: a group is the least that Spark gives to a core, and one of a million rows
 is work for one core alone."""
@@ -47,7 +49,7 @@ def check_name(name: str, what: str) -> str:
 class Place:
     """The tables of one snapshot of one cluster below `root`."""
 
-    root: Path
+    root: Location = attrs.field(converter=location)
     cluster: str
     snapshot: str
 
@@ -56,53 +58,50 @@ class Place:
         check_name(self.snapshot, "snapshot")
 
     def path(self, table: Table, part: str = PART) -> Path:
-        name = check_name(part, "part")
-        return self.root / table.name / f"cluster={self.cluster}" / f"snapshot={self.snapshot}" / f"{name}.parquet"
+        """Of the table's file, below a root of this machine."""
+        return self.root.folder / self._file(table, part)
+
+    def _file(self, table: Table, part: str) -> str:
+        return f"{self._folder(table)}/{check_name(part, 'part')}{_SUFFIX}"
+
+    def _folder(self, table: Table) -> str:
+        return f"{table.name}/cluster={self.cluster}/snapshot={self.snapshot}"
 
     def has(self, table: Table, part: str = PART) -> bool:
-        return self.path(table, part).is_file()
+        return self.root.is_there(self._file(table, part), file=True)
 
-    def write(self, table: Table, rows: Arrow, part: str = PART) -> Path:
+    def write(self, table: Table, rows: Arrow, part: str = PART) -> None:
         """The table's file holds `rows`, and nothing else. BadInput where they are not of the table, OSError naming the
         file where it cannot be written."""
-        path = self.path(table, part)
+        sink = pa.BufferOutputStream()
         found = conform(table, rows, table.name)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        with written_as(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                pq.write_table(found, beside, compression="zstd", compression_level=1, row_group_size=GROUP_ROWS)
-                beside.replace(path)
-            finally:
-                beside.unlink(missing_ok=True)
-        return path
+        pq.write_table(found, sink, compression="zstd", compression_level=1, row_group_size=GROUP_ROWS)
+        self.root.write(self._file(table, part), sink.getvalue())
 
     def read(self, table: Table, part: str = PART) -> Arrow:
         """The rows of the table's file. NotFound where there is none, BadInput where it is no such table."""
-        path = self.path(table, part)
         try:
-            found = pq.read_table(path, partitioning=None)
+            found = self.root.read(self._file(table, part))
         except FileNotFoundError:
             raise self.missing(table, part) from None
-        except (pa.ArrowException, OSError) as error:
-            raise BadInput(f"{path}: cannot be read as Parquet: {' '.join(str(error).split())[:300]}") from None
-        return conform(table, found, str(path))
+        return conform(table, found, self.root.where(self._file(table, part)))
 
     def missing(self, table: Table, part: str = PART) -> NotFound:
         """That the table's file is not there; a plan that is not, by its name, with those that are."""
         if table.name != _PLAN:
-            return NotFound(f"{self.path(table, part)}: no table {table.name} of this snapshot")
+            return NotFound(f"{self.root.where(self._file(table, part))}: no table {table.name} of this snapshot")
         there = self.parts(table)
         more = f", and {len(there) - _LISTED_MAX} more" if len(there) > _LISTED_MAX else ""
         listed = f"made of it: {', '.join(there[:_LISTED_MAX])}{more}" if there else "none was made of it"
         return NotFound(f"no plan {part} of cluster {self.cluster}, snapshot {self.snapshot}: {listed}")
 
     def remove(self, table: Table, part: str = PART) -> None:
-        self.path(table, part).unlink(missing_ok=True)
+        self.root.remove(self._file(table, part))
 
     def parts(self, table: Table) -> list[str]:
         """The names of the table's files, sorted."""
-        return sorted(path.stem for path in self.path(table).parent.glob("[!.]*.parquet"))
+        names = self.root.names(self._folder(table))
+        return sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX) and name[0] != ".")
 
 
 @attrs.frozen
@@ -120,10 +119,10 @@ def read_all(place: Place, wanted: Iterable[Wanted]) -> dict[str, Arrow]:
     return {one.table.name: place.read(one.table, one.part) for one in there}
 
 
-def find_places(root: Path, table: Table, snapshot: str | None) -> list[Place]:
+def find_places(root: Root, table: Table, snapshot: str | None) -> list[Place]:
     """As `find_place`, of every cluster below `root` that has the snapshot, by name. NotFound where there is none."""
     found = []
-    for cluster in _values(root / table.name, "cluster"):
+    for cluster in _values(root, table.name, "cluster"):
         with suppress(NotFound):
             place = find_place(root, table, cluster, snapshot)
             found += [place] if place.parts(table) else []
@@ -134,20 +133,20 @@ def find_places(root: Path, table: Table, snapshot: str | None) -> list[Place]:
     return found
 
 
-def find_snapshots(root: Path, table: Table, cluster: str | None) -> list[Place]:
+def find_snapshots(root: Root, table: Table, cluster: str | None) -> list[Place]:
     """As `find_place`, every snapshot of the cluster, by name. NotFound where there is none."""
     named = find_place(root, table, cluster, None).cluster
-    found = [Place(root, named, name) for name in _values(root / table.name / f"cluster={named}", "snapshot")]
+    found = [Place(root, named, name) for name in _values(root, f"{table.name}/cluster={named}", "snapshot")]
     return [place for place in found if place.parts(table)]
 
 
-def find_place(root: Path, table: Table, cluster: str | None, snapshot: str | None) -> Place:
+def find_place(root: Root, table: Table, cluster: str | None, snapshot: str | None) -> Place:
     """The place that is named; where a name is left out, the only cluster, the last snapshot by name. NotFound where
     there is none, BadInput where there are several clusters."""
-    if not root.is_dir():
+    if not location(root).is_there():
         raise NotFound(f"{root}: there is no such folder")
     if cluster is None:
-        found = _values(root / table.name, "cluster")
+        found = _values(root, table.name, "cluster")
         if len(found) > 1:
             raise BadInput(f"{root}: holds the clusters {', '.join(found[:20])}: name one")
         if not found:
@@ -155,8 +154,8 @@ def find_place(root: Path, table: Table, cluster: str | None, snapshot: str | No
         cluster = found[0]
     if snapshot is not None and Place(root, cluster, snapshot).parts(table):
         return Place(root, cluster, snapshot)
-    folder = root / table.name / f"cluster={cluster}"
-    found = [name for name in _values(folder, "snapshot") if Place(root, cluster, name).parts(table)]
+    found = _values(root, f"{table.name}/cluster={cluster}", "snapshot")
+    found = [name for name in found if Place(root, cluster, name).parts(table)]
     if not found:
         raise NotFound(f"{root}: holds no snapshot of cluster {cluster}")
     if snapshot is not None:
@@ -165,6 +164,6 @@ def find_place(root: Path, table: Table, cluster: str | None, snapshot: str | No
     return Place(root, cluster, found[-1])
 
 
-def _values(folder: Path, key: str) -> list[str]:
+def _values(root: Root, folder: str, key: str) -> list[str]:
     prefix = f"{key}="
-    return sorted(path.name.removeprefix(prefix) for path in folder.glob(f"{prefix}*"))
+    return [name.removeprefix(prefix) for name in location(root).names(folder) if name.startswith(prefix)]

@@ -36,8 +36,8 @@ def tables(tmp_path: Path) -> Path:
     place = Place(tmp_path / "tables", "east", "1")
     for name, table in generate(brokers=9, topics=4, partitions=6, seed=1).items():
         place.write(TABLES[name], table)
-    assert run("plan", "drain", place.root, "--brokers", "1001", "--name", "p").exit_code in (0, 1)
-    return place.root
+    assert run("plan", "drain", place.root.folder, "--brokers", "1001", "--name", "p").exit_code in (0, 1)
+    return place.root.folder
 
 
 def test_a_table_that_does_not_fit_is_named(tables: Path) -> None:

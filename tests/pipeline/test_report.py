@@ -11,7 +11,7 @@ from pipeline.report.plan import plan_page
 from pipeline.stages.outlook import outlook
 from pipeline.stages.plan import plan
 from pipeline.stages.requests import Add, Drain, Leaders, Rebalance, ReducePartitions, Request, SetFactor
-from pipeline.stages.waves import REFUSED, WaveSettings, waves
+from pipeline.stages.waves import WaveSettings, waves
 from pipeline.tables.arrow import Arrow, from_rows
 from pipeline.tables.declared import QUARANTINE
 from tests.browser import DESKTOP, PHONE, check_readable, measured, printed
@@ -26,7 +26,6 @@ def made(given: Tables, request: Request, settings: WaveSettings | None = None) 
     """A plan, its waves and its outlook."""
     found = plan(given, request, name="p")
     cut = waves({**given, **found}, "p", settings or WaveSettings(per_broker=2, throttle_bps=50e6))
-    cut[REFUSED] = cut.pop("plan_reason")
     whole = {**given, **found, **cut}
     return {**whole, **outlook(whole)}
 

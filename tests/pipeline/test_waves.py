@@ -138,7 +138,7 @@ def test_every_rate_is_above_what_is_written_to_what_is_copied(case: tuple[Any, 
 @given(cut())
 def test_the_waves_in_order_reach_the_plan_but_for_what_was_refused(case: tuple[Any, ...]) -> None:
     given, _, made, found = case
-    refused = {(row["topic"], row["partition"]) for row in rows(found, "plan_reason")}
+    refused = {(row["topic"], row["partition"]) for row in rows(found, "wave_reason")}
     there = given["partition"]
     for number in steps(found):
         moves = found["wave_move"].filter([row["wave"] == number for row in rows(found, "wave_move")])
@@ -183,7 +183,7 @@ def test_a_wave_says_what_it_copies_and_at_which_rates(case: tuple[Any, ...]) ->
             assert 0 <= row["eta_low_s"] <= row["eta_s"] <= row["eta_high_s"]
     sent = sum(row["sent_bytes"] for row in rows(found, "wave_throttle"))
     assert sent == sum(row["received_bytes"] for row in rows(found, "wave_throttle"))
-    if not rows(found, "plan_reason"):
+    if not rows(found, "wave_reason"):
         assert sent == rows(made, "plan")[0]["bytes_copied"]
 
 
@@ -211,7 +211,7 @@ def test_a_rate_at_or_below_what_is_written_is_refused() -> None:
     given = {**tables([broker(1), broker(2)], [partition("t", 0, [1])]), "replica_load": loads({("t", 0): 90}, 10.0)}
     made = {**given, **plan(given, Drain((1,)), name="p")}
     refused = waves(made, "p", WaveSettings(throttle_bps=10.0))
-    assert [row["reason"] for row in rows(refused, "plan_reason")] == [
+    assert [row["reason"] for row in rows(refused, "wave_reason")] == [
         "the rate is at or below what is written to it: the copy would never end"
     ]
     (wave,) = rows(waves(made, "p", WaveSettings(throttle_bps=40.0)), "wave")
@@ -235,7 +235,7 @@ def test_rates_come_from_the_head_room_of_each_broker() -> None:
 def test_a_partition_without_a_leader_has_no_source() -> None:
     given = {**tables([broker(1), broker(2)], [partition("t", 0, [1], leader=-1)]), "replica_load": loads({})}
     found = waves({**given, **plan(given, Drain((1,)), name="p")}, "p", WaveSettings())
-    assert [row["reason"] for row in rows(found, "plan_reason")] == ["it has no leader that a copy could come from"]
+    assert [row["reason"] for row in rows(found, "wave_reason")] == ["it has no leader that a copy could come from"]
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,6 @@ def planned(made: Made, drained: tuple[int, ...], settings: WaveSettings, *, net
     tables |= load(tables)
     found = plan(tables, Drain(drained), name="drain")
     cut = waves({**tables, **found}, "drain", settings)
-    exported = {**found, **{name: table for name, table in cut.items() if name != "plan_reason"}}
+    exported = {**found, **cut}
     export(exported, made.folder, cluster="rig", snapshot="1")
     return {**tables, **found, **cut}

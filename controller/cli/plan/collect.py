@@ -17,7 +17,7 @@ from typing import Any, Final
 import click
 
 from controller.cli.plan.options import failing
-from controller.cli.plan.saying import amount, counted, reason_rows, say, say_json
+from controller.cli.plan.saying import say, say_json
 from controller.cli.printing import fail, without_place
 from controller.cli.store.progress import bar
 from pipeline.collect.cruise_control import from_capacities
@@ -27,10 +27,9 @@ from pipeline.collect.layouts import from_broker_list, from_map
 from pipeline.collect.log_dirs import from_log_dirs
 from pipeline.collect.prometheus import from_prometheus
 from pipeline.errors import BadInput
-from pipeline.stages.load import averaged, load
-from pipeline.stages.validate import validate
-from pipeline.tables.declared import BROKER, BROKER_LOAD, BROKER_SAMPLE, PARTITION, QUARANTINE, REPLICA_LOAD, TABLES
 from pipeline.tables.files import Place, check_name
+from pipeline.verbs.load import Load
+from pipeline.verbs.verb import unheard
 
 _FILES: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
 
@@ -78,30 +77,13 @@ def collect(
     if broker_list_cluster is not None and sources["broker_list"] is None:
         raise click.UsageError("--broker-list-cluster names a cluster of a --broker-list, which is not given")
     with failing(), bar("collecting", shown=not plain):
-        place = Place(Path(tables), check_name(cluster, "--cluster"), check_name(snapshot, "--snapshot"))
+        place = Place(tables, check_name(cluster, "--cluster"), check_name(snapshot, "--snapshot"))
         gathered = Gathered()
         listed = cluster if broker_list_cluster is None else broker_list_cluster
-        consistent = _read(gathered, sources, listed)
-        found = validate(gathered.tables())
-        found |= load(found)
-        if not dry_run:
-            _write(place, found)
-    reasons = counted(found[QUARANTINE.name].column("reason").to_pylist())
-    said = {
-        "cluster": cluster,
-        "snapshot": snapshot,
-        "brokers": found[BROKER.name].num_rows,
-        "partitions": found[PARTITION.name].num_rows,
-        "bytes": _bytes(found),
-        "request_p99_ms": _slowest(found[BROKER_SAMPLE.name]),
-        **_known(found[REPLICA_LOAD.name]),
-        "averaged": averaged(found),
-        "consistent": consistent,
-        "quarantined": reasons,
-        "written": not dry_run,
-    }
-    say_json(said) if as_json else say(_rows(said))
-    sys.exit(1 if reasons else 0)
+        verb = Load(dry_run, _read(gathered, sources, listed))
+        said = verb.run(place, gathered.tables(), unheard)
+    say_json(said.row) if as_json else say(said.lines)
+    sys.exit(said.code)
 
 
 def _read(into: Gathered, sources: dict[str, Any], listed: str) -> bool | None:
@@ -167,52 +149,3 @@ def _read_cluster(servers: str, config_file: str | None, into: Gathered) -> None
             from_cluster(cluster, endpoint.servers, into)
     except Failed as error:
         raise BadInput(str(error)) from None
-
-
-def _write(place: Place, found: dict[str, Any]) -> None:
-    """All tables; the partitions last, without which there is no snapshot."""
-    place.remove(PARTITION)
-    for name in sorted(found, key=lambda name: name == PARTITION.name):
-        place.write(TABLES[name], found[name])
-
-
-def _slowest(samples: Any) -> dict[str, float]:
-    """Of each kind of request that was measured, the time of the slowest broker."""
-    names = [name for name in BROKER_SAMPLE.names if name.endswith("_p99_ms")]
-    times = {name: [time for time in samples.column(name).to_pylist() if time is not None] for name in names}
-    return {name.removesuffix("_p99_ms"): max(found) for name, found in times.items() if found}
-
-
-def _bytes(found: dict[str, Any]) -> int | None:
-    """Of all replicas of known size; None where there are partitions, and of none of them one is known."""
-    sizes = found[REPLICA_LOAD.name].column("size_bytes")
-    nobody_knows = len(sizes) and sizes.null_count == len(sizes)
-    return None if nobody_knows else sum(found[BROKER_LOAD.name].column("size_bytes").to_pylist())
-
-
-def _known(load: Any) -> dict[str, Any]:
-    """On what the rates that are known are based, and of how many partitions a rate, or a size, is not."""
-    bases = counted(load.filter(load.column("write_bps").is_valid()).column("basis").to_pylist())
-    nulls = {name: load.column(name).null_count for name in ("write_bps", "size_bytes")}
-    return {"bases": bases, "unrated": nulls["write_bps"], "unsized": nulls["size_bytes"]}
-
-
-def _size(said: dict[str, Any]) -> str:
-    if said["bytes"] is None:
-        return "no size is known"
-    meant = f", sizes of {said['averaged']} taken as the mean of their topic" if said["averaged"] else ""
-    return amount(said["bytes"]) + meant + (f", sizes not known of {said['unsized']}" if said["unsized"] else "")
-
-
-def _rows(said: dict[str, Any]) -> list[tuple[str, str]]:
-    rates = {**said["bases"], "not known": said["unrated"]}
-    moment = "" if said["consistent"] in {None, True} else ", read while it changed"
-    rows = [
-        ("snapshot", f"{said['snapshot']} of {said['cluster']}{'' if said['written'] else ', not written'}{moment}"),
-        ("holds", f"{said['brokers']} brokers, {said['partitions']} partitions, {_size(said)}"),
-        ("rates", ", ".join(f"{basis} of {count}" for basis, count in rates.items() if count) or "none"),
-    ]
-    if said["request_p99_ms"]:
-        times = (f"{name.replace('_', ' ')} {time:g} ms" for name, time in said["request_p99_ms"].items())
-        rows.append(("requests", f"{', '.join(times)}: 99 of 100 at the slowest broker take no longer"))
-    return rows + reason_rows("quarantined", said["quarantined"])

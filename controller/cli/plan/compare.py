@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import attrs
@@ -24,6 +23,7 @@ from pipeline.errors import BadInput, NotFound
 from pipeline.stages.compare import differing, row_of, total_of
 from pipeline.tables.declared import PLAN, WAVE
 from pipeline.tables.files import check_name
+from pipeline.tables.location import Location
 
 _COLUMNS: Final = (
     "snapshot",
@@ -53,7 +53,7 @@ def compare(tables: str, *, names: tuple[str, ...], as_json: bool, **where: str 
     with failing():
         for name in names:
             check_name(name, "--name")
-        rows = _rows(_common(Path(tables), **where), tuple(dict.fromkeys(names)))
+        rows = _rows(_common(Location(tables), **where), tuple(dict.fromkeys(names)))
     totals = [total_of(of) for name in dict.fromkeys(names) if (of := [row for row in rows if row["plan"] == name])]
     differ = differing(rows)
     if as_json:
@@ -64,7 +64,9 @@ def compare(tables: str, *, names: tuple[str, ...], as_json: bool, **where: str 
         say((setting, "; ".join(map(_value, of.items()))) for setting, of in differ.items())
 
 
-def _common(tables: Path, cluster: str | None, snapshot: str | None, since: str | None, until: str | None) -> Common:
+def _common(
+    tables: Location, cluster: str | None, snapshot: str | None, since: str | None, until: str | None
+) -> Common:
     """Which snapshots are meant, as the commands say it that plan."""
     if snapshot is not None and (since is not None or until is not None):
         raise BadInput("either --snapshot, or --since and --until")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -14,6 +13,7 @@ import click
 from controller.cli.audit.engines import REMOTE_TIMEOUT_S, WHERE_SPARK_IS, Engine, checked
 from controller.cli.printing import fail, of_system, one_line
 from pipeline.errors import PipelineError
+from pipeline.tables.location import Location
 
 ENGINES: Final = ("local",)
 _T = TypeVar("_T", bound=Callable[..., Any])
@@ -55,7 +55,7 @@ class NewBrokers(click.ParamType[tuple[tuple[int, str | None], ...]]):
 class Common:
     """What every command that reads a snapshot is told."""
 
-    tables: Path
+    tables: Location
     cluster: str | None
     snapshot: str | None
     as_json: bool
@@ -142,7 +142,7 @@ def _taking(command: _T, more: tuple[Callable[[Any], Any], ...]) -> _T:
         if not all_snapshots and (since is not None or until is not None):
             fail("--since and --until need --all-snapshots")
         every = (all_clusters, all_snapshots, since, until)
-        given = Common(Path(tables), cluster, snapshot, as_json, dry_run, plain, chosen, *every)
+        given = Common(Location(tables), cluster, snapshot, as_json, dry_run, plain, chosen, *every)
         return command(given, **options)
 
     taking.__doc__, taking.__name__ = command.__doc__, command.__name__

@@ -1,83 +1,48 @@
-"""A stage over the clusters that a command names, by the engine that it names, and what is said of them in the end.
+"""A verb over the clusters that a command names, by the engine that it names, and what is said of them in the end.
 
 * One cluster: what cannot be used is exit code 2, and nothing is written. With --all-clusters such a one is told and
   left out, the others are done, and the exit code is 2 in the end; one of which nothing is asked (`drain` without
   brokers where none is draining) is told and is no failure. Else the exit code is the largest of the clusters'.
 * With --all-snapshots the same holds of every snapshot.
-* Spark hands over what was made of all clusters at once; this process writes it, with the bytes of the local engine.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import NoReturn
 
-import attrs
 import click
 
 from controller.cli.audit.engines import spark
 from controller.cli.plan.options import Common
 from controller.cli.plan.saying import say, say_json
 from controller.cli.printing import one_line
-from controller.cli.store.progress import Told, bar
+from controller.cli.store.progress import bar
 from pipeline.errors import NotFound, NothingAsked, PipelineError
-from pipeline.tables.arrow import Arrow
 from pipeline.tables.declared import PARTITION
-from pipeline.tables.files import PART, Place, Wanted, check_name, find_place, find_places, find_snapshots, read_all
+from pipeline.tables.files import PART, Place, check_name, find_place, find_places, find_snapshots
 from pipeline.tables.schema import Table
-
-if TYPE_CHECKING:
-    from pipeline.spark.packed import Frames, Key
-
-Tables: TypeAlias = dict[str, Arrow]
-Here: TypeAlias = Callable[[Tables, Told], Tables]
-There: TypeAlias = "Callable[[Frames], dict[Key, Tables | PipelineError]]"
+from pipeline.verbs.local import results
+from pipeline.verbs.verb import Said, Verb
 
 
-@attrs.frozen
-class Stage:
-    """What a command does with a cluster: `here` with its tables in this process, `there` with the frames of all."""
-
-    title: str
-    wanted: Sequence[Wanted]
-    here: Here
-    there: There
-    native: bool = False  # frames are of rows, not of files
-    nothing: Tables = attrs.Factory(dict)  # of a cluster that Spark says nothing of
-
-
-@attrs.frozen
-class Said:
-    """Of a cluster: as JSON, as lines for a person, and its exit code."""
-
-    row: dict[str, Any]
-    lines: Sequence[tuple[str, str]]
-    code: int
-
-
-def run(
-    common: Common, stage: Stage, place_of: tuple[Table, str] = (PARTITION, PART)
-) -> Iterator[tuple[Place, Tables]]:
-    """Each cluster and what the stage made of it. `place_of`: a table and part without which a cluster of several is
-    passed over. Raises what a cluster that was named alone cannot be used for; of several it is told, and the run ends
-    with exit code 2."""
-    failed = 0
-    for place, found in _results(common, stage, places(common, *place_of)):
-        if not isinstance(found, PipelineError):
-            yield place, found
+def told_of(common: Common, verb: Verb, place_of: tuple[Table, str] = (PARTITION, PART)) -> tuple[list[Said], bool]:
+    """What is said of each snapshot, and whether some could not be used. `place_of`: a table and part without which a
+    cluster of several is passed over. Raises what a cluster that was named alone cannot be used for; of several it is
+    told."""
+    told: list[Said] = []
+    failed = False
+    for place, found in _results(common, verb, places(common, *place_of)):
+        if isinstance(found, Said):
+            told.append(found)
             continue
         if not common.several:
             raise found
-        failed += not isinstance(found, NothingAsked)
+        failed |= not isinstance(found, NothingAsked)
         of = f", snapshot {place.snapshot}" if common.all_snapshots else ""
         click.echo(f"cluster {place.cluster}{of}: {one_line(found)}", err=True)
-    if failed:
-        raise SomeFailed(f"{failed} could not be used")
-
-
-class SomeFailed(PipelineError):
-    """Some clusters or snapshots of several could not be used; they were told."""
+    return told, failed
 
 
 def places(common: Common, table: Table = PARTITION, part: str = PART) -> list[Place]:
@@ -117,41 +82,18 @@ def _none(common: Common, table: Table, part: str) -> NoReturn:
     raise NotFound(f"{common.tables}: no {what}{between} has a {named}")
 
 
-def _results(common: Common, stage: Stage, of: list[Place]) -> Iterator[tuple[Place, Tables | PipelineError]]:
-    if not common.engine.is_local:
-        yield from _on_spark(common, stage, of)
-        return
-    with bar(stage.title, shown=not common.plain) as told:
-        inside = told if len(of) == 1 else _unheard
-        for done, place in enumerate(of, 1):
-            try:
-                found: Tables | PipelineError = stage.here(read_all(place, stage.wanted), inside)
-            except PipelineError as error:
-                found = error
-            yield place, found
-            if len(of) > 1:
-                told(done, len(of))
+def _results(common: Common, verb: Verb, of: list[Place]) -> Iterator[tuple[Place, Said | PipelineError]]:
+    with bar(verb.title, shown=not common.plain) as told:
+        if common.engine.is_local:
+            yield from results(verb, of, told)
+            return
+        with spark(common.engine) as session:
+            from pipeline.spark.verbs import results as on_spark  # noqa: PLC0415 - Spark is there, as it is running
+            from pipeline.spark.watching import watched  # noqa: PLC0415
 
-
-def _unheard(_: int, __: int) -> None:
-    """The clusters are counted, not what is done of each."""
-
-
-def _on_spark(common: Common, stage: Stage, of: list[Place]) -> Iterator[tuple[Place, Tables | PipelineError]]:
-    with bar(stage.title, shown=not common.plain) as told, spark(common.engine) as session:
-        from pipeline.spark.frames import read, read_files  # noqa: PLC0415 - Spark is there, as it is running
-        from pipeline.spark.watching import watched  # noqa: PLC0415
-
-        refused: dict[Place, PipelineError] = {}
-        shown = not common.plain and sys.stderr.isatty()
-        with watched(session, told if shown else None):
-            if stage.native:
-                frames = read(session, of, stage.wanted, numbered=True, refused=refused)
-            else:
-                frames = read_files(session, of, stage.wanted, refused=refused)
-            found = stage.there(frames) if len(refused) < len(of) else {}
-    for place in of:
-        yield place, refused.get(place) or found.get((place.cluster, place.snapshot), stage.nothing)
+            with watched(session, told if not common.plain and sys.stderr.isatty() else None):
+                found = list(on_spark(session, verb, of))
+    yield from found
 
 
 def finish(common: Common, said: Sequence[Said], *, failed: bool) -> None:
@@ -164,15 +106,3 @@ def finish(common: Common, said: Sequence[Said], *, failed: bool) -> None:
             names = ["cluster"] * common.all_clusters + ["snapshot"] * common.all_snapshots
             say([*((name, one.row[name]) for name in names), *one.lines])
     sys.exit(2 if failed else max((one.code for one in said), default=0))
-
-
-def told_of(common: Common, stage: Stage, use: Callable[[Place, Tables], Said],
-            place_of: tuple[Table, str] = (PARTITION, PART)) -> tuple[list[Said], bool]:  # fmt: skip
-    """What `use` says of each cluster, and whether some could not be used."""
-    said: list[Said] = []
-    try:
-        for place, found in run(common, stage, place_of):
-            said.append(use(place, found))
-    except SomeFailed:
-        return said, True
-    return said, False

@@ -20,12 +20,12 @@ from typing import Any, Final
 import attrs
 import click
 
-from controller.cli.plan.saying import amount, say_json
+from controller.cli.plan.saying import say_json
 from controller.cli.printing import clean, fail, of_system, one_line, without_place
 from controller.cli.printing import say as complain
 from controller.cli.store.opening import opened
 from controller.cli.store.progress import ToldTitle, titled_bar
-from pipeline.amounts import duration
+from pipeline.amounts import amount, duration
 from pipeline.cautions import size_words
 from pipeline.errors import BadInput, PipelineError, Refused, Stopped
 from pipeline.submit import Event, Options, Outcome, cancel, roll_back

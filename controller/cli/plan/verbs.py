@@ -10,8 +10,9 @@ from controller.cli.plan.check import check
 from controller.cli.plan.collect import collect
 from controller.cli.plan.compare import compare
 from controller.cli.plan.export import export
+from controller.cli.plan.load import load
 from controller.cli.plan.making import MAKING
 from controller.cli.plan.submit import submit
 from controller.cli.plan.waves import waves
 
-COMMANDS: Final[tuple[click.Command, ...]] = (check, collect, compare, export, *MAKING, submit, waves)
+COMMANDS: Final[tuple[click.Command, ...]] = (check, collect, compare, export, load, *MAKING, submit, waves)

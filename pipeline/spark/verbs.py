@@ -1,0 +1,78 @@
+"""A verb over the snapshots of a fleet in one job of Spark.
+
+A row per snapshot goes to a worker; the worker reads the tables, does what the local engine does and writes; a row with
+what is said of it comes back. So neither rows of tables nor their files pass through this process or the JVM, which
+would cost ten times what a plan costs (docs/decisions/0092).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import pyarrow as pa
+
+from pipeline.errors import BadInput, EngineFailed, NotFound, NothingAsked, PipelineError
+from pipeline.tables.files import Place
+from pipeline.verbs.verb import Said, Verb, attempt, unheard
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_PLACES: Final = pa.schema([("root", pa.string()), ("cluster", pa.string()), ("snapshot", pa.string())])
+_SAID: Final = pa.schema([*_PLACES, ("said", pa.string()), ("kind", pa.string()), ("error", pa.string())])
+_COLUMNS: Final = ", ".join(f"{name} string" for name in _SAID.names)
+_TASKS_MAX: Final = 512
+_ERRORS: Final = {kind.__name__: kind for kind in (BadInput, NotFound, NothingAsked, EngineFailed)}
+_Batches: TypeAlias = Iterator[Any]
+
+
+def results(spark: SparkSession, verb: Verb, places: Sequence[Place]) -> Iterator[tuple[Place, Said | PipelineError]]:
+    """Of each place, in their order, once the job is done. Raises EngineFailed where it was not done to its end: what
+    was written until then stays, and doing it again writes the same."""
+    rows = [(place.root.absolute().text, place.cluster, place.snapshot) for place in places]
+    given = pa.table(list(zip(*rows, strict=True)), schema=_PLACES)
+    spread = spark.createDataFrame(given).repartition(min(len(places), _TASKS_MAX))
+    done = {
+        (row["cluster"], row["snapshot"]): _result(row) for row in _collected(spread.mapInArrow(_work(verb), _COLUMNS))
+    }
+    for place in places:
+        yield place, done[place.cluster, place.snapshot]
+
+
+def _collected(frame: DataFrame) -> list[dict[str, Any]]:
+    """The rows in this process. EngineFailed where the job was not done."""
+    try:
+        rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
+    except Exception as error:  # of Spark, or of the JVM as it comes through py4j
+        lines = [line.strip() for line in str(error).splitlines() if "Error: " in line or "Exception: " in line]
+        raise EngineFailed(f"Spark: {' '.join((lines or [str(error)])[-1].split())[:500]}") from error
+    return rows
+
+
+def _work(verb: Verb) -> Callable[[_Batches], _Batches]:
+    def work(batches: _Batches) -> _Batches:
+        for batch in batches:
+            for row in batch.to_pylist():
+                place = Place(row["root"], row["cluster"], row["snapshot"])
+                yield pa.RecordBatch.from_pylist([{**row, **_said(verb, place)}], schema=_SAID)
+
+    return work
+
+
+def _said(verb: Verb, place: Place) -> dict[str, str]:
+    try:
+        found = attempt(verb, place, unheard)
+    except OSError as error:  # a disk that is full, say
+        found = EngineFailed(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    if isinstance(found, PipelineError):
+        return {"kind": type(found).__name__, "error": str(found)}
+    return {"said": json.dumps([found.row, found.lines, found.code], default=str)}
+
+
+def _result(row: dict[str, Any]) -> Said | PipelineError:
+    if row["said"] is None:
+        return _ERRORS.get(row["kind"], BadInput)(row["error"])
+    said, lines, code = json.loads(row["said"])
+    return Said(said, [(name, text) for name, text in lines], code)

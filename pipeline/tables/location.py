@@ -1,0 +1,146 @@
+"""Where tables are: a folder of this machine, or of a file system that pyarrow reads: s3 (s3a, too), gs, abfss, hdfs.
+
+Paths below a location are relative, with slashes. What a file system wants to know is its own: for S3 the variables
+AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and so on, or the query of pyarrow's URIs (?endpoint_override=...&scheme=http).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from pipeline.errors import BadInput
+from pipeline.tables.arrow import Arrow
+from pipeline.written import written_as
+
+_FILE: Final = "file://"
+_OTHER_NAMES: Final = {"s3a": "s3", "s3n": "s3"}  # as Hadoop calls them
+
+
+@attrs.frozen
+class Location:
+    """`text`: as it was given, a path or a URI."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text.partition("?")[0]  # what stands behind it may be a key
+
+    @property
+    def is_local(self) -> bool:
+        return "://" not in self.text or self.text.startswith(_FILE)
+
+    @property
+    def folder(self) -> Path:
+        """Of a local one. BadInput of another."""
+        if not self.is_local:
+            raise BadInput(f"{self}: expected a folder of this machine")
+        return Path(self.text.removeprefix(_FILE))
+
+    def absolute(self) -> Location:
+        """The same from wherever it is looked at."""
+        return Location(str(self.folder.absolute())) if self.is_local else self
+
+    def where(self, path: str) -> str:
+        """To be told of a file or folder below it."""
+        return f"{self.folder / path}" if self.is_local else _below(str(self), path)
+
+    def is_there(self, path: str = "", *, file: bool = False) -> bool:
+        """Whether there is a folder, or a file, at `path`. BadInput where the file system does not say."""
+        system, base = self._opened()
+        with self._reached(path):
+            kind = system.get_file_info(_below(base, path)).type
+        return bool(kind == (pafs.FileType.File if file else pafs.FileType.Directory))
+
+    def names(self, path: str) -> list[str]:
+        """What stands in a folder, sorted; nothing where there is none."""
+        system, base = self._opened()
+        with self._reached(path):
+            found = system.get_file_info(pafs.FileSelector(_below(base, path), allow_not_found=True))
+        return sorted(info.base_name for info in found)
+
+    def read(self, path: str) -> Arrow:
+        """A file of Parquet. FileNotFoundError where there is none, BadInput where it cannot be read."""
+        system, base = self._opened()
+        try:
+            return pq.read_table(_below(base, path), filesystem=system, partitioning=None)
+        except FileNotFoundError:
+            raise
+        except (pa.ArrowException, OSError) as error:
+            said = " ".join(str(error).split())[:300]
+            raise BadInput(f"{self.where(path)}: cannot be read as Parquet: {said}") from None
+
+    def write(self, path: str, data: Any) -> None:
+        """The file holds `data`, bytes: it is the old one or the new one, never a part. OSError names it."""
+        if self.is_local:
+            self._replace(self.folder / path, data)
+            return
+        system, base = self._opened()
+        try:
+            with system.open_output_stream(_below(base, path)) as stream:
+                stream.write(data)
+        except OSError as error:
+            raise OSError(f"{self.where(path)}: cannot be written: {' '.join(str(error).split())[:300]}") from None
+
+    def remove(self, path: str) -> None:
+        """The file is not there any more."""
+        system, base = self._opened()
+        with suppress(FileNotFoundError), self._reached(path):
+            system.delete_file(_below(base, path))
+
+    def _replace(self, path: Path, data: Any) -> None:
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        with written_as(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                beside.write_bytes(data)
+                beside.replace(path)
+            finally:
+                beside.unlink(missing_ok=True)
+
+    def _opened(self) -> tuple[Any, str]:
+        if self.is_local:
+            return _local(), str(self.folder)
+        try:
+            return _system(self.text)
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise BadInput(f"{self}: cannot be reached: {' '.join(str(error).split())[:300]}") from None
+
+    @contextmanager
+    def _reached(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise BadInput(f"{self.where(path)}: cannot be reached: {' '.join(str(error).split())[:300]}") from None
+
+
+def location(given: str | Path | Location) -> Location:
+    return given if isinstance(given, Location) else Location(str(given))
+
+
+def _below(base: str, path: str) -> str:
+    return f"{base.rstrip('/')}/{path}" if path else base
+
+
+@lru_cache(1)
+def _local() -> Any:
+    return pafs.LocalFileSystem()
+
+
+@lru_cache(16)
+def _system(uri: str) -> tuple[Any, str]:
+    """A file system and the path of the location in it."""
+    scheme, _, rest = uri.partition("://")
+    found: tuple[Any, str] = pafs.FileSystem.from_uri(f"{_OTHER_NAMES.get(scheme, scheme)}://{rest}")
+    return found

@@ -1,0 +1,93 @@
+"""`kedge plan check`: what breaks a rule, in the table violation and in short."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+
+from pipeline.cautions import of_check
+from pipeline.stages.arrays import Limits
+from pipeline.stages.check import check
+from pipeline.tables.arrow import Arrow
+from pipeline.tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, VIOLATION
+from pipeline.tables.files import Place, Wanted
+from pipeline.verbs.verb import Said, Tables, Told
+
+_SHOWN_MAX: Final = 50
+
+
+@attrs.frozen
+class Check:
+    """Reads a snapshot, writes `violation`. `factor`: as `pipeline.stages.check.check`."""
+
+    limits: Limits
+    factor: int | None = None
+    ignore_racks: bool = False
+    dry_run: bool = False
+
+    @property
+    def title(self) -> str:
+        return "checking"
+
+    @property
+    def wanted(self) -> Sequence[Wanted]:
+        return (Wanted(BROKER), Wanted(PARTITION), *(Wanted(t, optional=True) for t in (REPLICA_LOAD, QUARANTINE)))
+
+    def run(self, place: Place, given: Tables, _: Told) -> Said:
+        """Exit code 1 where something breaks a rule."""
+        table = check(given, limits=self.limits, factor=self.factor, ignore_racks=self.ignore_racks)
+        if not self.dry_run:
+            place.write(VIOLATION, table)
+        found, minded = table.to_pylist(), _minded(given)
+        counts = dict(sorted(Counter(row["kind"] for row in found).items()))
+        named = {"cluster": place.cluster, "snapshot": place.snapshot}
+        row = {**named, "counts": counts, "violations": found, "mind": minded}
+        return Said(row, _lines(found, counts, minded), 1 if found else 0)
+
+
+def _lines(found: list[dict[str, Any]], counts: dict[str, int], minded: list[str]) -> list[tuple[str, str]]:
+    shown = [(row["kind"], _words(row)) for row in found[:_SHOWN_MAX]]
+    more = [("and", f"{len(found) - _SHOWN_MAX} more in table violation")] if len(found) > _SHOWN_MAX else []
+    totals = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "nothing breaks a rule"
+    return [*shown, *more, *(("mind", text) for text in minded), ("found", totals)]
+
+
+def _minded(given: Tables) -> list[str]:
+    """What no violation can tell: that a capacity was held against nothing."""
+    brokers, loads = given[BROKER.name], given.get(REPLICA_LOAD.name)
+    count = given[PARTITION.name].num_rows
+
+    def unknown(column: str) -> int:
+        return count if loads is None else _nulls(loads, column)
+
+    def has(*columns: str) -> bool:
+        return any(_nulls(brokers, column) < brokers.num_rows for column in columns)
+
+    return of_check(
+        unsized=unknown("size_bytes"),
+        unrated=unknown("write_bps"),
+        has_disks=has("disk_capacity_bytes"),
+        has_networks=has("nw_in_capacity_bps", "nw_out_capacity_bps"),
+    )
+
+
+def _nulls(rows: Arrow, column: str) -> int:
+    count: int = rows.column(column).null_count
+    return count
+
+
+def _words(row: dict[str, Any]) -> str:
+    parts = []
+    if row["topic"] is not None:
+        parts.append(f"{row['topic']}-{row['partition']}")
+    if row["broker_id"] is not None:
+        parts.append(f"broker {row['broker_id']}")
+    if row["kind"] == "LEADER_ORDER":
+        place = int(row["observed"])  # 0: of none, since the first would be no finding
+        leader = f"replica {place + 1} of its row" if place else "a broker that is not in its row"
+        return f"{parts[0]}: led by {leader}, the first is to lead (the preferred leader)"
+    when = "" if row["when"] == "now" else ", if all its replicas led"
+    return f"{', '.join(parts)}: {row['observed']:g}, limit {row['limit']:g} {row['unit']}{when}"

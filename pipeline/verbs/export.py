@@ -1,0 +1,73 @@
+"""`kedge plan export`: a plan and its waves as files that operators and other tools take, with a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+
+from pipeline.amounts import amount
+from pipeline.stages.export import export, files
+from pipeline.stages.snapshots import check_same
+from pipeline.tables.declared import (
+    BROKER,
+    PARTITION,
+    PLAN,
+    PLAN_LOAD,
+    PLAN_MOVE,
+    PLAN_REASON,
+    QUARANTINE,
+    REDUCTION,
+    REPLICA_LOAD,
+    WAVE,
+    WAVE_MOVE,
+    WAVE_REASON,
+    WAVE_THROTTLE,
+)
+from pipeline.tables.files import Place, Wanted
+from pipeline.verbs.page import page_of
+from pipeline.verbs.verb import Said, Tables, Told
+
+
+@attrs.frozen
+class Export:
+    """Reads a snapshot, the plan `name` and its waves, writes `folder`; with `several` a folder of each cluster below
+    it."""
+
+    name: str
+    folder: Path
+    dry_run: bool = False
+    several: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"export of {self.name}"
+
+    @property
+    def wanted(self) -> Sequence[Wanted]:
+        there = [Wanted(table, self.name) for table in (PLAN, PLAN_MOVE, PLAN_REASON, PLAN_LOAD)]
+        of_waves = (REDUCTION, WAVE, WAVE_MOVE, WAVE_THROTTLE, WAVE_REASON)
+        there += [Wanted(table, self.name, optional=True) for table in of_waves]
+        return (*there, *map(Wanted, (BROKER, PARTITION, REPLICA_LOAD)), Wanted(QUARANTINE, optional=True))
+
+    def run(self, place: Place, given: Tables, _: Told) -> Said:
+        """BadInput where the snapshot was collected anew since the plan was made, or something else stands there."""
+        check_same(given)
+        if WAVE.name not in given:  # its table is written last: waves that were not cut to their end are none
+            given = {name: rows for name, rows in given.items() if name not in {WAVE_MOVE.name, WAVE_THROTTLE.name}}
+        folder = self.folder / place.cluster if self.several else self.folder
+        report = page_of(place, given).decode()
+        if self.dry_run:
+            sizes = {path: len(data) for path, data in files(given, report).items()}
+        else:
+            if self.several:
+                self.folder.mkdir(parents=True, exist_ok=True)
+            manifest = export(given, folder, cluster=place.cluster, snapshot=place.snapshot, report=report)
+            sizes = {path: entry["bytes"] for path, entry in manifest["files"].items()}
+        named = {"cluster": place.cluster, "snapshot": place.snapshot} if self.several else {}
+        row = {"plan": self.name, **named, "folder": str(folder), "files": sizes, "written": not self.dry_run}
+        waves = sum(path.startswith("waves/") for path in sizes)
+        unwritten = ", not written" if self.dry_run else ""
+        line = f"{folder}: {len(sizes)} files, {waves} waves, {amount(sum(sizes.values()))}{unwritten}"
+        return Said(row, [("export", line)])

@@ -1,0 +1,117 @@
+"""`kedge plan collect` and `kedge plan load`: collected tables validated, and what partitions and brokers hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+
+from pipeline.amounts import amount
+from pipeline.stages.load import averaged, load
+from pipeline.stages.validate import validate
+from pipeline.tables.arrow import Arrow, empty
+from pipeline.tables.declared import (
+    BROKER,
+    BROKER_LOAD,
+    BROKER_SAMPLE,
+    PARTITION,
+    QUARANTINE,
+    REPLICA_LOAD,
+    REPLICA_LOG,
+    REPLICA_SAMPLE,
+    TABLES,
+)
+from pipeline.tables.files import Place, Wanted
+from pipeline.verbs.saying import counted, reason_rows
+from pipeline.verbs.verb import Said, Tables, Told
+
+_KNOWN_BESIDE: Final = (REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE, QUARANTINE)
+
+
+@attrs.frozen
+class Load:
+    """Reads what was collected, writes it without what cannot be used, `quarantine`, and the loads. `consistent`:
+    whether it was read of one instant, where that is known."""
+
+    dry_run: bool = False
+    consistent: bool | None = None
+
+    @property
+    def title(self) -> str:
+        return "loading"
+
+    @property
+    def wanted(self) -> Sequence[Wanted]:
+        return (Wanted(BROKER), Wanted(PARTITION), *(Wanted(table, optional=True) for table in _KNOWN_BESIDE))
+
+    def run(self, place: Place, given: Tables, _: Told) -> Said:
+        """Exit code 1 where something is in quarantine."""
+        found = validate(given)
+        found |= load(found)
+        if not self.dry_run:
+            _write(place, found)
+        reasons = counted(found[QUARANTINE.name].column("reason").to_pylist())
+        said = {
+            "cluster": place.cluster,
+            "snapshot": place.snapshot,
+            "brokers": found[BROKER.name].num_rows,
+            "partitions": found[PARTITION.name].num_rows,
+            "bytes": _bytes(found),
+            "request_p99_ms": _slowest(found.get(BROKER_SAMPLE.name, empty(BROKER_SAMPLE))),
+            **_known(found[REPLICA_LOAD.name]),
+            "averaged": averaged(found),
+            "consistent": self.consistent,
+            "quarantined": reasons,
+            "written": not self.dry_run,
+        }
+        return Said(said, _lines(said), 1 if reasons else 0)
+
+
+def _write(place: Place, found: Tables) -> None:
+    """All tables; the partitions last, without which there is no snapshot."""
+    place.remove(PARTITION)
+    for name in sorted(found, key=lambda name: name == PARTITION.name):
+        place.write(TABLES[name], found[name])
+
+
+def _slowest(samples: Arrow) -> dict[str, float]:
+    """Of each kind of request that was measured, the time of the slowest broker."""
+    names = [name for name in BROKER_SAMPLE.names if name.endswith("_p99_ms")]
+    times = {name: [time for time in samples.column(name).to_pylist() if time is not None] for name in names}
+    return {name.removesuffix("_p99_ms"): max(found) for name, found in times.items() if found}
+
+
+def _bytes(found: Tables) -> int | None:
+    """Of all replicas of known size; None where there are partitions, and of none of them one is known."""
+    sizes = found[REPLICA_LOAD.name].column("size_bytes")
+    nobody_knows = len(sizes) and sizes.null_count == len(sizes)
+    return None if nobody_knows else sum(found[BROKER_LOAD.name].column("size_bytes").to_pylist())
+
+
+def _known(loads: Arrow) -> dict[str, Any]:
+    """On what the rates that are known are based, and of how many partitions a rate, or a size, is not."""
+    bases = counted(loads.filter(loads.column("write_bps").is_valid()).column("basis").to_pylist())
+    nulls = {name: loads.column(name).null_count for name in ("write_bps", "size_bytes")}
+    return {"bases": bases, "unrated": nulls["write_bps"], "unsized": nulls["size_bytes"]}
+
+
+def _size(said: dict[str, Any]) -> str:
+    if said["bytes"] is None:
+        return "no size is known"
+    meant = f", sizes of {said['averaged']} taken as the mean of their topic" if said["averaged"] else ""
+    return amount(said["bytes"]) + meant + (f", sizes not known of {said['unsized']}" if said["unsized"] else "")
+
+
+def _lines(said: dict[str, Any]) -> list[tuple[str, str]]:
+    rates = {**said["bases"], "not known": said["unrated"]}
+    moment = "" if said["consistent"] in {None, True} else ", read while it changed"
+    rows = [
+        ("snapshot", f"{said['snapshot']} of {said['cluster']}{'' if said['written'] else ', not written'}{moment}"),
+        ("holds", f"{said['brokers']} brokers, {said['partitions']} partitions, {_size(said)}"),
+        ("rates", ", ".join(f"{basis} of {count}" for basis, count in rates.items() if count) or "none"),
+    ]
+    if said["request_p99_ms"]:
+        times = (f"{name.replace('_', ' ')} {time:g} ms" for name, time in said["request_p99_ms"].items())
+        rows.append(("requests", f"{', '.join(times)}: 99 of 100 at the slowest broker take no longer"))
+    return rows + reason_rows("quarantined", said["quarantined"])

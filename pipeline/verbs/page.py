@@ -1,0 +1,16 @@
+"""The page of a plan, of the tables of its snapshot and its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pipeline.report.plan import plan_page
+from pipeline.stages.outlook import outlook
+from pipeline.tables.arrow import Arrow
+from pipeline.tables.files import Place
+
+
+def page_of(place: Place, found: Mapping[str, Arrow]) -> bytes:
+    """`found`: what `plan_page` wants, but for the outlook, and brokers, partitions and loads of the snapshot."""
+    page = plan_page({**found, **outlook(found)}, cluster=place.cluster, snapshot=place.snapshot)
+    return page.encode()

@@ -1,0 +1,108 @@
+"""`kedge plan drain`, `add` and so on: a plan of a snapshot, as tables that bear its name.
+
+Making it again replaces them, and takes away the waves of the former one. The table `plan` is written last: without it
+there is no plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from pipeline.cautions import copied_words, of_plan, ratio_words
+from pipeline.stages.arrays import Limits
+from pipeline.stages.export import plan_json
+from pipeline.stages.plan import plan
+from pipeline.stages.requests import Request, settings_of
+from pipeline.tables.declared import (
+    BROKER,
+    PARTITION,
+    PLAN,
+    PLAN_MOVE,
+    PLAN_REASON,
+    QUARANTINE,
+    REDUCTION,
+    REPLICA_LOAD,
+    TABLES,
+    WAVE,
+    WAVE_MOVE,
+    WAVE_REASON,
+    WAVE_THROTTLE,
+)
+from pipeline.tables.files import Place, Wanted
+from pipeline.verbs.saying import counted, reason_rows
+from pipeline.verbs.verb import Output, Said, Tables, Told
+
+
+@attrs.frozen
+class Plan:
+    """Reads a snapshot, writes the tables of the plan `name`; `plans`: where plan.json goes, `pages`: where a page."""
+
+    name: str
+    request: Request
+    limits: Limits
+    ignore_racks: bool = False
+    dry_run: bool = False
+    plans: Output | None = None
+    pages: Output | None = None
+
+    @property
+    def title(self) -> str:
+        return f"planning {self.name}"
+
+    @property
+    def wanted(self) -> Sequence[Wanted]:
+        more = () if self.pages is None else (Wanted(QUARANTINE, optional=True),)
+        return (Wanted(BROKER), Wanted(PARTITION), Wanted(REPLICA_LOAD), *more)
+
+    def run(self, place: Place, given: Tables, told: Told) -> Said:
+        """Exit code 1 where something that was asked for is not in the plan."""
+        found = plan(given, self.request, name=self.name, told=told, limits=self.limits, ignore_racks=self.ignore_racks)
+        if not self.dry_run:
+            self._write(place, found)
+            if self.plans is not None:
+                self.plans.write(place, plan_json(found[PLAN_MOVE.name]))
+            if self.pages is not None:
+                from pipeline.verbs.page import page_of  # noqa: PLC0415 - whoever asks for no page need not load it
+
+                self.pages.write(place, page_of(place, {**given, **found}))
+        return self._say(place, found)
+
+    def _write(self, place: Place, found: Tables) -> None:
+        for table in (PLAN, WAVE, WAVE_MOVE, WAVE_THROTTLE, WAVE_REASON, REDUCTION):
+            place.remove(table, self.name)
+        for name in sorted(found, key=lambda name: name == PLAN.name):
+            place.write(TABLES[name], found[name], self.name)
+
+    def _say(self, place: Place, found: Tables) -> Said:
+        (row,) = found[PLAN.name].to_pylist()
+        reasons = counted(found[PLAN_REASON.name].column("reason").to_pylist())
+        reductions = found[REDUCTION.name].to_pylist() if REDUCTION.name in found else []
+        minded = of_plan(row)
+        more = {"settings": settings_of(row), "reasons": reasons, "reductions": reductions, "mind": minded}
+        written = {"cluster": place.cluster, "snapshot": place.snapshot, "written": not self.dry_run}
+        lines = _rows(row, place, dry_run=self.dry_run) + _reductions(reductions) + reason_rows("refused", reasons)
+        lines += [("mind", text) for text in minded]
+        return Said({**row, **more, **written}, lines, 0 if row["complete"] else 1)
+
+
+def _rows(row: dict[str, Any], place: Place, *, dry_run: bool) -> list[tuple[str, str]]:
+    unwritten = ", not written" if dry_run else ""
+    return [
+        ("plan", f"{row['plan']} of {place.cluster}, snapshot {place.snapshot}{unwritten}"),
+        ("changes", f"{row['partitions_changed']} partitions, {row['replicas_copied']} replicas copied"),
+        ("copies", copied_words(row)),
+        *(
+            (f"{what}, max/mean", ratio_words(*(row[f"{column}_max_mean_{when}"] for when in ("before", "after"))))
+            for what, column in (("bytes", "size"), ("leaders", "leaders"))
+        ),
+    ]
+
+
+def _reductions(rows: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    keyed = "keyed data may sit in two partitions for a while, and the partition of a key will change"
+    shown = [("shrinks", f"{row['topic']}: {row['partitions']} to {row['total_count']}") for row in rows[:50]]
+    more = [("shrinks", f"and {len(rows) - 50} more topics")] if len(rows) > 50 else []
+    return [*shown, *more, ("mind", keyed)] if rows else []

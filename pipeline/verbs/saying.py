@@ -1,0 +1,21 @@
+"""Reasons as lines, the most frequent first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+_LINES_MAX: Final = 20
+
+
+def counted(reasons: Iterable[str]) -> dict[str, int]:
+    """How often each reason was given, the most frequent first."""
+    return dict(sorted(Counter(reasons).items(), key=lambda item: (-item[1], item[0])))
+
+
+def reason_rows(name: str, reasons: Mapping[str, int]) -> list[tuple[str, str]]:
+    """A line per reason."""
+    shown = [(name, f"{count} x {reason}") for reason, count in list(reasons.items())[:_LINES_MAX]]
+    more = len(reasons) - len(shown)
+    return [*shown, (name, f"and {more} more reasons")] if more else shown

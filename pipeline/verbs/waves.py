@@ -1,0 +1,83 @@
+"""`kedge plan waves`: what of a plan may be copied at the same time, how fast, and how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from pipeline.amounts import duration
+from pipeline.cautions import of_waves, size_words, too_long
+from pipeline.stages.waves import WaveSettings, waves
+from pipeline.tables.declared import (
+    BROKER,
+    BROKER_LOAD,
+    PARTITION,
+    PLAN,
+    PLAN_MOVE,
+    REPLICA_LOAD,
+    WAVE,
+    WAVE_MOVE,
+    WAVE_REASON,
+    WAVE_THROTTLE,
+)
+from pipeline.tables.files import Place, Wanted
+from pipeline.verbs.saying import counted, reason_rows
+from pipeline.verbs.verb import Said, Tables, Told
+
+
+@attrs.frozen
+class Waves:
+    """Reads a snapshot and the plan `name`, writes its waves; the table `wave` last: waves that were not cut to their
+    end are none. `named`: JSON names cluster and snapshot."""
+
+    name: str
+    settings: WaveSettings
+    dry_run: bool = False
+    named: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"waves of {self.name}"
+
+    @property
+    def wanted(self) -> Sequence[Wanted]:
+        of_plan = (Wanted(PLAN, self.name), Wanted(PLAN_MOVE, self.name))
+        return (*of_plan, *map(Wanted, (BROKER, PARTITION, REPLICA_LOAD)), Wanted(BROKER_LOAD, optional=True))
+
+    def run(self, place: Place, given: Tables, _: Told) -> Said:
+        """Exit code 1 where a move is in no wave, or a wave does not end in a sane time."""
+        found = waves(given, self.name, self.settings)
+        if not self.dry_run:
+            place.remove(WAVE, self.name)
+            for table in (WAVE_REASON, WAVE_MOVE, WAVE_THROTTLE, WAVE):
+                place.write(table, found[table.name], self.name)
+        listed = found[WAVE.name].to_pylist()
+        reasons = counted(found[WAVE_REASON.name].column("reason").to_pylist())
+        named = {"cluster": place.cluster, "snapshot": place.snapshot} if self.named else {}
+        minded = of_waves(listed)
+        made = {"waves": listed, "reasons": reasons, "mind": minded, "written": not self.dry_run}
+        shown = [(f"wave {row['wave']}", _words(row)) for row in listed]
+        lines = [*shown, *reason_rows("refused", reasons), *(("mind", text) for text in minded), _total(listed)]
+        return Said({"plan": self.name, **named, **made}, lines, 1 if reasons or too_long(listed) else 0)
+
+
+def _words(row: dict[str, Any]) -> str:
+    peak = "" if row["peak_disk_share"] is None else f", fullest disk {row['peak_disk_share']:.1%}"
+    return f"{row['partitions']} partitions, {row['copies']} copies, {size_words(row['bytes'])}{peak}{_eta(row)}"
+
+
+def _eta(row: dict[str, Any]) -> str:
+    if row["unsized"]:
+        return ", time not known"
+    if row["eta_s"] is None:
+        return ", not throttled"
+    return f", {duration(row['eta_s'])} ({duration(row['eta_low_s'])} to {duration(row['eta_high_s'])})"
+
+
+def _total(listed: list[dict[str, Any]]) -> tuple[str, str]:
+    times = [row["eta_s"] for row in listed]
+    whole = "" if None in times or not times else f", {duration(sum(times))} in all"
+    known = [row["bytes"] for row in listed if row["bytes"] is not None]
+    return "in all", f"{len(listed)} waves, {size_words(sum(known) if known or not listed else None)}{whole}"
