@@ -22,6 +22,9 @@ pytest_plugins = [
 # wait for ever. A signal that has a handler begins anew in a child.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Tests say where they mean Spark: a JVM takes seconds to start.
+os.environ["KEDGE_ENGINE"] = "local"
+
 # Timings of examples are those of the machine, which may be shared; they say nothing of the code, so neither a
 # deadline nor the check for slow generation may fail a test.
 settings.register_profile("kedge", deadline=None, suppress_health_check=[HealthCheck.too_slow])

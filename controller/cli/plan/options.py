@@ -11,11 +11,11 @@ import attrs
 import click
 
 from controller.cli.audit.engines import REMOTE_TIMEOUT_S, WHERE_SPARK_IS, Engine, checked
+from controller.cli.plan.engine import AUTO
 from controller.cli.printing import fail, of_system, one_line
 from pipeline.errors import PipelineError
 from pipeline.tables.location import Location
 
-ENGINES: Final = ("local",)
 _T = TypeVar("_T", bound=Callable[..., Any])
 
 
@@ -73,19 +73,14 @@ class Common:
         return self.all_clusters or self.all_snapshots
 
 
-def common(command: _T) -> _T:
-    """TABLES, --cluster, --snapshot, --json, --dry-run, --plain and --engine, as one argument `common`."""
-    return _taking(command, (_engine(ENGINES),))
-
-
 def engined(command: _T) -> _T:
-    """The same with both engines, and with --all-clusters."""
-    return _taking(command, (*WHERE_SPARK_IS, _EVERY_CLUSTER, _engine((*ENGINES, "spark"))))
+    """TABLES, which clusters and snapshots of it, --json, --dry-run, --plain, the engine, as one argument `common`."""
+    return _taking(command, (*WHERE_SPARK_IS, _EVERY_CLUSTER, _ENGINE))
 
 
 def replayed(command: _T) -> _T:
     """The same, and with --all-snapshots."""
-    more = (*WHERE_SPARK_IS, _EVERY_CLUSTER, _EVERY_SNAPSHOT, since, until, _engine((*ENGINES, "spark")))
+    more = (*WHERE_SPARK_IS, _EVERY_CLUSTER, _EVERY_SNAPSHOT, since, until, _ENGINE)
     return _taking(command, more)
 
 
@@ -109,10 +104,15 @@ _EVERY_SNAPSHOT: Final = click.option(
 )
 
 
-def _engine(names: tuple[str, ...]) -> Callable[[Any], Any]:
-    return click.option(
-        "--engine", type=click.Choice(names), default="local", show_default=True, help="Both say the same."
-    )
+_ENGINE: Final = click.option(
+    "--engine",
+    type=click.Choice([AUTO, "local", "spark"]),
+    default=AUTO,
+    envvar="KEDGE_ENGINE",
+    show_default=True,
+    show_envvar=True,
+    help="Both say the same. auto: spark for several clusters, or where TABLES is no folder of this machine.",
+)
 
 
 def _taking(command: _T, more: tuple[Callable[[Any], Any], ...]) -> _T:

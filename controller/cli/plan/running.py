@@ -15,6 +15,7 @@ from typing import NoReturn
 import click
 
 from controller.cli.audit.engines import spark
+from controller.cli.plan.engine import chosen
 from controller.cli.plan.options import Common
 from controller.cli.plan.saying import say, say_json
 from controller.cli.printing import one_line
@@ -83,11 +84,12 @@ def _none(common: Common, table: Table, part: str) -> NoReturn:
 
 
 def _results(common: Common, verb: Verb, of: list[Place]) -> Iterator[tuple[Place, Said | PipelineError]]:
+    engine = chosen(common.engine, common.tables, of)
     with bar(verb.title, shown=not common.plain) as told:
-        if common.engine.is_local:
+        if engine.is_local:
             yield from results(verb, of, told)
             return
-        with spark(common.engine) as session:
+        with spark(engine) as session:
             from pipeline.spark.verbs import results as on_spark  # noqa: PLC0415 - Spark is there, as it is running
             from pipeline.spark.watching import watched  # noqa: PLC0415
 

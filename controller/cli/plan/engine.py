@@ -1,0 +1,68 @@
+"""Which engine `--engine auto` is: Spark for what is more than one process should do, where Spark is to be had.
+
+It is said on stderr where it is Spark, or would have been: both say the same, but a JVM takes seconds to start.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from controller.cli.audit.engines import Engine
+from controller.cli.printing import say
+from pipeline.tables.files import Place
+from pipeline.tables.location import Location
+
+AUTO: Final = "auto"
+
+
+def chosen(engine: Engine, tables: Location, of: Sequence[Place]) -> Engine:
+    """The engine that was asked for; for `auto` the one to take for these places."""
+    if engine.name != AUTO:
+        return engine
+    why = _why_spark(engine, tables, of)
+    if why is None:
+        return engine._replace(name="local")
+    is_named = engine.master is not None or engine.remote is not None or _is_active()
+    if not is_named and (missing := _missing()) is not None:
+        say(f"engine: local, though {why}: {missing}")
+        return engine._replace(name="local")
+    say(f"engine: spark, as {why}")
+    return engine._replace(name="spark")
+
+
+def _why_spark(engine: Engine, tables: Location, of: Sequence[Place]) -> str | None:
+    clusters = len({place.cluster for place in of})
+    if engine.master is not None or engine.remote is not None:
+        return "--remote names a server" if engine.remote is not None else "--master names a master"
+    if _is_active():
+        return "a session is active"
+    if not tables.is_local:
+        return f"{tables} is no folder of this machine"
+    return f"these are {clusters} clusters" if clusters > 1 else None
+
+
+def _is_active() -> bool:
+    """Whether this process has a session of Spark already, as under spark-submit or in a notebook."""
+    if "pyspark.sql" not in sys.modules:
+        return False
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - it is loaded already
+
+    return SparkSession.getActiveSession() is not None
+
+
+def _missing() -> str | None:
+    """Why no session can be made here."""
+    from pipeline.spark.session import java  # noqa: PLC0415 - looked for where it may be needed
+    from pipeline.spark.starting import NoSpark  # noqa: PLC0415
+
+    try:
+        import pyspark  # noqa: F401, PLC0415 - as above
+    except ImportError:
+        return "PySpark is not installed"
+    try:
+        java()
+    except NoSpark as error:
+        return str(error)
+    return None
