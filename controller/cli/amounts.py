@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from typing import Any, Final
+from typing import Any
 
 import click
 
-_AMOUNT: Final = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,3}))?\s*([KMGTP]i?B?|B)?")
-_UNITS: Final = "KMGTP"
+from pipeline.amounts import bytes_of
 
 
 class Amount(click.ParamType[int]):
@@ -17,12 +15,7 @@ class Amount(click.ParamType[int]):
     name = "bytes"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = None if isinstance(value, int) else _AMOUNT.fullmatch(str(value))
-        if isinstance(value, int):
-            return value
+        found = value if isinstance(value, int) else bytes_of(str(value))
         if found is None:
             self.fail(f"{value!r:.80} is no number of bytes, as 123, 5GiB or 1.5GB are", param, ctx)
-        unit = found[3] or ""
-        factor = (1024 if "i" in unit else 1000) ** (_UNITS.index(unit[0]) + 1) if unit not in {"", "B"} else 1
-        fraction = found[2] or ""
-        return int(int(found[1] + fraction) * factor // 10 ** len(fraction))
+        return found

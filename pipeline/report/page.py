@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Final
+from typing import Final, NamedTuple
 
 ROWS_MAX: Final = 1000
 """Of a table; what is left out is said below it, and stands in the tables that `--out` writes."""
@@ -36,6 +36,7 @@ svg{display:block;width:100%;height:auto}
 figcaption,.note{color:var(--soft);font-size:13px;margin-top:6px}
 .wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%;font-size:13px}
+a{color:var(--s1)}
 th{text-align:left;color:var(--soft);font-weight:600}
 th,td{padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:top;overflow-wrap:break-word}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;overflow-wrap:normal;white-space:nowrap}
@@ -102,13 +103,26 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], 
     return f'<h2>{escape(title)}</h2>\n<div class="wide" tabindex="0">{whole}</div>{more}'
 
 
+class Link(NamedTuple):
+    """A cell that leads elsewhere."""
+
+    text: str
+    to: str
+
+
 def _row(row: Sequence[object], numeric: Sequence[bool]) -> str:
-    cells = "".join(f"<td{_class(n)}>{escape(_text(value))}</td>" for value, n in zip(row, numeric, strict=True))
+    cells = "".join(f"<td{_class(n)}>{_cell(value)}</td>" for value, n in zip(row, numeric, strict=True))
     return f"<tr>{cells}</tr>"
 
 
 def _class(numeric: bool) -> str:  # noqa: FBT001 - of a table
     return ' class="n"' if numeric else ""
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, Link):
+        return f'<a href="{escape(value.to, quote=True)}">{escape(value.text)}</a>'
+    return escape(_text(value))
 
 
 def _text(value: object) -> str:

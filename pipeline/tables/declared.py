@@ -261,6 +261,16 @@ WAVE_THROTTLE: Final = Table(
     ("plan", "wave", "broker_id"),
 )
 
+RUN: Final = Table(
+    "run",  # what `kedge plan run` did with a snapshot, so that it is not done again
+    (
+        ("policy_sha256", "string", False),
+        ("snapshot_sha256", "string", False),
+        ("row", "string", False),  # what was said of it, as JSON
+        ("code", "int", False),
+    ),
+)
+
 TABLES: Final[Mapping[str, Table]] = {
     table.name: table
     for table in (
@@ -283,5 +293,6 @@ TABLES: Final[Mapping[str, Table]] = {
         WAVE_MOVE,
         WAVE_THROTTLE,
         WAVE_REASON,
+        RUN,
     )
 }

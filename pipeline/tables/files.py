@@ -164,6 +164,13 @@ def find_place(root: Root, table: Table, cluster: str | None, snapshot: str | No
     return Place(root, cluster, found[-1])
 
 
+def last_with(place: Place, table: Table) -> Place | None:
+    """Of the snapshots of its cluster the last one, by name, that has the table."""
+    names = _values(place.root, f"{table.name}/cluster={place.cluster}", "snapshot")
+    found = (Place(place.root, place.cluster, name) for name in reversed(names))
+    return next((one for one in found if one.has(table)), None)
+
+
 def _values(root: Root, folder: str, key: str) -> list[str]:
     prefix = f"{key}="
     return [name.removeprefix(prefix) for name in location(root).names(folder) if name.startswith(prefix)]

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.errors import EngineFailed, PipelineError
+from pipeline.policy import Fleet, Policy
 from pipeline.stages.arrays import Limits
 from pipeline.stages.requests import (
     Add,
@@ -28,12 +29,14 @@ from pipeline.stages.waves import WaveSettings
 from pipeline.tables.arrow import Arrow
 from pipeline.tables.declared import PARTITION, PLAN_MOVE, QUARANTINE, REPLICA_LOAD, VIOLATION, WAVE_MOVE
 from pipeline.tables.files import PART, Place
+from pipeline.tables.location import Location
 from pipeline.tables.schema import Table
 from pipeline.verbs.check import Check
 from pipeline.verbs.export import Export
 from pipeline.verbs.load import Load
 from pipeline.verbs.local import results
 from pipeline.verbs.plan import Plan
+from pipeline.verbs.run import Run
 from pipeline.verbs.verb import Output, Said, Verb, unheard
 from pipeline.verbs.waves import Waves
 from tests.pipeline_spark import fleets
@@ -170,6 +173,19 @@ def test_plans_waves_and_exports_of_a_fleet_are_the_same_to_the_byte(
     if planned.tables(PLAN_MOVE, "p") and kind != "leaders":
         assert any(path.endswith("rollback/wave-0001.json") for path in files(planned.here / "out"))
         assert planned.tables(WAVE_MOVE, "p")
+
+
+def test_a_policy_is_run_on_a_fleet_to_the_same(
+    both: Callable[[Any], Both], fleet: dict[str, dict[str, Arrow]]
+) -> None:
+    run = both(fleet)
+
+    def policy(folder: Path) -> Verb:
+        return Run(Fleet(Location(str(folder / "tables")), folder / "out", Policy(("drain", "rebalance"))))
+
+    run.same(policy)
+    again = run.same(policy)
+    assert sum(json.loads(one[0])["unchanged"] for one in again.values() if not isinstance(one[0], type)) >= 10
 
 
 def test_a_file_that_is_no_such_table_is_of_its_cluster_alone(both: Callable[[Any], Both]) -> None:

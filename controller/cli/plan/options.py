@@ -78,6 +78,21 @@ def engined(command: _T) -> _T:
     return _taking(command, (*WHERE_SPARK_IS, _EVERY_CLUSTER, _ENGINE))
 
 
+def alone(command: _T) -> _T:
+    """The engine as one argument `engine`, for a command that takes nothing else of these."""
+
+    def taking(*, engine: str, master: str | None, remote: str | None, remote_timeout: float, **options: Any) -> Any:
+        return command(engine=checked(Engine(engine, master, remote, remote_timeout)), **options)
+
+    taking.__doc__, taking.__name__ = command.__doc__, command.__name__
+    taking.__click_params__ = list(getattr(command, "__click_params__", ()))  # type: ignore[attr-defined]
+    wrapped: Any = taking
+    for decorate in reversed((_ENGINE, *WHERE_SPARK_IS)):
+        wrapped = decorate(wrapped)
+    found: _T = wrapped
+    return found
+
+
 def replayed(command: _T) -> _T:
     """The same, and with --all-snapshots."""
     more = (*WHERE_SPARK_IS, _EVERY_CLUSTER, _EVERY_SNAPSHOT, since, until, _ENGINE)

@@ -28,10 +28,12 @@ from pipeline.verbs.local import results
 from pipeline.verbs.verb import Said, Verb
 
 
-def told_of(common: Common, verb: Verb, place_of: tuple[Table, str] = (PARTITION, PART)) -> tuple[list[Said], bool]:
+def told_of(
+    common: Common, verb: Verb, place_of: tuple[Table, str] = (PARTITION, PART), *, why: dict[str, str] | None = None
+) -> tuple[list[Said], bool]:
     """What is said of each snapshot, and whether some could not be used. `place_of`: a table and part without which a
     cluster of several is passed over. Raises what a cluster that was named alone cannot be used for; of several it is
-    told."""
+    told, and put into `why` by cluster."""
     told: list[Said] = []
     failed = False
     for place, found in _results(common, verb, places(common, *place_of)):
@@ -43,6 +45,8 @@ def told_of(common: Common, verb: Verb, place_of: tuple[Table, str] = (PARTITION
         failed |= not isinstance(found, NothingAsked)
         of = f", snapshot {place.snapshot}" if common.all_snapshots else ""
         click.echo(f"cluster {place.cluster}{of}: {one_line(found)}", err=True)
+        if why is not None:
+            why[place.cluster] = one_line(found)
     return told, failed
 
 

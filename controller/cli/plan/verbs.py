@@ -12,7 +12,8 @@ from controller.cli.plan.compare import compare
 from controller.cli.plan.export import export
 from controller.cli.plan.load import load
 from controller.cli.plan.making import MAKING
+from controller.cli.plan.run import run
 from controller.cli.plan.submit import submit
 from controller.cli.plan.waves import waves
 
-COMMANDS: Final[tuple[click.Command, ...]] = (check, collect, compare, export, load, *MAKING, submit, waves)
+COMMANDS: Final[tuple[click.Command, ...]] = (check, collect, compare, export, load, *MAKING, run, submit, waves)

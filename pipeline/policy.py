@@ -1,0 +1,182 @@
+"""A policy: what is wanted of each cluster of a fleet, as `kedge plan run` reads it from a file of TOML.
+
+    tables = "s3a://warehouse/kedge"      # as TABLES of the other commands; paths are relative to the policy's folder
+    out = "plans"                         # a folder for the exports and the page of the fleet
+
+    [default]                             # of every cluster
+    steps = ["drain", "fix-racks", "rebalance"]
+    tolerance = 0.05
+    throttle = "100MB"
+
+    [cluster.test]                        # what is other for one
+    skip = true
+
+Settings are called as the options of `drain`, `rebalance`, `set-rf` and `waves`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from pipeline.amounts import bytes_of
+from pipeline.errors import BadInput, NotFound
+from pipeline.stages.arrays import Limits
+from pipeline.stages.requests import TOLERANCE, Drain, FixRacks, Leaders, Rebalance, Request, SetFactor
+from pipeline.stages.waves import WaveSettings
+from pipeline.tables.location import Location
+
+STEPS: Final = ("drain", "fix-racks", "set-rf", "rebalance", "leaders")
+_LIMITS: Final = Limits()
+_WAVES: Final = WaveSettings()
+_BYTES: Final = ("max-bytes", "throttle")
+_KINDS: Final = {
+    str: "a text",
+    dict: "a table",
+    list: "a list",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+}
+
+
+@attrs.frozen
+class Policy:
+    """Of one cluster. `steps`: what may be planned, the first that changes something is; `sha256`: of all settings."""
+
+    steps: tuple[str, ...] = ("drain", "fix-racks", "rebalance")
+    skip: bool = False
+    tolerance: float = TOLERANCE
+    max_bytes: int | None = None
+    factor: int | None = None
+    ignore_racks: bool = False
+    disk_share: float = _LIMITS.disk_share
+    network_share: float = _LIMITS.network_share
+    per_broker: int = _WAVES.per_broker
+    one_at_a_time: bool = False
+    disk_ceiling: float = _WAVES.disk_ceiling
+    throttle: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        unknown = [step for step in self.steps if step not in STEPS]
+        if unknown or not self.steps:
+            raise BadInput(f"steps: expected some of {', '.join(STEPS)}; got {', '.join(map(str, unknown)) or 'none'}")
+        if "set-rf" in self.steps and self.factor is None:
+            raise BadInput("steps: set-rf needs a factor")
+        for step in self.steps:
+            self.request(step)
+        self.limits, self.waves  # noqa: B018 - what they refuse is found here
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.disk_share, self.network_share)
+
+    @property
+    def waves(self) -> WaveSettings:
+        return WaveSettings(
+            per_broker=self.per_broker,
+            one_at_a_time=self.one_at_a_time,
+            disk_ceiling=self.disk_ceiling,
+            network_share=self.network_share,
+            throttle_bps=self.throttle,
+        )
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(json.dumps(attrs.asdict(self), sort_keys=True).encode()).hexdigest()
+
+    def request(self, step: str) -> Request:
+        """What a step asks for. BadInput where its settings are out of range."""
+        if step == "rebalance":
+            return Rebalance(self.tolerance, self.max_bytes)
+        if step == "set-rf":
+            return SetFactor(self.factor or 0)
+        if step == "drain":
+            return Drain()
+        return FixRacks() if step == "fix-racks" else Leaders()
+
+
+@attrs.frozen
+class Fleet:
+    """A whole policy. `clusters`: those that have settings of their own."""
+
+    tables: Location
+    out: Path
+    default: Policy = attrs.field(factory=Policy)
+    clusters: Mapping[str, Policy] = attrs.field(factory=dict)
+
+    def of(self, cluster: str) -> Policy:
+        return self.clusters.get(cluster, self.default)
+
+
+def read_policy(path: Path) -> Fleet:
+    """The policy of a file. BadInput names what is not understood, NotFound the file that is not there."""
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise NotFound(f"{path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: no TOML: {error}") from None
+    try:
+        return _fleet(found, path.parent)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from None
+
+
+def _fleet(found: dict[str, Any], folder: Path) -> Fleet:
+    _check_names(found, ("tables", "out", "default", "cluster"), "")
+    tables, out = (_typed(found, name, str) for name in ("tables", "out"))
+    default = _typed(found, "default", dict, {})
+    given = _typed(found, "cluster", dict, {})
+    clusters = {name: _policy({**default, **_typed(given, name, dict)}, f"cluster.{name}") for name in given}
+    place = Location(tables)
+    if place.is_local:
+        place = Location(str(folder / place.folder))
+    return Fleet(place, folder / out, _policy(default, "default"), clusters)
+
+
+def _policy(found: dict[str, Any], where: str) -> Policy:
+    kinds = attrs.fields_dict(Policy)
+    _check_names(found, [name.replace("_", "-") for name in kinds], f"{where}.")
+    settings = {name.replace("-", "_"): _value(found, name, where) for name in found}
+    try:
+        return Policy(**settings)
+    except BadInput as error:
+        raise BadInput(f"{where}: {error}") from None
+
+
+def _value(found: dict[str, Any], name: str, where: str) -> Any:
+    """A setting, of the type that its default has."""
+    value, default = found[name], attrs.fields_dict(Policy)[name.replace("-", "_")].default
+    if name in _BYTES:
+        parsed = value if type(value) is int and value >= 0 else bytes_of(value) if type(value) is str else None
+        if parsed is None:
+            raise BadInput(f"{where}.{name}: {value!r:.80} is no number of bytes, as 123, 5GiB or 1.5GB are")
+        return parsed
+    if name == "steps":
+        return tuple(_typed(found, name, list, where=f"{where}."))
+    kind = int if default is None else type(default)
+    if kind is float and type(value) is int:
+        return float(value)
+    return _typed(found, name, kind, where=f"{where}.")
+
+
+def _typed(found: dict[str, Any], name: str, kind: type, default: Any = None, where: str = "") -> Any:
+    value = found.get(name, default)
+    if value is None:
+        raise BadInput(f"{where}{name}: is missing")
+    if type(value) is not kind:
+        raise BadInput(f"{where}{name}: expected {_KINDS[kind]}, got {value!r:.80}")
+    return value
+
+
+def _check_names(found: Mapping[str, Any], known: Any, where: str) -> None:
+    for name in found:
+        if name not in known:
+            raise BadInput(f"{where}{name}: there is no such setting; there are {', '.join(known)}")

@@ -1,0 +1,63 @@
+"""The page of a fleet: a row per cluster, worst first, each with its own page where it has a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pipeline.amounts import amount, duration
+from pipeline.cautions import known_amount
+from pipeline.report.page import Link, facts, page, table, verdict
+from pipeline.stages.export import REPORT
+
+_COLUMNS = ("cluster", "snapshot", "plan", "partitions", "bytes copied", "waves", "time", "breaks a rule", "refused")
+
+
+def fleet_page(rows: Sequence[tuple[Mapping[str, Any], int]], failed: Mapping[str, str]) -> str:
+    """A whole document. `rows`: what `kedge plan run` said of each cluster, and its exit code; `failed`: why some
+    clusters could not be used. The same rows give the same bytes."""
+    ordered = sorted(rows, key=lambda one: (-one[1], one[0]["cluster"]))
+    planned = [row["plan"] for row, _ in rows if not row["skipped"] and row["plan"] is not None]
+    parts = [
+        verdict(*_verdict(rows, failed)),
+        facts(
+            [
+                ("clusters", f"{len(rows) + len(failed):,}"),
+                ("with a plan", f"{sum(bool(plan['partitions_changed']) for plan in planned):,}"),
+                ("partitions change", f"{sum(plan['partitions_changed'] for plan in planned):,}"),
+                ("bytes copied", amount(sum(plan["bytes_copied"] or 0 for plan in planned))),
+            ]
+        ),
+        table("Could not be used", ("cluster", "why"), sorted(failed.items())),
+        table("Clusters", _COLUMNS, [_row(row) for row, _ in ordered]),
+    ]
+    return page("Plans of a fleet", f"{len(rows) + len(failed)} clusters", [part for part in parts if part])
+
+
+def _verdict(rows: Sequence[tuple[Mapping[str, Any], int]], failed: Mapping[str, str]) -> tuple[str, str]:
+    told = sum(code > 0 for _, code in rows)
+    if failed:
+        return f"{len(failed)} of {len(rows) + len(failed)} clusters could not be used.", "bad"
+    if told:
+        return f"{told} of {len(rows)} clusters break a rule, or did not get all that was asked for.", "warn"
+    return "Every cluster keeps its rules and has what was asked for.", ""
+
+
+def _row(row: Mapping[str, Any]) -> tuple[object, ...]:
+    if row["skipped"]:
+        return (row["cluster"], row["snapshot"], "skipped", *[None] * (len(_COLUMNS) - 3))
+    plan = row["plan"]
+    broken = ", ".join(f"{count} {kind}" for kind, count in row["violations"].items())
+    if plan is None:
+        return (row["cluster"], row["snapshot"], "nothing asked for", None, "", None, "", broken, None)
+    return (
+        Link(row["cluster"], f"{row['cluster']}/{REPORT}"),
+        row["snapshot"],
+        row["step"] + (", unchanged" if row["unchanged"] else ""),
+        plan["partitions_changed"],
+        known_amount(plan["bytes_copied"]),
+        plan["waves"],
+        "" if plan["eta_s"] is None else duration(plan["eta_s"]),
+        broken,
+        sum(plan["reasons"].values()),
+    )

@@ -1,0 +1,151 @@
+"""`kedge plan run`: one cluster of a fleet from its snapshot to an export, by its policy.
+
+* The steps of the policy are planned in turn; the first that changes something is the plan. So a cluster is drained
+  before it is levelled, and gets one plan per snapshot. Where none changes anything the last one is, and says so.
+* A snapshot that was done by the same policy is not done again: the table `run` says so, written last. A run that ended
+  anywhere is begun anew, and writes the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from pipeline.amounts import duration
+from pipeline.cautions import of_partitions, size_words
+from pipeline.errors import NothingAsked
+from pipeline.policy import Fleet, Policy
+from pipeline.stages.arrays import Limits, to_cluster
+from pipeline.stages.export import MANIFEST
+from pipeline.stages.snapshots import digest
+from pipeline.tables.arrow import from_rows
+from pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, RUN
+from pipeline.tables.files import Place, Wanted, last_with, read_all
+from pipeline.verbs.check import Check
+from pipeline.verbs.export import Export
+from pipeline.verbs.kept import Kept
+from pipeline.verbs.plan import Plan
+from pipeline.verbs.verb import Said, Tables, Told, Verb
+from pipeline.verbs.waves import Waves
+
+_SNAPSHOT = (Wanted(BROKER), Wanted(PARTITION), Wanted(REPLICA_LOAD))
+
+
+@attrs.frozen
+class Run:
+    """Reads a snapshot, writes the tables of `check`, of a plan and its waves, and the export below `fleet.out`."""
+
+    fleet: Fleet
+    dry_run: bool = False
+    again: bool = False
+
+    @property
+    def title(self) -> str:
+        return "running the policy"
+
+    @property
+    def wanted(self) -> Sequence[Wanted]:
+        return _SNAPSHOT
+
+    def run(self, place: Place, given: Tables, told: Told) -> Said:
+        """Exit code 1 where a rule is broken, or something that was asked for is in no plan or wave."""
+        policy = self.fleet.of(place.cluster)
+        if policy.skip:
+            return _said({**_named(place), "skipped": True, "unchanged": False}, 0)
+        digests = (policy.sha256, _digest(given))
+        done = None if self.again else self._done(place, digests)
+        if done is not None:
+            return done
+        kept = Kept(place.root, place.cluster, place.snapshot)
+        row, code, step = self._plan(kept, policy, told)
+        if not self.dry_run:
+            kept.keep(place)
+        if step is not None:
+            export = Export(step, self.fleet.out, dry_run=self.dry_run, several=True)
+            row["folder"] = export.run(place, read_all(kept, export.wanted), told).row["folder"]
+        row["written"] = not self.dry_run
+        if not self.dry_run:
+            place.write(RUN, from_rows(RUN, [(*digests, json.dumps(row), code)]))
+        return _said(row, code)
+
+    def _done(self, place: Place, digests: tuple[str, str]) -> Said | None:
+        """What the last run of this cluster said, if it was of the same policy and contents and its export is there."""
+        last = last_with(place, RUN)
+        if last is None:
+            return None
+        (found,) = last.read(RUN).to_pylist()
+        row = json.loads(found["row"])
+        is_there = row["folder"] is None or (self.fleet.out / place.cluster / MANIFEST).is_file()
+        if (found["policy_sha256"], found["snapshot_sha256"]) != digests or not is_there:
+            return None
+        return _said({**row, "unchanged": True}, found["code"])
+
+    def _plan(self, kept: Kept, policy: Policy, told: Told) -> tuple[dict[str, Any], int, str | None]:
+        """What is said, the exit code, and the step that is the plan; None: nothing was asked."""
+        check = Check(policy.limits, policy.factor, policy.ignore_racks)
+        checked = _run(check, kept, told)
+        row = {**_named(kept), "violations": checked.row["counts"], "step": None, "plan": None, "folder": None}
+        row |= {"unchanged": False, "skipped": False, "mind": checked.row["mind"]}
+        for step in policy.steps:
+            trial = Kept(kept.root, kept.cluster, kept.snapshot)
+            try:
+                planned = _run(Plan(step, policy.request(step), policy.limits, policy.ignore_racks), trial, told)
+            except NothingAsked:
+                continue
+            row["step"], row["plan"] = step, _brief(planned.row)
+            if planned.row["partitions_changed"] or step == policy.steps[-1] or not planned.row["complete"]:
+                trial.keep(kept)
+                cut = _run(Waves(step, policy.waves), kept, told)
+                row["plan"] |= {"waves": len(cut.row["waves"]), "eta_s": _time(cut.row["waves"])}
+                row["mind"] = [*row["mind"], *planned.row["mind"], *cut.row["mind"]]
+                return row, max(checked.code, planned.code, cut.code), step
+        return {**row, "step": None, "plan": None}, checked.code, None
+
+
+def _run(verb: Verb, place: Place, told: Told) -> Said:
+    return verb.run(place, read_all(place, verb.wanted), told)
+
+
+def _named(place: Place) -> dict[str, Any]:
+    return {"cluster": place.cluster, "snapshot": place.snapshot}
+
+
+def _digest(given: Tables) -> str:
+    broker = given[BROKER.name]
+    tables = (given[PARTITION.name], given[REPLICA_LOAD.name])
+    return digest(to_cluster(broker, *tables, limits=Limits(), ignore_racks=True), broker)
+
+
+def _brief(planned: dict[str, Any]) -> dict[str, Any]:
+    names = ("partitions_changed", "replicas_copied", "bytes_copied", "bytes_bound", "complete", "reasons")
+    return {name: planned[name] for name in names}
+
+
+def _time(waves: list[dict[str, Any]]) -> float | None:
+    times = [wave["eta_s"] for wave in waves]
+    return None if None in times else sum(times)
+
+
+def _said(row: dict[str, Any], code: int) -> Said:
+    return Said(row, [(row["cluster"], words(row))], code)
+
+
+def words(row: dict[str, Any]) -> str:
+    """What is said of a cluster, in a sentence."""
+    if row["skipped"]:
+        return "skipped, as the policy says"
+    broken = ", ".join(f"{count} {kind}" for kind, count in row["violations"].items()) or "nothing breaks a rule"
+    unchanged = "unchanged since the last run: " if row["unchanged"] else ""
+    if row["plan"] is None:
+        return f"{unchanged}{broken}; nothing is asked for"
+    plan = row["plan"]
+    done = "" if plan["complete"] else ", not all that was asked for"
+    time = "" if plan["eta_s"] is None else f", {duration(plan['eta_s'])}"
+    if not plan["partitions_changed"]:
+        return f"{unchanged}{broken}; {row['step']}: nothing is to be done{done}"
+    waves = f"{plan['waves']} wave{'' if plan['waves'] == 1 else 's'}"
+    copied = f"{of_partitions(plan['partitions_changed'])}, {size_words(plan['bytes_copied'])}, {waves}{time}"
+    return f"{unchanged}{broken}; {row['step']}: {copied}{done}"

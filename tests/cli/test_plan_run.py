@@ -1,0 +1,193 @@
+"""`kedge plan run POLICY`: every cluster of a fleet by what the policy wants, once per contents of its snapshot."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller.cli.root import kedge
+from pipeline.generate import generate
+from pipeline.tables.arrow import from_rows
+from pipeline.tables.declared import BROKER, TABLES
+from pipeline.tables.files import Place
+from tests.pipeline.pages import Words
+
+POLICY = """
+tables = "tables"
+out = "plans"
+[default]
+steps = ["drain", "rebalance"]
+tolerance = 0.2
+throttle = "100MB"
+[cluster.skipped]
+skip = true
+[cluster.level]
+steps = ["drain"]
+"""
+
+
+def run(policy: Path, *options: str) -> Result:
+    return CliRunner().invoke(kedge, ["plan", "run", str(policy), *options])
+
+
+def said(policy: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    done = run(policy, "--json", *options)
+    assert done.stderr == ""
+    return done.exit_code, {row["cluster"]: row for row in json.loads(done.stdout)["clusters"]}
+
+
+def put(tables: Path, cluster: str, snapshot: str = "1", **first: Any) -> None:
+    """A generated cluster; of its first broker something else may be said."""
+    made = generate(brokers=12, topics=4, partitions=9, seed=4)
+    rows = made[BROKER.name].to_pylist()
+    rows[0] |= first
+    made[BROKER.name] = from_rows(BROKER, [list(row.values()) for row in rows])
+    for name, table in made.items():
+        Place(tables, cluster, snapshot).write(TABLES[name], table)
+
+
+def files(folder: Path) -> dict[str, tuple[bytes, int]]:
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): (path.read_bytes(), path.stat().st_mtime_ns) for path in found}
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path: data for path, (data, _) in files(folder).items()}
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    """Of a fleet with one cluster to drain, one to level, one of which nothing is asked, one that is left alone."""
+    put(tmp_path / "tables", "drained", state="draining")
+    for cluster in ("full", "level", "skipped"):
+        put(tmp_path / "tables", cluster)
+    path = tmp_path / "policy.toml"
+    path.write_text(POLICY)
+    return path
+
+
+def test_each_cluster_gets_the_first_step_that_changes_something(policy: Path) -> None:
+    code, found = said(policy)
+    assert {cluster: row.get("step") for cluster, row in found.items()} == {
+        "drained": "drain",
+        "full": "rebalance",
+        "level": None,
+        "skipped": None,
+    }
+    assert found["drained"]["plan"]["partitions_changed"] > 0
+    assert found["drained"]["plan"]["waves"] == 1
+    assert found["skipped"] == {"cluster": "skipped", "snapshot": "1", "skipped": True, "unchanged": False}
+    assert code == max(bool(row.get("violations")) or not (row.get("plan") or {}).get("complete", True)
+                       for row in found.values())  # fmt: skip
+    out = policy.parent / "plans"
+    assert (out / "drained/waves/wave-0001.json").is_file()
+    assert sorted(path.name for path in out.iterdir()) == ["drained", "full", "index.html"]
+    page = (out / "index.html").read_text()
+    assert set(Words(page).loaded) == {"href"}  # links alone
+    assert '<a href="drained/report.html">drained</a>' in page
+    assert page.count("<tr>") == 1 + 4
+
+
+def test_what_did_not_change_is_not_done_again(policy: Path) -> None:
+    code, first = said(policy)
+    before = files(policy.parent)
+    again_code, again = said(policy)
+    page = "plans/index.html"
+    after = files(policy.parent)
+    assert {path for path in before if path != page and after[path] != before[path]} == set()
+    assert after.keys() == before.keys()
+    assert again_code == code
+    assert {c: {**row, "unchanged": False} for c, row in again.items()} == first
+    assert [c for c, row in again.items() if row["unchanged"]] == ["drained", "full", "level"]
+
+    put(policy.parent / "tables", "full", "2", state="draining")  # a later snapshot with other contents
+    put(policy.parent / "tables", "drained", "2", state="draining")  # and one with the same
+    found = said(policy)[1]
+    assert (found["full"]["snapshot"], found["full"]["step"], found["full"]["unchanged"]) == ("2", "drain", False)
+    assert (found["drained"]["snapshot"], found["drained"]["unchanged"]) == ("1", True)
+    assert not said(policy, "--again")[1]["drained"]["unchanged"]
+    policy.write_text(POLICY.replace("0.2", "0.3"))
+    assert not said(policy)[1]["drained"]["unchanged"], "by another policy it is done anew"
+
+
+@pytest.mark.parametrize("lost", ["tables/run", "tables/plan", "tables/wave_move", "plans/drained"])
+def test_a_run_that_ended_anywhere_is_done_anew_to_the_same(policy: Path, lost: str) -> None:
+    """The table `run` is written last, so what ended before lacks it, and whatever else was not written yet."""
+    said(policy)
+    whole = contents(policy.parent)
+    shutil.rmtree(policy.parent / lost)
+    if lost != "plans/drained":
+        shutil.rmtree(policy.parent / "tables/run", ignore_errors=True)
+    said(policy)
+    whole.pop("plans/index.html")
+    assert {path: data for path, data in contents(policy.parent).items() if path in whole} == whole
+
+
+def test_a_dry_run_says_the_same_and_writes_nothing(policy: Path) -> None:
+    before = files(policy.parent)
+    code, dry = said(policy, "--dry-run")
+    assert files(policy.parent) == before
+    real_code, real = said(policy)
+    assert code == real_code
+    assert {c: row.get("written", False) for c, row in real.items()} == {c: c != "skipped" for c in real}
+    assert {c: {**row, "written": True} for c, row in dry.items() if c != "skipped"} == {
+        c: row for c, row in real.items() if c != "skipped"
+    }
+
+
+def test_a_cluster_that_cannot_be_used_stops_no_other(policy: Path) -> None:
+    (policy.parent / "plans/drained").mkdir(parents=True)
+    (policy.parent / "plans/drained/notes.txt").write_text("not an export")
+    (policy.parent / "tables/replica_load/cluster=level/snapshot=1/part.parquet").write_bytes(b"torn")
+    done = run(policy)
+    assert done.exit_code == 2
+    assert [line.partition(": ")[0] for line in done.stderr.splitlines()] == ["cluster drained", "cluster level"]
+    assert "full" in done.stdout
+    assert "2 of 4 clusters could not be used" in (policy.parent / "plans/index.html").read_text()
+    assert (policy.parent / "plans/full/plan.json").is_file()
+    assert (policy.parent / "plans/drained/notes.txt").is_file()
+    shutil.rmtree(policy.parent / "plans/drained")
+    done = run(policy)
+    assert "drain: " in done.stdout
+    assert done.stdout.count("unchanged since the last run") == 1
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("tables = ", "no TOML: "),
+        ('out = "x"', "tables: is missing"),
+        ('tables = 1\nout = "x"', "tables: expected a text, got 1"),
+        ('tables = "t"\nout = "x"\n[defaults]', "defaults: there is no such setting; there are tables, out, default"),
+        ("{}[default]\ntolerence = 1", "default.tolerence: there is no such setting"),
+        ("{}[default]\ntolerance = 2", "default: tolerance: expected 0 or more"),
+        ("{}[default]\nsteps = ['grow']", "default: steps: expected some of drain"),
+        ("{}[default]\nsteps = []", "default: steps: expected some of drain"),
+        ("{}[default]\nsteps = ['set-rf']", "default: steps: set-rf needs a factor"),
+        ("{}[default]\nthrottle = 'fast'", "default.throttle: 'fast' is no number of bytes"),
+        ("{}[cluster.full]\nper-broker = 0", "cluster.full: "),
+        ("{}[cluster.full]\nskip = 'yes'", "cluster.full.skip: expected true or false, got 'yes'"),
+        ("{}[cluster.fulll]\nskip = true", "cluster.fulll: "),
+        ("{}[cluster]\nfull = 3", "full: expected a table, got 3"),
+    ],
+)  # fmt: skip
+def test_a_policy_that_is_not_understood_is_one_line_and_nothing_is_written(
+    policy: Path, text: str, message: str
+) -> None:
+    policy.write_text(text.replace("{}", 'tables = "tables"\nout = "plans"\n'))
+    before = files(policy.parent)
+    done = run(policy)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"kedge: {policy}: ")
+    assert message in done.stderr
+    assert files(policy.parent) == before
+
+
+def test_a_policy_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    done = run(tmp_path / "none.toml")
+    assert (done.exit_code, done.stderr) == (2, f"kedge: {tmp_path}/none.toml: No such file or directory\n")
