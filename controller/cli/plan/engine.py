@@ -44,25 +44,14 @@ def _why_spark(engine: Engine, tables: Location, of: Sequence[Place]) -> str | N
 
 
 def _is_active() -> bool:
-    """Whether this process has a session of Spark already, as under spark-submit or in a notebook."""
-    if "pyspark.sql" not in sys.modules:
+    if "pyspark" not in sys.modules:
         return False
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - it is loaded already
+    from pipeline.spark.there import is_active  # noqa: PLC0415 - Spark is loaded already
 
-    return SparkSession.getActiveSession() is not None
+    return is_active()
 
 
 def _missing() -> str | None:
-    """Why no session can be made here."""
-    from pipeline.spark.session import java  # noqa: PLC0415 - looked for where it may be needed
-    from pipeline.spark.starting import NoSpark  # noqa: PLC0415
+    from pipeline.spark.there import missing  # noqa: PLC0415 - looked for where it may be needed
 
-    try:
-        import pyspark  # noqa: F401, PLC0415 - as above
-    except ImportError:
-        return "PySpark is not installed"
-    try:
-        java()
-    except NoSpark as error:
-        return str(error)
-    return None
+    return missing()
