@@ -65,11 +65,14 @@ class Run:
             kept.keep(place)
         if step is not None:
             export = Export(step, self.fleet.out, dry_run=self.dry_run, several=True)
-            row["folder"] = export.run(place, read_all(kept, export.wanted), told).row["folder"]
+            export.run(place, read_all(kept, export.wanted), told)
         row["written"] = not self.dry_run
         if not self.dry_run:
             place.write(RUN, from_rows(RUN, [(*digests, json.dumps(row), code)]))
-        return _said(row, code)
+        return _said({**row, **self._folder(row)}, code)
+
+    def _folder(self, row: dict[str, Any]) -> dict[str, str | None]:
+        return {"folder": None if row["step"] is None else str(self.fleet.out / row["cluster"])}
 
     def _done(self, place: Place, digests: tuple[str, str]) -> Said | None:
         """What the last run of this cluster said, if it was of the same policy and contents and its export is there."""
@@ -78,16 +81,16 @@ class Run:
             return None
         (found,) = last.read(RUN).to_pylist()
         row = json.loads(found["row"])
-        is_there = row["folder"] is None or (self.fleet.out / place.cluster / MANIFEST).is_file()
+        is_there = row["step"] is None or (self.fleet.out / place.cluster / MANIFEST).is_file()
         if (found["policy_sha256"], found["snapshot_sha256"]) != digests or not is_there:
             return None
-        return _said({**row, "unchanged": True}, found["code"])
+        return _said({**row, "unchanged": True, **self._folder(row)}, found["code"])
 
     def _plan(self, kept: Kept, policy: Policy, told: Told) -> tuple[dict[str, Any], int, str | None]:
         """What is said, the exit code, and the step that is the plan; None: nothing was asked."""
         check = Check(policy.limits, policy.factor, policy.ignore_racks)
         checked = _run(check, kept, told)
-        row = {**_named(kept), "violations": checked.row["counts"], "step": None, "plan": None, "folder": None}
+        row = {**_named(kept), "violations": checked.row["counts"], "step": None, "plan": None}
         row |= {"unchanged": False, "skipped": False, "mind": checked.row["mind"]}
         for step in policy.steps:
             trial = Kept(kept.root, kept.cluster, kept.snapshot)

@@ -213,12 +213,12 @@ def test_a_file_that_is_no_such_table_is_of_its_cluster_alone(both: Callable[[An
 def test_what_cannot_be_written_is_told_with_its_file(both: Callable[[Any], Both]) -> None:
     """On Spark it is one cluster's, since the others may lie elsewhere."""
     fleet = both({cluster: fleets.generated(1)["g0"] for cluster in ("bad", "good")})
-    (fleet.there / "tables/plan/cluster=bad").mkdir(parents=True)
-    (fleet.there / "tables/plan/cluster=bad/snapshot=1").write_bytes(b"")
+    (fleet.there / "tables/plan_move/cluster=bad").mkdir(parents=True)
+    (fleet.there / "tables/plan_move/cluster=bad/snapshot=1").write_bytes(b"")
     places = [Place(fleet.there / "tables", cluster, SNAPSHOT) for cluster in fleet.clusters]
     said = run(fleet.spark, Plan("p", Leaders(), Limits()), places)
     assert said["bad"][0] is EngineFailed
-    assert "tables/plan/cluster=bad/snapshot=1" in said["bad"][1]
+    assert "tables/plan_move/cluster=bad/snapshot=1" in said["bad"][1]
     assert said["good"][2] == 0
 
 
