@@ -21,6 +21,8 @@ Rules
   begin and of whose `replicas` it is not one.
 * Restarted, it has its logs and their high watermarks, and remembers no epoch and no role.
 * It copies what it leads or follows within its quotas, which are made of the settings that it was told.
+* A replica that raises while it obeys an order stops serving and answers KAFKA_STORAGE_ERROR; the next order is obeyed
+  again (`controller.rig.isolation`).
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ from controller.model.reductions import OFFLINE, ONLINE
 from controller.model.values import LEADER_DURING_DELETE, TARGETS_SINCE, BrokerRegistration, TopicPartition
 from controller.quota import ReplicationQuotas
 from controller.rig.clock import NodeClock
+from controller.rig.isolation import Isolation, raising
 from controller.rig.log import Log
 from controller.rig.replica import Replica, Role
 
@@ -71,7 +74,8 @@ class Life(enum.Enum):
 @attrs.define(eq=False)
 class Broker:
     """One broker. `metadata` and `peers` are what it was told of the cluster; `epoch` is its registration's,
-    `next_epoch` that of its registration in the store that the cluster is being moved to."""
+    `next_epoch` that of its registration in the store that the cluster is being moved to. `isolated` is held during the
+    work for one of its replicas."""
 
     registration: BrokerRegistration
     clock: NodeClock
@@ -88,6 +92,7 @@ class Broker:
     is_strict: bool = False
     deleted: list[TopicPartition] = attrs.field(factory=list)
     deleted_at: dict[ReplicaId, int] = attrs.field(factory=dict)
+    isolated: Isolation = raising
     quotas: ReplicationQuotas = attrs.field(init=False, default=attrs.Factory(_new_quotas, takes_self=True))
 
     @property
@@ -201,7 +206,11 @@ class Broker:
             replica = Replica(self.broker_id, said.topic, said.topic_id, said.partition)
             self.replicas[place] = replica
         if said.leader_epoch >= replica.leader_epoch:
-            replica.told(said, self.clock.now_ms())
+            with self.isolated(replica):
+                replica.told(said, self.clock.now_ms())
+                return ErrorCode.NONE
+            replica.stop()  # the order may have ended the role that it has
+            return ErrorCode.KAFKA_STORAGE_ERROR
         return ErrorCode.NONE
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
@@ -222,7 +231,8 @@ class Broker:
             known[tp] = before if before is not None and is_older else said
             replica = self.replicas.get((said.topic_id, said.partition))
             if replica is not None and replica.leader_epoch == said.leader_epoch and replica.role is Role.LEADER:
-                replica.learned(said.isr, said.partition_epoch)
+                with self.isolated(replica):
+                    replica.learned(said.isr, said.partition_epoch)
         self.metadata = known
         return HostResponse()
 

@@ -3,6 +3,7 @@
 A fetch says where the follower stands (by which the leader learns of it), brings records, and the leader's high
 watermark. A leader answers only a follower that is in the same leader epoch, so nothing is copied from a deposed one.
 While a broker has a limit (`controller.quota`) `throttling` says who fetches how much; otherwise it costs nothing.
+Each follower is isolated (`Broker.isolated`): one that raises fetches nothing in this step.
 """
 
 from __future__ import annotations
@@ -78,8 +79,9 @@ class Copying:
             if broker is None or not broker.is_up:
                 continue
             replica = broker.replicas.get((leader.topic_id, leader.partition))
-            if replica is not None and replica.role is Role.FOLLOWER and self._leader_of(replica) is leader:
-                self._meet(replica, leader)
+            if replica is None or replica.role is not Role.FOLLOWER or self._leader_of(replica) is not leader:
+                continue
+            if self._meet(replica, leader):
                 self.copied_bytes += self._take(Meeting(replica, leader), None)
                 self._meet(replica, leader)
 
@@ -95,8 +97,7 @@ class Copying:
         found = []
         for replica in broker.serving(Role.FOLLOWER):
             leader = self._leader_of(replica)
-            if leader is not None:
-                self._meet(replica, leader)
+            if leader is not None and self._meet(replica, leader):
                 meeting = Meeting(replica, leader)
                 if meeting.is_behind:
                     found.append(meeting)
@@ -111,16 +112,20 @@ class Copying:
             return None
         return leader
 
-    def _meet(self, replica: Replica, leader: Replica) -> None:
-        lost = replica.truncate_to(leader.log)
-        if lost:
-            self.timeline.say(
-                f"broker {replica.broker}", f"truncates {lost} records of {replica.topic}-{replica.partition}"
+    def _meet(self, replica: Replica, leader: Replica) -> bool:
+        """Each hears where the other stands; False where that raised."""
+        with self.brokers[replica.broker].isolated(replica):
+            lost = replica.truncate_to(leader.log)
+            if lost:
+                self.timeline.say(
+                    f"broker {replica.broker}", f"truncates {lost} records of {replica.topic}-{replica.partition}"
+                )
+            leader.fetched(replica.broker, replica.log.end_offset, self.brokers[leader.broker].clock.now_ms())
+            replica.log.high_watermark = max(
+                replica.log.high_watermark, min(leader.log.high_watermark, replica.log.end_offset)
             )
-        leader.fetched(replica.broker, replica.log.end_offset, self.brokers[leader.broker].clock.now_ms())
-        replica.log.high_watermark = max(
-            replica.log.high_watermark, min(leader.log.high_watermark, replica.log.end_offset)
-        )
+            return True
+        return False
 
     def _copy(self, broker: int, behind: list[Meeting], ms: int) -> int:
         if self.rate_bytes_s is None:
@@ -156,9 +161,11 @@ class Copying:
         return sum(taken for _, taken in fetched)
 
     def _take(self, meeting: Meeting, bytes_max: int | None) -> int:
-        """One fetch, counted where it flows; how many bytes it took."""
-        taken = meeting.fetch(bytes_max)
-        if taken:
-            self.flows.count(meeting.leader.broker, "leader", meeting.leader_families(self.brokers), taken)
-            self.flows.count(meeting.replica.broker, "follower", meeting.follower_families(self.brokers), taken)
-        return taken
+        """One fetch, counted where it flows; how many bytes it took, 0 where it raised."""
+        with self.brokers[meeting.replica.broker].isolated(meeting.replica):
+            taken = meeting.fetch(bytes_max)
+            if taken:
+                self.flows.count(meeting.leader.broker, "leader", meeting.leader_families(self.brokers), taken)
+                self.flows.count(meeting.replica.broker, "follower", meeting.follower_families(self.brokers), taken)
+            return taken
+        return 0

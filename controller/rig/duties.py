@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
 from typing import Final
 
 import attrs
@@ -56,10 +55,6 @@ class _Asking:
     retry_at_ms: int = 0
 
 
-def _raising(_: Replica) -> AbstractContextManager[None]:
-    return nullcontext()
-
-
 @attrs.define(eq=False)
 class Duties:
     """The active half of one broker."""
@@ -82,8 +77,6 @@ class Duties:
     _asked_node: int | None = None
     _reported_ms: int = 0
     leaving: Leaving | None = None
-    sparing: Callable[[Replica], AbstractContextManager[None]] = _raising
-    """Held while something is done for one replica: whoever has real clients lets its failure harm no other one."""
 
     @property
     def name(self) -> str:
@@ -224,7 +217,7 @@ class Duties:
         for place, replica in list(self.broker.replicas.items()):
             if replica.role is not Role.LEADER or place in self._asking or self._ask_at.get(place, 0) > now_ms:
                 continue
-            with self.sparing(replica):
+            with self.broker.isolated(replica):
                 moved |= self._ask_for(place, replica, now_ms)
         return moved
 
@@ -275,13 +268,14 @@ class Duties:
         for place, asking in list(self._asking.items()):
             if asking.replica.asked is not asking.asked or self.broker.replicas.get(place) is not asking.replica:
                 del self._asking[place]  # something newer was told
-            elif asking.future is None or self._is_unheard(asking):
-                if now_ms >= asking.retry_at_ms:
-                    with self.sparing(asking.replica):
+                continue
+            with self.broker.isolated(asking.replica):
+                if asking.future is None or self._is_unheard(asking):
+                    if now_ms >= asking.retry_at_ms:
                         self._ask(asking, now_ms)
-            elif asking.future.done():
-                moved = True
-                self._answered(place, asking, now_ms)
+                elif asking.future.done():
+                    moved = True
+                    self._answered(place, asking, now_ms)
         return moved
 
     def _is_unheard(self, asking: _Asking) -> bool:
@@ -332,7 +326,7 @@ class Duties:
         self._reported_ms = now_ms
         reports = []
         for replica in self.broker.replicas.values():
-            with self.sparing(replica):
+            with self.broker.isolated(replica):
                 reports.append(self._report_of(replica))
         for node in self.nodes.values():
             is_cut = self.network.is_cut(node.node_id, self.broker.broker_id)

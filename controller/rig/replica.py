@@ -98,11 +98,11 @@ class Replica:
         self._take_role(now_ms)
 
     def _new_epoch(self, said: LeaderAndIsrPartition, now_ms: int) -> None:
+        self.epoch_start = self.log.end_offset  # first: a log that raises leaves the former epoch whole
         self.leader, self.leader_epoch = said.leader, said.leader_epoch
         self.isr, self.partition_epoch = said.isr, said.partition_epoch
         self.recovering = said.leader_recovery_state == 1
         self.asked, self.is_truncated = None, False
-        self.epoch_start = self.log.end_offset
         self.followers = {b: FollowerSeen(now_ms) for b in said.isr if b != self.broker}
 
     def _take_role(self, now_ms: int) -> None:
@@ -189,5 +189,6 @@ class Replica:
         """Give up what the leader does not have, once per leader epoch; returns how many records went."""
         if self.is_truncated:
             return 0
+        removed = self.log.truncate(truncation_offset(self.log, leader))
         self.is_truncated = True
-        return self.log.truncate(truncation_offset(self.log, leader))
+        return removed

@@ -12,12 +12,11 @@ Rules
 
 from __future__ import annotations
 
-import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, Self
 from weakref import WeakSet
 
@@ -30,6 +29,7 @@ from controller.rig.broker import Broker, Life
 from controller.rig.clock import NodeClock, VirtualClock
 from controller.rig.copying import Copying
 from controller.rig.duties import Duties
+from controller.rig.isolation import Isolated, Isolation
 from controller.rig.live.logs import RETENTION_BYTES, LiveLogs
 from controller.rig.live.node import LiveHost, LiveNode, Others
 from controller.rig.live.server import LiveServer
@@ -37,12 +37,11 @@ from controller.rig.live.settings import StoredSettings
 from controller.rig.live.steps import TICK_S, Steps
 from controller.rig.network import Network
 from controller.rig.node import Asked
-from controller.rig.replica import Replica, Role
+from controller.rig.replica import Role
 from controller.rig.timeline import Timeline
 
 FIRST_ID: Final = 101
 _CLEAN_S: Final = 1.0
-log = logging.getLogger(__name__)
 
 
 class LiveCluster:
@@ -81,7 +80,8 @@ class LiveCluster:
         self._clock = VirtualClock(time.time_ns() // 1_000_000)
         timeline = Timeline(self._clock)
         timeline.is_mute = True  # nobody reads it, and the cluster may run for weeks
-        self.brokers = {b: self._broker(b, rack) for b, rack in brokers.items()}
+        isolated = partial(Isolated, WeakSet())
+        self.brokers = {b: self._broker(b, rack, isolated) for b, rack in brokers.items()}
         chance = random.Random(seed)  # noqa: S311 - no secrets
         self.network = Network(self.brokers, chance, timeline, lambda: 0, requests_max=0)
         host = (self.network, self.lock, self._steps.wake, self.brokers, server)
@@ -93,27 +93,16 @@ class LiveCluster:
         calls = (self._steps.soon, self.copying.catch_up)
         kept = (retention_bytes, server.first_producer_id)
         self.logs = LiveLogs(self.brokers, self.network.settings, *calls, *kept)
-        self._failing: WeakSet[Replica] = WeakSet()
         self.duties = {b: self._duties(broker, timeline, lag_max_ms) for b, broker in self.brokers.items()}
 
-    def _broker(self, broker_id: int, rack: str | None) -> Broker:
+    def _broker(self, broker_id: int, rack: str | None, isolated: Isolation) -> Broker:
         registration = BrokerRegistration(broker_id, f"broker-{broker_id}", 9092, rack)
-        return Broker(registration, NodeClock(self._clock))
+        return Broker(registration, NodeClock(self._clock), isolated=isolated)
 
     def _duties(self, broker: Broker, timeline: Timeline, lag_max_ms: int) -> Duties:
         parts = (broker, self._clock, self.server, self.nodes, self.network, timeline)
         version = self.settings.registration_version
-        return Duties(*parts, version, lag_max_ms, lambda *_: None, sparing=self._sparing)
-
-    @contextmanager
-    def _sparing(self, replica: Replica) -> Iterator[None]:
-        """What fails for one replica is logged, once, and no other one has to wait for that."""
-        try:
-            yield
-        except Exception:
-            if replica not in self._failing:
-                self._failing.add(replica)
-                log.exception("broker %d goes on without %s-%d", replica.broker, replica.topic, replica.partition)
+        return Duties(*parts, version, lag_max_ms, lambda *_: None)
 
     # --- life
 

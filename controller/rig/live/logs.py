@@ -11,6 +11,8 @@ Rules
   vain: POLICY_VIOLATION. A batch that was taken before is still acknowledged to an idempotent producer that asks again.
 * Of each partition the newest `retention_bytes` are kept. What is above the high watermark cannot be deleted: where
   that is twice as much, the disk is full.
+* A partition whose leader raises (its log, or one of its settings) is answered with KAFKA_STORAGE_ERROR, which clients
+  retry; the other partitions of the request are answered as usual. A batch that waits for replicas then waits on.
 * Methods may be called by any thread; what they do is done by the thread that steps. Limits on copying do not touch
   clients.
 """
@@ -21,6 +23,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -39,6 +42,7 @@ from controller.model.logs import (
 from controller.model.reductions import OFFLINE, ONLINE
 from controller.model.values import ALL_BROKERS, BROKERS, TOPICS, TopicPartition
 from controller.rig.broker import Broker, ReplicaId
+from controller.rig.live import reading
 from controller.rig.live.shelf import Shelf
 from controller.rig.replica import Replica, Role
 
@@ -99,7 +103,15 @@ class LiveLogs:
     ) -> Future[Appended]:
         """The batch is at the end of the log: of the leader's, or (acks -1) on all that are in sync."""
         future: Future[Appended] = Future()
-        self._do(future, lambda: self._append(broker_id, tp, batch, acks, time.monotonic() + timeout_ms / 1000, future))
+        deadline_s = time.monotonic() + timeout_ms / 1000
+
+        def append() -> None:
+            work = partial(self._append, tp=tp, batch=batch, acks=acks, deadline_s=deadline_s, future=future)
+            answer = self._led(Appended, work, broker_id, tp)
+            if answer is not None:
+                _answer(future, answer)
+
+        self._do(future, append)
         return future
 
     def fetch(
@@ -130,8 +142,9 @@ class LiveLogs:
         """Where the log begins and ends, and the first batch with a record of `since_ms` or later (-1: the batch with
         the record of the highest time). `is_debugging`: a follower answers as well, for its own log."""
         future: Future[LogBounds] = Future()
-        asked = (broker_id, tp, leader_epoch, since_ms)
-        self._do(future, lambda: _answer(future, self._bounds(*asked, is_debugging=is_debugging)))
+        asked = (broker_id, tp, leader_epoch)
+        work = partial(reading.bounds, since_ms=since_ms, is_debugging=is_debugging)
+        self._do(future, lambda: _answer(future, self._led(LogBounds, work, *asked, is_debugging=is_debugging)))
         return future
 
     def end_of_epoch(
@@ -139,7 +152,8 @@ class LiveLogs:
     ) -> Future[EpochEnd]:
         """Where the records of the leader epoch `asked` end in the log of the leader."""
         future: Future[EpochEnd] = Future()
-        self._do(future, lambda: _answer(future, self._end_of_epoch(broker_id, tp, asked, leader_epoch)))
+        work = partial(reading.end_of_epoch, asked=asked)
+        self._do(future, lambda: _answer(future, self._led(EpochEnd, work, broker_id, tp, leader_epoch)))
         return future
 
     def new_producer_id(self) -> Future[int]:
@@ -207,24 +221,21 @@ class LiveLogs:
 
     def _append(  # noqa: PLR0917 - as asked
         self,
-        broker_id: int | None,
+        replica: Replica,
+        shelf: Shelf,
         tp: TopicPartition,
         batch: Batch,
         acks: int,
         deadline_s: float,
         future: Future[Appended],
-    ) -> None:
-        replica = self._leader(broker_id, tp)
-        refused = replica if isinstance(replica, LogError) else self._refusal(replica, tp, batch, acks)
-        if isinstance(replica, LogError) or refused is not None:
-            message = READ_ONLY_MESSAGE if refused is LogError.POLICY_VIOLATION else None
-            _answer(future, Appended(refused or LogError.NONE, message=message))
-            return
-        shelf = self._shelf(replica)
+    ) -> Appended | None:
+        """The answer; None where the batch waits for its replicas."""
+        refused = self._refusal(replica, tp, batch, acks)
+        if refused is not None:
+            return Appended(refused, message=READ_ONLY_MESSAGE if refused is LogError.POLICY_VIOLATION else None)
         found = shelf.sent_before(batch, replica.log)
         if isinstance(found, LogError):
-            _answer(future, Appended(found))
-            return
+            return Appended(found)
         if found is None:
             base = replica.log.end_offset
             replica.log.append(shelf.put(batch, base, replica.leader_epoch))
@@ -235,12 +246,12 @@ class LiveLogs:
             base = found.base_offset
         answer = Appended(LogError.NONE, base, shelf.start_offset)
         if acks != ACKS_ALL:
-            _answer(future, answer)
-            return
+            return answer
         end = base + batch.records
         promised = _Promised(replica, replica.leader_epoch, end, answer, tp, future, deadline_s)
         if not self._kept(promised, time.monotonic()):
             self._promised.append(promised)
+        return None
 
     def _refusal(self, replica: Replica, tp: TopicPartition, batch: Batch, acks: int) -> LogError | None:
         if replica.status != ONLINE and not self._has(replica, batch):  # read-only (KIP-694)
@@ -264,25 +275,32 @@ class LiveLogs:
     def _kept(self, one: _Promised, now_s: float) -> bool:
         if one.future.cancelled():
             return True  # the batch stays, whoever sent it
+        answer = None
+        with self.brokers[one.replica.broker].isolated(one.replica):
+            answer = self._outcome(one)
+        if answer is None and now_s >= one.deadline_s:
+            answer = Appended(LogError.REQUEST_TIMED_OUT)
+        if answer is not None:
+            _answer(one.future, answer)
+        return answer is not None
+
+    def _outcome(self, one: _Promised) -> Appended | None:
         replica = one.replica
         if replica.log.high_watermark >= one.end_offset and replica.leader_epoch == one.leader_epoch:
             enough = len(replica.isr) >= self._isr_min(one.tp)
-            late = attrs.evolve(one.answer, error=LogError.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-            _answer(one.future, one.answer if enough else late)
-        elif replica.role is not Role.LEADER or replica.leader_epoch != one.leader_epoch:
-            _answer(one.future, Appended(LogError.NOT_LEADER_OR_FOLLOWER))
-        elif now_s >= one.deadline_s:
-            _answer(one.future, Appended(LogError.REQUEST_TIMED_OUT))
-        else:
-            return False
-        return True
+            return one.answer if enough else attrs.evolve(one.answer, error=LogError.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+        is_led = replica.role is Role.LEADER and replica.leader_epoch == one.leader_epoch
+        return None if is_led else Appended(LogError.NOT_LEADER_OR_FOLLOWER)
 
     def _trim(self, replica: Replica, shelf: Shelf) -> None:
         if shelf.trim(self.retention_bytes, replica.log.high_watermark):
             for broker in self.brokers.values():
                 held = broker.replicas.get((replica.topic_id, replica.partition))
-                if held is not None and held.log.end_offset >= shelf.start_offset:
-                    held.log.delete_before(shelf.start_offset)
+                if held is None:
+                    continue
+                with broker.isolated(held):
+                    if held.log.end_offset >= shelf.start_offset:
+                        held.log.delete_before(shelf.start_offset)
 
     # --- reading
 
@@ -292,7 +310,9 @@ class LiveLogs:
             return True
         found, left = {}, one.bytes_max
         for tp, since in one.wanted.items():
-            found[tp] = self._read(one.broker_id, tp, since, left, is_first=left == one.bytes_max)
+            room, is_first = min(left, since.bytes_max), left == one.bytes_max
+            work = partial(reading.fetched, offset=since.offset, room=room, is_first=is_first)
+            found[tp] = self._led(Fetched, work, one.broker_id, tp, since.leader_epoch)
             left -= found[tp].size_bytes
         is_over = time.monotonic() >= one.deadline_s
         is_enough = one.bytes_max - left >= one.bytes_min
@@ -301,50 +321,26 @@ class LiveLogs:
         _answer(one.future, found)
         return True
 
-    def _read(
-        self, broker_id: int | None, tp: TopicPartition, since: FetchFrom, bytes_max: int, *, is_first: bool
-    ) -> Fetched:
-        replica = self._leader(broker_id, tp, since.leader_epoch)
-        if isinstance(replica, LogError):
-            return Fetched(replica)
-        log, shelf = replica.log, self._shelf(replica)
-        if not shelf.start_offset <= since.offset <= log.end_offset:
-            return Fetched(LogError.OFFSET_OUT_OF_RANGE, log.high_watermark, shelf.start_offset)
-        room = min(bytes_max, since.bytes_max)
-        batches = tuple(shelf.read(log, since.offset, room))
-        if not is_first and sum(len(stored.batch.payload) for stored in batches) > room:
-            batches = ()  # the one that is given though it is too large is given once
-        return Fetched(LogError.NONE, log.high_watermark, shelf.start_offset, batches)
-
-    def _bounds(
-        self, broker_id: int | None, tp: TopicPartition, leader_epoch: int, since_ms: int | None, *, is_debugging: bool
-    ) -> LogBounds:
-        replica = self._leader(broker_id, tp, leader_epoch, is_debugging=is_debugging)
-        if isinstance(replica, LogError):
-            return LogBounds(replica)
-        log, shelf = replica.log, self._shelf(replica)
-        if log.high_watermark < replica.epoch_start and not is_debugging:  # a new leader that does not know how far
-            return LogBounds(LogError.OFFSET_NOT_AVAILABLE)
-        found = None
-        if since_ms is not None:
-            found = shelf.newest(log) if since_ms < 0 else shelf.since(log, since_ms)
-        batches = () if found is None else (found,)
-        bounds = (shelf.start_offset, log.high_watermark, log.end_offset)
-        return LogBounds(LogError.NONE, *bounds, replica.leader_epoch, batches)
-
-    def _end_of_epoch(self, broker_id: int | None, tp: TopicPartition, asked: int, leader_epoch: int) -> EpochEnd:
-        replica = self._leader(broker_id, tp, leader_epoch)
-        if isinstance(replica, LogError):
-            return EpochEnd(replica)
-        log = replica.log
-        if asked == replica.leader_epoch:
-            return EpochEnd(LogError.NONE, asked, log.end_offset)
-        if asked < 0 or asked > replica.leader_epoch:
-            return EpochEnd()
-        epoch, end = log.end_of_epoch(asked)
-        return EpochEnd(LogError.NONE, *((asked, log.start_offset) if epoch < 0 else (epoch, end)))
-
     # --- whom it concerns
+
+    def _led(
+        self,
+        kind: Callable[[LogError], T],
+        work: Callable[[Replica, Shelf], T],
+        broker_id: int | None,
+        tp: TopicPartition,
+        epoch: int = NO_EPOCH,
+        *,
+        is_debugging: bool = False,
+    ) -> T:
+        """What `work` answers for the leader; where there is none, or `work` raises, an answer of this `kind` with the
+        error."""
+        replica = self._leader(broker_id, tp, epoch, is_debugging=is_debugging)
+        if isinstance(replica, LogError):
+            return kind(replica)
+        with self.brokers[replica.broker].isolated(replica):
+            return work(replica, self._shelf(replica))
+        return kind(LogError.KAFKA_STORAGE_ERROR)
 
     def _leader(
         self, broker_id: int | None, tp: TopicPartition, epoch: int = NO_EPOCH, *, is_debugging: bool = False
