@@ -1,4 +1,4 @@
-"""Settings of a broker that no request alters: what it registered, and the host's `Settings`, by Kafka's names."""
+"""Read-only settings of a broker, under Kafka's names: what it registered with, and the host's `Settings`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _BY_DEFAULT: Final = Settings()
 
 
 def static_entries(view: ClusterView, broker: str) -> Iterator[ConfigEntry]:
-    """Those of the broker with this id; of one that is not alive without what it registered."""
+    """The read-only settings of the broker with this id. What it registered with is missing if it is not live."""
     yield _entry("broker.id", broker, "-1", ConfigKind.INT, "The id of the broker.")
     live = view.brokers.get(int(broker))
     if live is not None:
@@ -39,8 +39,8 @@ def static_entries(view: ClusterView, broker: str) -> Iterator[ConfigEntry]:
 
 
 def static_value(settings: Settings, name: str) -> str | None:
-    """What the host's Settings say of a setting, whose fields are Kafka's names with underscores; None where they have
-    no such field."""
+    """The field of `settings` for Kafka's setting `name`, as text; None if there is none. Fields have underscores where
+    Kafka's names have dots."""
     value = getattr(settings, name.replace(".", "_"), None)
     return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 

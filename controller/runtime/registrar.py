@@ -1,11 +1,11 @@
-"""The registrations of this host's own brokers: each an ephemeral key, in a store session of that broker's own, so
-that the end of a controller is not the end of its brokers. Written by the host's call, unfenced, also while this
-controller stands by. A broker whose session was lost is registered again by itself, under a new broker epoch, and under
-the same id, also where that was generated.
+"""Registers this host's own brokers.
 
-A registration says which controller's process wrote it (`registered_by`, its node id). So a process that was restarted
-tells the registration that its former self left behind, which it replaces, from one of another process that lives,
-which it never does, whatever host and port they have in common.
+Rules
+* A registration is an ephemeral key in a store session of its own, so it outlives the controller of this host.
+* The host's call writes the key, not a commit of the controller: so it works on a stand-by, too.
+* A broker whose session was lost is registered again under a new broker epoch and the same id, also a generated one.
+* A registration names the controller that wrote it (`registered_by`, its node id). A restarted process replaces the one
+  that it left behind, and never one of another live process, even if host and port are the same.
 """
 
 from __future__ import annotations

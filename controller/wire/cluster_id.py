@@ -1,6 +1,6 @@
-"""What a store holds once for all processes on it, written by whoever is first: the id of the cluster (/cluster/id), by
-which Kafka's brokers and tools know it, and the secret by which gateways know each other where nobody gave them one.
-Whoever can read that could as well write to the store what a controller writes."""
+"""Two values that the first process on a store writes there for all of them: the cluster id (`/cluster/id`), by which
+Kafka's brokers and tools know the cluster, and the secret with which gateways log in to each other if none was
+configured. Whoever can read that secret can write to the store as a controller does, so it gives them nothing new."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _CALL_S: Final = 15.0
 
 
 def cluster_id(store: MetadataStore, seed: int | str | None = None) -> str:
-    """The id that the store holds, or a new one, which it holds from now on. `seed`: of a new one. Raises BadValue
-    where the key cannot be read, StoreError where the store cannot."""
+    """The cluster id in the store; if there is none, a new one is made from `seed` and written. BadValue if the key
+    holds something else, StoreError if the store fails."""
     new = orders.encode_cluster_id(Chance(seed).topic_id())
     return orders.decode_cluster_id(_written_once(store, keys.CLUSTER_ID, new))
 
 
 def gateways_secret(store: MetadataStore) -> str:
-    """The secret that the store holds, as `cluster_id`."""
+    """The secret in the store; if there is none, a new one is made and written. Raises as `cluster_id`."""
     new = encode_gateways_secret(secrets.token_urlsafe())
     return decode_gateways_secret(_written_once(store, keys.GATEWAYS_SECRET, new))
 

@@ -345,8 +345,8 @@ class LiveLogs:
     def _leader(
         self, broker_id: int | None, tp: TopicPartition, epoch: int = NO_EPOCH, *, is_debugging: bool = False
     ) -> Replica | LogError:
-        """The replica that leads, by what the broker that is asked was told; or what is wrong. For a debugging client
-        the one that this broker holds."""
+        """The replica that answers: the leader, if the broker was told to lead (None: of any broker); for a debugging
+        client the broker's own. LogError where there is none, or the leader epoch is another."""
         if broker_id is None:
             found = [_leading(self._held(broker, tp)) for broker in self.brokers.values()]
             leading = [replica for replica in found if isinstance(replica, Replica)]

@@ -80,9 +80,9 @@ class LiveHost(NodeHost):
             super().config_changed(kind, name, configs)
 
     def obeyed(self, request: Ordered) -> HostResponse:
-        """What one of `ours` answers, whichever controller says so, of this process or another; INVALID_REQUEST where
-        no controller ever had the epoch that it says: a broker that believed it would hear of no real one any more.
-        Raises where that broker is not there."""
+        """The answer of one of `ours` to an order of any process's controller. INVALID_REQUEST if no controller has had
+        the epoch of the order yet: a broker that took it would refuse the orders of every real controller. Raises
+        ConnectionError if the broker is down, or the store does not answer."""
         if request.controller_epoch > self._epoch_known:
             self._epoch_known = self._server.controller_epoch()
             if request.controller_epoch > self._epoch_known:

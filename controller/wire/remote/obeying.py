@@ -44,9 +44,9 @@ class Brokers(Protocol):
 
 
 def with_orders(brokers: Brokers, base: Mapping[int, Api] = APIS) -> dict[int, Api]:
-    """The APIs of `base`, and those by which `brokers` are told what to do, by gateways that know the secret of `peers`
-    and have CLUSTER_ACTION; nobody else is offered them. One table per gateway. A stand-by's gateway answers them
-    itself."""
+    """The APIs of `base` and the orders for `brokers`: LeaderAndIsr, StopReplica and UpdateMetadata. Only gateways that
+    logged in with the secret of `peers` and have CLUSTER_ACTION are offered them. One table per gateway. A stand-by's
+    gateway answers them itself and does not pass them on."""
     obeying = _Obeying(brokers)
     rows = (
         (LeaderAndIsr, received.leader_and_isr, _by_id),

@@ -1,4 +1,4 @@
-"""Whether an order can be one: ids and epochs are checked where it comes in, since a broker counts on from them."""
+"""Checks the ids and epochs of an order when it comes in, since a broker keeps them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INT64_MAX: Final = 2**63 - 1
 
 
 def require_sound(order: LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest) -> None:
-    """InvalidRequest, which says what is wrong, for an id or an epoch that there cannot be."""
+    """Raise InvalidRequest if an id or an epoch is out of range, and say which."""
     _within("controller_id", order.controller_id, 0)
     _within("controller_epoch", order.controller_epoch, 0, EPOCH_MAX)
     _within("broker_epoch", order.broker_epoch, 0, _INT64_MAX)

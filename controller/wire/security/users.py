@@ -1,5 +1,5 @@
-"""Users and their passwords. Passwords are kept salted (RFC 5802), as Kafka keeps those of SCRAM and in its spelling;
-from what is kept nobody can log in."""
+"""Users and their passwords. Of a password only the salted form is kept (RFC 5802), in the format of Kafka's SCRAM
+credentials; nobody can log in with that."""
 
 from __future__ import annotations
 
