@@ -14,16 +14,15 @@ Kafka's, of which stores know nothing, and whatever is missing in it would be lo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from os import PathLike
-from pathlib import Path
 from typing import Any, Final
 
 import attrs
 
 from stores.base import Corrupt, InvalidKey
 from stores.checks import check_key
+from stores.reading import parse_json, read_whole
 
 _MEMBERS: Final = {"value", "version", "ephemeral"}
 _GENERATION_MAX: Final = 2**31 - 1  # ZooKeeper's own
@@ -42,14 +41,14 @@ class TreeEntry:
 def read_tree(path: str | PathLike[str]) -> tuple[TreeEntry, ...]:
     """All nodes of the recorded tree in the file `path`, sorted by key. Raises Corrupt naming the file and the node,
     OSError if the file cannot be read."""
-    return parse_tree(Path(path).read_bytes(), str(path))
+    return parse_tree(read_whole(path), str(path))
 
 
 def parse_tree(data: bytes, source: str = "tree") -> tuple[TreeEntry, ...]:
     """All nodes of the recorded tree in `data`, sorted by key; `source` names it in the error. Raises Corrupt."""
     try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(data)
+    except ValueError as error:
         raise Corrupt(f"{source}: not JSON: {error}") from error
     return entries_of(document, source)
 

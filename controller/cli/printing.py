@@ -33,7 +33,9 @@ def of_system(error: OSError) -> str:
 
 def without_place(error: BaseException) -> str:
     """`one_line` without the store's own name, for a line that names the url already: stores say it with the ports that
-    a url may leave out."""
+    a url may leave out, and the system with the file of a memory store."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     said = _AT_PLACE.sub("", one_line(error))
     found = _PLACE.match(said)
     return said if found is None else said[found.end() :] or said

@@ -6,7 +6,6 @@ says of a broker replaces what an earlier one said, field by field; a null repla
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final, NoReturn, TypeVar
@@ -26,6 +25,7 @@ from pipeline.tables.declared import (
     REPLICA_SAMPLE,
 )
 from pipeline.tables.rejects import Rejects
+from stores.reading import parse_json
 
 INT_MAX: Final = 2**31 - 1
 LONG_MAX: Final = 2**63 - 1
@@ -124,8 +124,8 @@ def is_id(name: str) -> bool:
 def document(data: bytes, source: str, key: str | None = None, kind: type[_T] | None = None) -> Any:
     """The JSON object in `data`, or what it has under `key`, which is of `kind`. BadInput for anything else."""
     try:
-        found = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        found = parse_json(data)
+    except ValueError as error:
         raise BadInput(f"{source}: not a whole JSON file: {' '.join(str(error).split())[:200]}") from None
     if not isinstance(found, dict):
         raise BadInput(f"{source}: expected a JSON object, got {_JSON[type(found)]}")

@@ -32,6 +32,7 @@ import attrs
 from stores.base import Corrupt, InvalidKey
 from stores.checks import check_key
 from stores.memory.table import Row
+from stores.reading import parse_json, read_whole
 
 _FORMAT: Final = "kedge-memory-tree"
 _FORMAT_VERSION: Final = 1
@@ -79,14 +80,14 @@ def _replace(path: Path, image: Image) -> None:
 
 def read_image(path: Path) -> Image:
     """What `write_image` wrote. Raises Corrupt for anything else, OSError if it cannot be read."""
-    return parse_image(path.read_bytes(), str(path))
+    return parse_image(read_whole(path), str(path))
 
 
 def parse_image(data: bytes, source: str) -> Image:
     """The image in `data`; `source` names it in the error. Raises Corrupt."""
     try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(data)
+    except ValueError as error:
         raise Corrupt(f"{source}: not a whole JSON file: {error}") from error
     return image_of(document, source)
 
@@ -102,7 +103,10 @@ def image_of(document: Any, source: str) -> Image:
     if set(document) - _MAY_STAND != _HEADER:
         raise Corrupt(f"{source}: the members should be {sorted(_HEADER)}, found {sorted(document)}")
     document = dict(document)
-    _demand(document.pop("sha256") == _digest(document), source, "the checksum does not fit: the file was changed")
+    try:
+        _demand(document.pop("sha256") == _digest(document), source, "the checksum does not fit: the file was changed")
+    except RecursionError:  # it may be read to a greater depth than it can be written
+        raise Corrupt(f"{source}: lists or objects are nested too deeply in it") from None
     return _image(document, source)
 
 

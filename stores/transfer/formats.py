@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final, Literal
 
 import attrs
 
 from stores.base import Corrupt
 from stores.memory.file import image_of
+from stores.reading import parse_json
 from stores.tree import entries_of, kept
 
 SNAPSHOT: Final = "snapshot"
@@ -35,10 +35,10 @@ class Tree:
 def parse(data: bytes, source: str) -> Tree:
     """The tree in `data`, of either format; `source` names it in errors. Raises Corrupt for anything else."""
     try:
-        document = json.loads(data, object_pairs_hook=once_each)
+        document = parse_json(data, once_each)
     except TwiceError as error:
         raise Corrupt(f"{source}: {error} stands twice in one object") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise Corrupt(f"{source}: not a whole JSON file: {error}") from error
     if not isinstance(document, dict) or not document:
         raise Corrupt(f"{source}: neither a snapshot nor a recorded tree")

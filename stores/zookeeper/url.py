@@ -22,6 +22,7 @@ import attrs
 from stores import credentials
 from stores.base import Invalid, InvalidKey
 from stores.checks import check_key
+from stores.reading import read_whole
 
 _SCHEME: Final = "zookeeper://"
 _PORT: Final = 2181
@@ -167,7 +168,7 @@ def _auth(options: dict[str, str]) -> Auth | None:
     source = "auth" if file is None else "auth_file"
     if file is not None:
         try:
-            text = Path(file).read_text(encoding="utf-8").strip()
+            text = read_whole(file).decode().strip()
         except (OSError, ValueError) as error:
             raise Invalid(f"auth_file cannot be read: {file}: {type(error).__name__}") from None
     if text is None:

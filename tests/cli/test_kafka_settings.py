@@ -48,7 +48,7 @@ def test_a_file_may_be_latin_1_and_may_not_be_huge(tmp_path: Path) -> None:
     file.write_bytes("client.id=é".encode("latin-1"))
     assert read_properties(file) == {"client.id": "é"}
     file.write_bytes(b"#" * (1 << 20) + b"\n")
-    with pytest.raises(Failed, match="no file of properties"):
+    with pytest.raises(Failed, match="larger than 1 MiB"):
         read_properties(file)
 
 

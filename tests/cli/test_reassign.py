@@ -152,12 +152,13 @@ def test_a_bad_plan_is_a_line_and_nobody_is_asked(text: str, problem: str, tmp_p
         assert done.stderr.startswith(f"Error: {problem}")
 
 
-def test_a_file_that_is_not_there_or_no_text_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_or_no_text_is_one_line(tmp_path: Path) -> None:
     done = run(*NOWHERE, "--verify", "--reassignment-json-file", tmp_path / "gone")
-    assert (done.exit_code, done.stderr) == (1, f"Error: Unable to read file {tmp_path / 'gone'}\n")
-    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    said = f"Error: Unable to read file {tmp_path / 'gone'}: No such file or directory\n"
+    assert (done.exit_code, done.stderr) == (1, said)
+    (tmp_path / "bytes").write_bytes(b"\xff{}")
     done = run(*NOWHERE, "--verify", "--reassignment-json-file", tmp_path / "bytes")
-    assert (done.exit_code, done.stderr) == (1, f"Error: Unable to read file {tmp_path / 'bytes'}\n")
+    assert (done.exit_code, done.stderr) == (1, "Error: Failed to parse the JSON: no text in UTF-8 or UTF-16\n")
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
 from stores.base import Corrupt
+from stores.reading import parse_json, read_whole
 from stores.transfer.formats import TwiceError, once_each
 from stores.tree import TreeEntry, parse_tree
 
 BROKERS_MAX: Final = 100
 _RECORDED: Final = "kafka_3_9_tree_moving.json"
-_FILE_BYTES_MAX: Final = 50_000_000
 
 JUMBO: Final[Mapping[int, str | None]] = {
     1010: "E", 1011: "E", 1012: "E", 1013: "F", 1014: "F", 1015: "F", 1016: "E", 1017: "F", 1018: "A",
@@ -28,9 +27,7 @@ class BadInput(Exception):
 
 def _read(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _FILE_BYTES_MAX:
-            raise BadInput(f"{path}: larger than {_FILE_BYTES_MAX} bytes")
-        return path.read_bytes()
+        return read_whole(path)
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror or error}") from None
 
@@ -39,8 +36,8 @@ def read_layout(path: Path) -> dict[int, str | None]:
     """`{"<broker id>": "<rack>"}`, null for no rack."""
     content = _read(path)
     try:
-        found = json.loads(content, object_pairs_hook=once_each)
-    except (ValueError, RecursionError) as error:
+        found = parse_json(content, once_each)
+    except ValueError as error:
         raise BadInput(f"{path}: not JSON: {error}") from None
     except TwiceError as error:
         raise BadInput(f"{path}: {error} stands in it twice") from None

@@ -11,27 +11,32 @@ from typing import Any, Final
 
 from controller.cli.kafka.errors import Failed
 from controller.cli.kafka.values import TopicPartition
+from controller.cli.printing import one_line
 
 VERSION: Final = 1
 INT32_MAX: Final = 2**31 - 1
 
 
-def read_text(path: Path) -> str:
+def read_bytes(path: Path) -> bytes:
     """What stands in a file that is there and not empty."""
+    from stores.reading import read_whole  # noqa: PLC0415 - stores are loaded where a file is read
+
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise Failed(f"Unable to read file {path}") from None
-    if not text.strip():
+        data = read_whole(path)
+    except OSError as error:
+        raise Failed(f"Unable to read file {path}: {error.strerror or one_line(error)}") from None
+    if not data.strip():
         raise Failed("The input string shouldn't be empty")
-    return text
+    return data
 
 
-def parse_object(text: str) -> dict[str, Any]:
+def parse_object(data: str | bytes) -> dict[str, Any]:
     """The object that a text is, of version 1 or without one."""
+    from stores.reading import parse_json  # noqa: PLC0415 - as above
+
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        found = parse_json(data)
+    except ValueError as error:
         raise Failed(f"Failed to parse the JSON: {error}") from None
     if type(found) is not dict:
         raise Failed(f"Expected a JSON object, got {shown(found)}")

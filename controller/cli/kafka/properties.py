@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from controller.cli.kafka.errors import Failed
+from controller.cli.printing import one_line
 
-_BYTES_MAX: Final = 1 << 20
 _SPLIT: Final = re.compile(r"((?:\\.|[^\\=:\s])*)\s*[=:]?\s*(.*)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _NAME: Final = re.compile(r"[!-~]+")
@@ -19,12 +19,12 @@ _NAMED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 def read_properties(path: Path) -> dict[str, str]:
     """What stands in the file; of a key that stands there twice, the last. Raises Failed."""
+    from stores.reading import read_whole  # noqa: PLC0415 - stores are loaded where a file is read
+
     try:
-        data = path.read_bytes()
+        data = read_whole(path, mib_max=1)
     except OSError as error:
-        raise Failed(f"{path}: {error.strerror}") from None
-    if len(data) > _BYTES_MAX:
-        raise Failed(f"{path}: no file of properties, it has {len(data)} bytes")
+        raise Failed(f"{path}: {error.strerror or one_line(error)}") from None
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

@@ -30,6 +30,7 @@ from pipeline.errors import BadInput
 from pipeline.tables.files import Place, check_name
 from pipeline.verbs.load import Load
 from pipeline.verbs.verb import unheard
+from stores.reading import read_whole
 
 _FILES: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
 
@@ -106,13 +107,13 @@ def _read(into: Gathered, sources: dict[str, Any], listed: str) -> bool | None:
     for name, reader in readers:
         given = sources[name]
         for file in given if isinstance(given, tuple) else [given] if given is not None else []:
-            reader(Path(file).read_bytes(), file)
+            reader(read_whole(file), file)
     for given in sources["prometheus"]:
         broker, equals, file = given.rpartition("=")
         if equals and not broker.isdecimal():
             raise BadInput(f"--prometheus {given!r:.100}: expected FILE or ID=FILE")
         broker_id = int(broker) if equals else None
-        from_prometheus(Path(file).read_bytes(), file, into, broker_id=broker_id, now=now)
+        from_prometheus(read_whole(file), file, into, broker_id=broker_id, now=now)
     return consistent
 
 

@@ -22,7 +22,7 @@ from controller.cli.kafka.json_files import (
     no_duplicates,
     parse_object,
     partition_of,
-    read_text,
+    read_bytes,
     repeated,
     shown,
     string,
@@ -74,12 +74,12 @@ class Plan:
 
 def read_plan(path: Path) -> Plan:
     """The plan in a file. Raises Failed."""
-    return parse_plan(read_text(path))
+    return parse_plan(read_bytes(path))
 
 
-def parse_plan(text: str) -> Plan:
+def parse_plan(data: str | bytes) -> Plan:
     """As `read_plan`, of its text."""
-    found = [_entry(raw) for raw in items(parse_object(text), "partitions")]
+    found = [_entry(raw) for raw in items(parse_object(data), "partitions")]
     if not found:
         raise Failed("Partition reassignment list cannot be empty")
     no_duplicates([tp for tp, _ in found], "Partition reassignment contains duplicate topic partitions: ")
@@ -94,7 +94,7 @@ def parse_plan(text: str) -> Plan:
 
 def read_topics(path: Path) -> list[str]:
     """The topics of a `--topics-to-move-json-file`: {"topics":[{"topic":"foo"}],"version":1}. Raises Failed."""
-    names = [string(raw.get("topic"), "topic") for raw in items(parse_object(read_text(path)), "topics")]
+    names = [string(raw.get("topic"), "topic") for raw in items(parse_object(read_bytes(path)), "topics")]
     no_duplicates(names, "List of topics to reassign contains duplicate entries: ")
     if not names:
         raise Failed(f"{path} names no topics")

@@ -133,7 +133,7 @@ def _in_the_store(shown: str) -> Iterator[None]:
     except DuplicateBrokerRegistration as error:
         raise CannotServe(f"--brokers: {one_line(error)}") from error
     except (StoreError, OSError, BadValue, ControllerError) as error:  # TimeoutError is an OSError
-        raise CannotServe(f"{shown}: {_why(error)}") from error
+        raise CannotServe(f"{shown}: {without_place(error)}") from error
 
 
 @contextmanager
@@ -162,19 +162,14 @@ def _server(url: str, shown: str) -> LiveServer:
             return server
         return LiveServer(lambda: open_store(url))
     except (StoreError, OSError, ValueError) as error:
-        raise CannotServe(f"{shown}: {_why(error)}") from error
+        raise CannotServe(f"{shown}: {without_place(error)}") from error
 
 
 def _closed(cluster: LiveCluster, shown: str) -> None:
     try:
         cluster.close()
     except OSError as error:  # a file whose folder went, or a disk that is full
-        raise CannotServe(f"{shown}: what changed was not written: {_why(error)}") from error
-
-
-def _why(error: Exception) -> str:
-    """Without the file, which is that of the url or a part of it under a name that goes again."""
-    return (isinstance(error, OSError) and error.strerror) or without_place(error)
+        raise CannotServe(f"{shown}: what changed was not written: {without_place(error)}") from error
 
 
 def _status(options: Options, pages: Mapping[str, Page], stack: ExitStack) -> str | None:

@@ -30,6 +30,7 @@ from controller.wire.security.client import Credentials
 from controller.wire.security.users import GATEWAY
 from stores import open_store
 from stores.base import Entry, MetadataStore, StoreError
+from stores.reading import read_whole
 
 LISTENER: Final = "KEDGE"
 """The listener of simulated brokers, by which every gateway tells clients where they are."""
@@ -82,7 +83,7 @@ def _secret(options: Options) -> str | None:
             )
         return None
     try:
-        secret = options.peers_secret.read_text(encoding="utf-8").strip()
+        secret = read_whole(options.peers_secret).decode().strip()
     except (OSError, UnicodeError) as error:
         said = error.strerror if isinstance(error, OSError) else "no text"
         raise CannotServe(f"--peers-secret: {options.peers_secret}: {said}") from error

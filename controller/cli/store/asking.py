@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from controller.cli.store.opening import one_line
+from controller.cli.printing import one_line
 from controller.codec import BadValue, keys, migration
 from controller.codec import broker as broker_codec
 from controller.codec.names import broker_in

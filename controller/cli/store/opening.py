@@ -6,10 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from controller.cli.printing import fail, one_line, without_place
+from controller.cli.printing import fail, without_place
 from stores import MetadataStore, StoreError, open_store, public_url
-
-__all__ = ["CALL_S", "READ_ALL_S", "one_line", "opened"]
 
 CALL_S = 15.0  # of a call that reads or writes little
 READ_ALL_S = 120.0  # of one that reads everything
@@ -21,14 +19,12 @@ def opened(url: str, *, read_only: bool = True) -> Iterator[MetadataStore]:
     not be written."""
     try:
         store = open_store(url, read_only=read_only)
-    except (StoreError, ValueError) as error:
+    except (StoreError, ValueError, OSError) as error:  # the last of the file of a memory store
         fail(f"{public_url(url).removesuffix(':')}: {without_place(error)}")
-    except OSError as error:  # of the file of a memory store, which the url names
-        fail(f"{public_url(url)}: {error.strerror or one_line(error)}")
     try:
         yield store
     finally:
         try:
             store.close()
         except OSError as error:
-            fail(f"{public_url(url)}: cannot be written: {error.strerror or one_line(error)}")
+            fail(f"{public_url(url)}: cannot be written: {without_place(error)}")

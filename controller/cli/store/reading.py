@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
-from pathlib import Path
 from typing import Final
 
-from controller.cli.printing import fail, one_line
+from controller.cli.printing import fail, of_system, one_line
 from stores import StoreError, transfer
+from stores.reading import read_stream, read_whole
 
-FILE_BYTES_MAX: Final = 4_000_000_000
 _URL: Final = re.compile(r"memory:|[a-z]+://")
 
 
@@ -23,11 +22,9 @@ def read_file(file: str) -> transfer.Tree:
     """The tree in it; "-" is stdin. Exits with 2 where it cannot be read."""
     try:
         if file == "-":
-            return transfer.parse(sys.stdin.buffer.read(), "stdin")
-        if Path(file).stat().st_size > FILE_BYTES_MAX:
-            fail(f"{file}: larger than {FILE_BYTES_MAX} bytes")
-        return transfer.parse(Path(file).read_bytes(), file)
+            return transfer.parse(read_stream(sys.stdin.buffer, "stdin"), "stdin")
+        return transfer.parse(read_whole(file), file)
     except StoreError as error:
         fail(one_line(error))
     except OSError as error:
-        fail(f"{file}: {error.strerror or one_line(error)}")
+        fail(of_system(error))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+
+from stores.reading import parse_json, read_whole
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -47,12 +48,10 @@ class Reread(Generic[T]):
 
     def _read(self) -> T:
         try:
-            said = json.loads(self._path.read_text(encoding="utf-8"))
+            said = parse_json(read_whole(self._path))
             if not isinstance(said, dict) or said.get("version") != 1:
                 raise BrokenFile(f"{self._path}: an object with version 1 is asked for")
             return self._parse(said)
-        except RecursionError as error:
-            raise BrokenFile(f"{self._path}: lists or objects are nested too deeply in it") from error
         except (OSError, ValueError, TypeError) as error:
             said = (error.strerror if isinstance(error, OSError) else None) or error
             raise error if isinstance(error, BrokenFile) else BrokenFile(f"{self._path}: {said}") from error
