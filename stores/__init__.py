@@ -94,7 +94,7 @@ def open_store(url: str, *, read_only: bool = False) -> MetadataStore:
 
     "memory:" is a memory server of its own, which nobody else sees; "memory:FILE" begins with what FILE holds, if it
     exists, and saves to it when the store is closed (see `stores.memory.server`). Raises Corrupt if FILE is torn or
-    foreign, OSError if it cannot be read.
+    foreign, BlockingIOError while another process has it open to save to it, OSError if it cannot be read.
 
     "zookeeper://HOSTS/CHROOT?OPTIONS" is a ZooKeeper ensemble (see `stores.zookeeper.url`; the extra `zookeeper`),
     "etcd://HOSTS/PREFIX?OPTIONS" an etcd (see `stores.etcd`; the extra `etcd`). Raises Unavailable, Unauthorized.

@@ -18,14 +18,17 @@ from stores.memory.table import NO_ROW, entry
 class MemoryStore(MetadataStore):
     """A client of a memory server with one session; thread-safe, and every answer is at once, so timeouts never pass.
 
-    `MemoryStore()` makes a server of its own, with `options` for it (see `MemoryServer`); `MemoryStore(server)` is one
-    more client of that server. Reads are linearizable always. While the client is cut off, calls raise Unavailable.
+    `MemoryStore()` makes a server of its own, with `options` for it (see `MemoryServer`); one with a `file` is closed
+    with its last client. `MemoryStore(server)` is one more client of that server. Reads are linearizable always. While
+    the client is cut off, calls raise Unavailable.
     """
 
     def __init__(self, server: MemoryServer | None = None, **options: Any) -> None:
         if server is not None and options:
             raise Invalid(f"options are for a new memory server, not for one that exists: {sorted(options)}")
         self.server: Final = MemoryServer(**options) if server is None else server
+        if server is None:
+            self.server.closes_with_clients = True
         self._rows: Final = self.server.table.rows
         self._link: Final = self.server.connect()
 

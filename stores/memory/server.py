@@ -8,7 +8,8 @@ Rules
   wall clock.
 * What is in memory is gone with the process, unless it is saved: `save(path)` writes one file, atomically. With `file`
   the server begins with what that file holds (if it exists), and saves to it on `save()`, on `close()`, and when its
-  last client closes. Commits are not written one by one: a crash loses what came after the last save.
+  last client closes. Commits are not written one by one: a crash loses what came after the last save. Until `close()`
+  no other server with that `file` can be made, in this process or another; `load` reads it all the same.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any, Final, Literal
 from stores.base import Capabilities, Closed, Commit, Conflict, Invalid, Op, SessionState, Unavailable
 from stores.checks import check_key, check_ops
 from stores.memory.file import Image, read_image, write_image
+from stores.memory.lock import locked
 from stores.memory.stream import Link, Watches
 from stores.memory.table import Table, Touched
 from stores.tree import TreeEntry, kept
@@ -81,8 +83,14 @@ class MemoryServer:
         self._next_session_id = first_session_id
         self._saving = threading.Lock()
         self._closed = False
-        if self.file is not None and self.file.exists():
-            self._fill(read_image(self.file))
+        self.closes_with_clients = False
+        self._unlock = locked(self.file, self) if self.file is not None else lambda: None
+        try:
+            if self.file is not None and self.file.exists():
+                self._fill(read_image(self.file))
+        except BaseException:
+            self._unlock()
+            raise
 
     @classmethod
     def load(cls, path: str | PathLike[str], **options: Any) -> MemoryServer:
@@ -166,8 +174,11 @@ class MemoryServer:
             self._closed = True
             for link in list(self._links.values()):
                 self.end(link)
-        if self.file is not None:
-            self.save()  # not under the lock: `save` takes its own first, and a file may be slow
+        try:
+            if self.file is not None:
+                self.save()  # not under the lock: `save` takes its own first, and a file may be slow
+        finally:
+            self._unlock()
 
     # What clients call
 
@@ -238,7 +249,7 @@ class MemoryServer:
                 self.watches.hint(self.table.drop_owner(link.session_id))
             last = not self._closed and all(other.closed for other in self._links.values())
         if last and self.file is not None:
-            self.save()
+            self.close() if self.closes_with_clients else self.save()
 
     def next_expiry_s(self) -> float:
         """In how many seconds by the clock the next session of a cut client ends."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,46 @@ def test_a_server_with_a_file_saves_on_demand_and_on_close(tmp_path: Path) -> No
     assert MemoryServer.load(path).revision == 1
     with pytest.raises(Invalid, match="file="):
         MemoryServer().save()
+
+
+def test_a_file_that_is_open_is_refused_to_others(tmp_path: Path) -> None:
+    """To whoever would save to it, until it is closed or forgotten; it is read all the same, and nothing is left."""
+    path = tmp_path / "store.json"
+    server = MemoryServer(file=path)
+    server.save()
+    before = path.read_bytes()
+    for opens in (lambda: MemoryServer(file=path), lambda: open_store(f"memory:{path}")):
+        with pytest.raises(BlockingIOError, match="in use by another process") as refused:
+            opens()
+        assert refused.value.filename == str(path)
+    assert open_store(f"memory:{path}", read_only=True).children("/", timeout_s=1) == []
+    assert path.read_bytes() == before
+    server.close()
+    assert MemoryServer(file=path).file == path  # and forgotten at once
+    with closing(open_store(f"memory:{path}")):
+        pass
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_clients_come_and_go_and_a_file_stays_open(tmp_path: Path) -> None:
+    """A server that others made is theirs to close, also when its last client closed."""
+    server = MemoryServer(file=tmp_path / "store.json")
+    MemoryStore(server).close()
+    with pytest.raises(BlockingIOError):
+        MemoryServer(file=tmp_path / "store.json")
+    MemoryStore(server).close()
+    server.close()
+
+
+def test_a_torn_file_is_open_to_no_one(saved: Path) -> None:
+    """What cannot be read is not held either."""
+    whole = saved.read_bytes()
+    saved.write_bytes(whole[:-9])
+    with pytest.raises(Corrupt) as kept:
+        MemoryServer(file=saved)
+    saved.write_bytes(whole)
+    MemoryServer(file=saved).close()
+    assert kept.value is not None
 
 
 def test_a_torn_file_is_corrupt_wherever_it_was_torn(saved: Path) -> None:

@@ -20,6 +20,7 @@ from controller.cli.store.opening import READ_ALL_S, opened
 from controller.cli.store.progress import bar
 from stores import StoreError, public_url, transfer
 from stores.memory.file import Image, encode_image, write_image
+from stores.memory.lock import locked
 
 
 @click.command()
@@ -64,7 +65,11 @@ def _write(file: str, image: Image) -> None:
         elif path.exists() and not path.is_file():  # a pipe, a terminal: there is nothing to replace
             path.write_bytes(encode_image(image))
         else:
-            write_image(path, image)
+            unlock = locked(path, image)  # a process that has it open as its store would overwrite it
+            try:
+                write_image(path, image)
+            finally:
+                unlock()
     except OSError as error:
         fail(f"{'stdout' if file == '-' else file}: {error.strerror or one_line(error)}")
 
