@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,13 +19,16 @@ from typing import Final
 import click
 
 from controller.cli.amounts import Amount
-from controller.cli.printing import clean, fail, one_line
+from controller.cli.printing import clean, fail, one_line, say, without_place
 from controller.cli.serve.options import CannotServe, Options, as_brokers, as_host, as_place, as_topics
 from controller.rig.live import RETENTION_BYTES
 from stores import public_url
 
 _LISTEN: Final = "127.0.0.1:9092"
 _STATUS: Final = "127.0.0.1:8480"
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_SAVE_S: Final = 5.0
+_SHARE: Final = 20  # saving may take this part of the time, where it takes long
 
 
 @click.command()
@@ -86,7 +90,7 @@ def serve(
     """Run a cluster that stock Kafka clients can talk to, until Ctrl-C or SIGTERM.
 
     A real controller, simulated brokers that keep what is produced in memory. The metadata stand in this process, in a
-    file (memory:FILE, written at the end), in ZooKeeper or etcd (zookeeper://HOST:PORT/CHROOT, etcd://HOST:PORT/PREFIX).
+    file (memory:FILE, saved every few seconds), in ZooKeeper or etcd (zookeeper://HOST:PORT/CHROOT, etcd://HOST:PORT/PREFIX).
     """
     if find_spec("kafka") is None:
         fail("kafka-python not installed; run: pip install kedge[cli,wire]")
@@ -129,15 +133,15 @@ def serve(
             if as_json:
                 click.echo(json.dumps(told))
             else:
-                _say(told, brokers, url)
-            ended.wait()
+                _say(told, brokers, url, is_saved=found.save is not None)
+            _await_end(ended, found.save, url)
     except (CannotServe, ValueError) as error:
         fail(one_line(error))
     if not as_json:
         click.echo("ended")
 
 
-def _say(told: dict[str, object], brokers: dict[int, str | None], url: str) -> None:
+def _say(told: dict[str, object], brokers: dict[int, str | None], url: str, *, is_saved: bool) -> None:
     click.echo(f"cluster {told['cluster_id']}, metadata in {clean(public_url(url))}, controller {told['controller']}")
     click.echo(f"clients begin at  {told['bootstrap']}")
     addresses = told["brokers"]
@@ -150,7 +154,9 @@ def _say(told: dict[str, object], brokers: dict[int, str | None], url: str) -> N
             click.echo(f"{name:<17} {told[name]}")
     if told["active"] != told["controller"]:
         click.echo(f"{'stands by':<17} controller {told['active']} is active")
-    click.echo("ready; Ctrl-C ends it" + (", and what was produced is gone then" if brokers else ""))
+    lost = ", and what was produced is gone then" if brokers else ""
+    saved = f"; the metadata are saved every {_SAVE_S:g} s and at the end" if is_saved else ""
+    click.echo(f"ready; Ctrl-C ends it{lost}{saved}")
 
 
 @contextmanager
@@ -162,9 +168,32 @@ def _told_to_end() -> Iterator[threading.Event]:
         signal.signal(number, signal.SIG_DFL)
         ended.set()
 
-    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, end) for number in _SIGNALS}
     try:
         yield ended
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _await_end(ended: threading.Event, save: Callable[[], None] | None, url: str) -> None:
+    """Saves now and then, and once more when it is told to end. Only after that a second signal ends the process as it
+    always does: to hand over takes a while, and who presses Ctrl-C twice would lose what was not saved."""
+    if save is None:
+        ended.wait()
+        return
+    for number in _SIGNALS:
+        signal.signal(number, lambda *_: ended.set())
+    pause_s, is_over, is_said = _SAVE_S, False, False
+    while not is_over:
+        is_over = ended.wait(pause_s)
+        begun_s = time.monotonic()
+        try:
+            save()
+        except OSError as error:
+            if not (is_said or is_over):  # at the end it is tried again, and said
+                say(f"{url}: not saved, but tried again every now and then: {without_place(error)}")
+            is_said = True
+        pause_s = max(_SAVE_S, _SHARE * (time.monotonic() - begun_s))
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_DFL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib.resources import files
 from typing import Any, Final
@@ -36,7 +36,8 @@ READY_S: Final = 60.0
 
 @attrs.frozen
 class Running:
-    """What runs, and where. `status`, `metrics`: urls, None for none. `active_id`: the active controller just now."""
+    """What runs, and where. `status`, `metrics`: urls, None for none. `active_id`: the active controller just now.
+    `save`: saves what changed in the file of a memory store, or raises OSError; None where there is no file."""
 
     cluster_id: str
     controller_id: int
@@ -45,6 +46,7 @@ class Running:
     brokers: Mapping[int, Address]
     status: str | None
     metrics: str | None
+    save: Callable[[], None] | None
 
 
 @contextmanager
@@ -93,7 +95,8 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     if options.metrics is not None:
         of_metrics = f"{_pages('--metrics', options.metrics, _metrics(cluster, gateway), options, stack)}metrics"
     active_id = cluster.controller.active_id
-    return Running(known_as, options.node_id, active_id, bootstrap, reached, of_status, of_metrics)
+    save = None if cluster.server.file is None else _saving(cluster.server)
+    return Running(known_as, options.node_id, active_id, bootstrap, reached, of_status, of_metrics, save)
 
 
 def _cluster(options: Options, shown: str, peers: Peers | None, recent: Recent, stack: ExitStack) -> LiveCluster:
@@ -163,6 +166,19 @@ def _server(url: str, shown: str) -> LiveServer:
         return LiveServer(lambda: open_store(url))
     except (StoreError, OSError, ValueError) as error:
         raise CannotServe(f"{shown}: {without_place(error)}") from error
+
+
+def _saving(server: LiveServer) -> Callable[[], None]:
+    saved: int | None = None
+
+    def save() -> None:
+        nonlocal saved
+        revision = server.revision
+        if revision != saved:
+            server.save()
+            saved = revision
+
+    return save
 
 
 def _closed(cluster: LiveCluster, shown: str) -> None:
