@@ -4,7 +4,8 @@
         store = open_store(server.url("/kedge"))
 
 `python -m stores.servers.containers` says which engine would run them, or in one line what is missing; with `--install`
-it installs podman first where there is no engine and root may.
+it installs podman first where there is no engine and root may, and builds an image, because an engine may answer and
+build none (podman does so in a chroot).
 
 Rules
 * Images are built here (images.py) by the engine that is found (engine.py). Raises NoServer where there is none.
@@ -197,11 +198,13 @@ class ContainerZooKeeper(ContainerServer):
 def main(arguments: Sequence[str]) -> int:
     """Say which engine there is: exit code 0, or 1 with one line that says what is missing."""
     try:
-        found = prepare() if "--install" in arguments else engine().name
+        found = prepare() if "--install" in arguments else engine()
+        if "--install" in arguments:
+            found.image("etcd", etcd_context)
     except NoServer as error:
         sys.stderr.write(f"no containers: {error}\n")
         return 1
-    sys.stdout.write(f"containers run by {found}\n")
+    sys.stdout.write(f"containers run by {found.name}\n")
     return 0
 
 

@@ -12,10 +12,12 @@ Rules
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import os
 import shutil
 import socket
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -64,6 +66,8 @@ class Engine:
                 context(folder.path)
                 built, _ = self.client.images.build(path=str(folder.path), tag=f"kedge-{kind}:{folder.tag}", rm=True)
             except self._errors() as error:
+                with contextlib.suppress(*self._errors()):
+                    deque(getattr(error, "build_log", ()), maxlen=0)  # unread, it would keep a connection open
                 raise NoServer(f"{self.name} cannot build an image of {kind}: {error}") from error
             finally:
                 folder.close()
@@ -97,11 +101,11 @@ def engine() -> Engine:
     return found
 
 
-def prepare() -> str:
-    """As `engine`, after podman was installed where there is no engine, and root may. Returns its name."""
+def prepare() -> Engine:
+    """As `engine`, after podman was installed where there is no engine, and root may."""
     if _given()[0] is None and not all(map(shutil.which, _PACKAGES)):
         install(*_PACKAGES)
-    return engine().name
+    return engine()
 
 
 def _given() -> tuple[Engine | None, str]:
