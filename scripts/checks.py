@@ -9,7 +9,8 @@ Rules
 * Two parts run at a time, because they wait for half of their seconds; the next begins when one of them ends, the long
   ones first. Output of a part is printed when it is over, in one piece.
 * Each part leaves a report (tests/checklist.py writes it); a part without one has failed, whatever its exit code.
-* The fast tests run on every other CPython of the machine as well, as a part each (`python 3.12`).
+* The fast tests run on other CPythons of the machine as well, the oldest of each minor version, as a part each
+  (`python 3.12.1`).
 * A family of programs that tests need and that cannot be installed (FAMILIES) leaves out the tests that need it, with
   the reason in the table. Without a store's server or Spark the run fails.
 * SIGTERM and Ctrl-C end every process of the run.
@@ -210,7 +211,7 @@ def find_containers(run: Run) -> None:
 def find_pythons(run: Run) -> dict[str, Path]:
     """The environment of each other Python, by the name of its part."""
     ready: dict[str, Path] = {}
-    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    here = ".".join(map(str, sys.version_info[:3]))
     others = {version: program for version, program in pythons.found().items() if version != here}
     for version, program in others.items():
         with run.step(f"environment {version}") as step:

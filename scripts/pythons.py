@@ -1,5 +1,6 @@
-"""The Pythons of this machine, one for each minor version that the project supports.
+"""The Pythons of this machine that the fast tests run on: of each minor version that the project supports, the oldest.
 
+The oldest release of a minor version lacks the most fixes, so it is the one that tells whether the project needs one.
 A name on the PATH may be a stub that fails, as pyenv's are for versions that are not switched on; so each is run, and
 those that pyenv keeps are looked at too.
 """
@@ -16,30 +17,32 @@ _SAID = "import platform, sys; print(platform.python_implementation(), *sys.vers
 
 
 def found() -> dict[str, str]:
-    """The program of each minor version of CPython that runs here, by the version."""
-    candidates = {version: _programs(version) for version in VERSIONS}
-    return {
-        version: program
-        for version, programs in candidates.items()
-        for program in [next((each for each in programs if is_cpython(each, version)), None)]
-        if program is not None
-    }
+    """The program of the oldest CPython of each minor version that runs here, by its whole version ("3.11.2")."""
+    oldest = {}
+    for minor in VERSIONS:
+        releases = [(release, program) for program in _programs(minor) if (release := _release(program, minor))]
+        if releases:
+            release, program = min(releases, key=lambda each: each[0])  # of two alike, the first on the PATH
+            oldest[".".join(map(str, release))] = program
+    return oldest
 
 
 def _programs(version: str) -> list[str]:
     name = f"python{version}"
-    on_path = shutil.which(name)
+    on_path = (shutil.which(name, path=folder) for folder in os.get_exec_path())
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    kept = sorted(pyenv.glob(f"{version}.*/bin/{name}"))
-    return [*([on_path] if on_path else []), *map(str, kept)]
+    return [*filter(None, on_path), *map(str, sorted(pyenv.glob(f"{version}.*/bin/{name}")))]
 
 
-def is_cpython(program: str, version: str) -> bool:
-    """Whether the program runs, and is CPython of that minor version."""
+def _release(program: str, minor: str) -> tuple[int, ...] | None:
+    """The version of the program in three numbers, or None where it does not run or is no CPython of `minor`."""
     try:
         done = subprocess.run(
             [program, "-c", _SAID], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
     except OSError:
-        return False
-    return done.returncode == 0 and done.stdout.split()[:3] == ["CPython", *version.split(".")]
+        return None
+    said = done.stdout.split()
+    if done.returncode or said[:3] != ["CPython", *minor.split(".")]:
+        return None
+    return tuple(map(int, said[1:]))

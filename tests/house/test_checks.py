@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -89,7 +90,7 @@ def test_what_is_ordered_and_traced_by_name_is_there() -> None:
 def test_containers_that_cannot_be_had_are_named_as_not_run_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """That is no failure, and not silent either: it stands in the output and in the closing table."""
+    """That is no failure, and not silent either: it is in the output and in the closing table."""
     (tmp_path / "none.py").write_text("import sys; sys.exit('no containers: no engine')")
     (tmp_path / "some.py").write_text("print('run by one')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -155,8 +156,9 @@ def test_other_pythons_run_the_fast_tests_and_one_without_an_environment_is_name
             raise environment.InstallFailed("no wheel\nfailed with exit code 1: pip install")
         return Path(sys.executable)
 
-    own = f"{sys.version_info.major}.{sys.version_info.minor}"
-    monkeypatch.setattr(pythons, "found", lambda: dict.fromkeys((own, "3.98", "3.99"), sys.executable))
+    own = ".".join(map(str, sys.version_info[:3]))
+    versions = (own, "3.98", "3.99")
+    monkeypatch.setattr(pythons, "found", lambda: dict.fromkeys(versions, sys.executable))
     monkeypatch.setattr(environment, "prepare_fast", prepared)
     run = checks.Run(Path(sys.executable), tmp_path)
     assert checks.find_pythons(run) == {"python 3.98": Path(sys.executable)}
@@ -167,11 +169,29 @@ def test_other_pythons_run_the_fast_tests_and_one_without_an_environment_is_name
     assert run.steps[1].note == "NOT RUN: the fast tests on Python 3.99: failed with exit code 1: pip install"
 
 
-def test_a_name_that_is_no_python_of_that_version_is_passed_over(tmp_path: Path) -> None:
-    """Such a name of pyenv prints how to switch the version on."""
-    stub = tmp_path / "python3.12"
-    stub.write_text("#!/bin/sh\necho 'pyenv: python3.12: command not found' >&2\nexit 127\n")
-    stub.chmod(0o755)
-    assert not pythons.is_cpython(str(stub), "3.12")
-    assert not pythons.is_cpython(sys.executable, "3.2")
-    assert pythons.is_cpython(sys.executable, f"{sys.version_info.major}.{sys.version_info.minor}")
+@pytest.mark.parametrize("own", ["3.12.4", "3.12.10"])
+def test_the_oldest_release_of_a_minor_version_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str
+) -> None:
+    """Debian's 3.11.2 is run beside a 3.11 that comes first on the PATH. Names that fail or lie are passed over, as
+    pyenv's are, which print how to switch a version on."""
+    for name, program in {
+        "first/python3.12": f"echo CPython {own.replace('.', ' ')}",
+        "second/python3.12": "echo CPython 3 12 9",
+        "third/python3.12": "echo CPython 3 12 9",
+        "first/python3.11": "echo CPython 3 14 0",
+        "second/python3.11": "echo PyPy 3 11 0",
+        "first/python3.13": "echo 'pyenv: python3.13: command not found' >&2; exit 127",
+        "kept/versions/3.14.0/bin/python3.14": "echo CPython 3 14 0",
+    }.items():
+        stub = tmp_path / name
+        stub.parent.mkdir(parents=True, exist_ok=True)
+        stub.write_text(f"#!/bin/sh\n{program}\n")
+        stub.chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join(str(tmp_path / name) for name in ("first", "second", "third")))
+    monkeypatch.setenv("PYENV_ROOT", str(tmp_path / "kept"))
+    release, folder = ("3.12.4", "first") if own == "3.12.4" else ("3.12.9", "second")
+    assert pythons.found() == {
+        release: str(tmp_path / folder / "python3.12"),
+        "3.14.0": str(tmp_path / "kept/versions/3.14.0/bin/python3.14"),
+    }
