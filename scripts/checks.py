@@ -97,8 +97,14 @@ FAMILIES = {
 }
 # Of an etcd that is killed under load, the version matters; see tests/servers.py.
 SOUND_ETCD = ["stores.servers.etcd", "--which", "--sound", "--install"]
-# What runs them in containers, as above.
-CONTAINERS = ["stores.servers.containers", "--install"]
+# What stores in tests run in: the command, as above, and what is not run where that cannot be had.
+PLACES = {
+    "containers": (
+        ["stores.servers.containers", "--install"],
+        "the bindings zookeeper-in-container and etcd-in-container",
+    ),
+    "networks": (["stores.servers.network", "--install"], "the tests that cut a node off from the others"),
+}
 
 
 @dataclass
@@ -200,12 +206,13 @@ def find_families(run: Run) -> None:
                 step.note = f"NOT RUN: the tests that need {name}: {said}"
 
 
-def find_containers(run: Run) -> None:
-    """Where no engine is to be had, what would be run in containers is not: no failure, but the table names it."""
-    with run.step("containers") as step:
-        code, step.note = run.note("containers", *CONTAINERS)
-        if code != 0:
-            step.note = f"NOT RUN: the bindings zookeeper-in-container and etcd-in-container: {step.note}"
+def find_places(run: Run) -> None:
+    """What would be run in a place that cannot be had is not: no failure, but the table names it."""
+    for name, (command, tests) in PLACES.items():
+        with run.step(name) as step:
+            code, step.note = run.note(name, *command)
+            if code != 0:
+                step.note = f"NOT RUN: {tests}: {step.note}"
 
 
 def find_pythons(run: Run) -> dict[str, Path]:
@@ -307,7 +314,7 @@ def run_all(run: Run, *, servers: bool) -> list[report.Room]:
     if not without:
         find_sound_etcd(run)
         find_families(run)
-        find_containers(run)
+        find_places(run)
     others = find_pythons(run)
     names = parts()
     with run.step("parts") as step:

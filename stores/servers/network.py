@@ -7,6 +7,9 @@ Rules
   written into that folder first (see folders.py).
 * The subnet is private and was on no interface and in no route of this machine. It is chosen under a lock, because the
   kernel would let two bridges have the same one.
+
+`python -m stores.servers.network` makes one and takes it away again, and says in one line what is missing where it
+cannot; with `--install`, Debian's iproute2 is installed first where it is missing and root may.
 """
 
 from __future__ import annotations
@@ -16,12 +19,14 @@ import ipaddress
 import json
 import os
 import shutil
+import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
+from stores.servers.debian import have
 from stores.servers.folders import RunFolder
 from stores.servers.process import NoServer, tool
 from stores.servers.server import Place
@@ -131,3 +136,20 @@ def _lock() -> Iterator[None]:
         yield
     finally:
         os.close(folder)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 1, and the reason on stderr, where nodes cannot have networks of their own."""
+    try:
+        if "--install" in arguments:
+            have(_tool, "iproute2")
+        with closing(Network(1)) as network:
+            sys.stdout.write(f"nodes have networks of their own, by {network.places[0].enter[0]}\n")
+    except NoServer as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -87,21 +87,20 @@ def test_what_is_ordered_and_traced_by_name_is_there() -> None:
     assert {f"tests/{name}" for name in (*checks.ORDER, *checks.TRACED)} <= set(checks.parts())
 
 
-def test_containers_that_cannot_be_had_are_named_as_not_run_with_the_reason(
+def test_places_that_cannot_be_had_are_named_as_not_run_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """That is no failure, and not silent either: it is in the output and in the closing table."""
     (tmp_path / "none.py").write_text("import sys; sys.exit('no containers: no engine')")
     (tmp_path / "some.py").write_text("print('run by one')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(checks, "PLACES", {name: ([name], "some tests") for name in ("none", "some")})
     run = checks.Run(Path(sys.executable), tmp_path)
-    for name in ("none", "some"):
-        monkeypatch.setattr(checks, "CONTAINERS", [name])
-        checks.find_containers(run)
-    assert [(step.name, step.failed) for step in run.steps] == [("containers", False)] * 2
-    assert run.steps[0].note.startswith("NOT RUN: the bindings zookeeper-in-container and etcd-in-container")
-    assert run.steps[0].note.endswith("no containers: no engine")
-    assert run.steps[1].note == "run by one"
+    checks.find_places(run)
+    assert [(step.name, step.failed, step.note) for step in run.steps] == [
+        ("none", False, "NOT RUN: some tests: no containers: no engine"),
+        ("some", False, "run by one"),
+    ]
     assert "no engine" in capsys.readouterr().out
 
 

@@ -129,3 +129,18 @@ def test_without_the_command_it_names_the_package(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(network, "_SYSTEM", str(tmp_path))
     with pytest.raises(NoServer, match="install iproute2"):
         Network(1)
+
+
+def test_the_command_says_what_is_missing_and_leaves_nothing(
+    made: Network, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It made a network, so that no test finds out later that there is the program and not the right to it."""
+    before = sorted(Path("/run/netns").iterdir())
+    assert made.places
+    assert network.main([]) == 0
+    assert sorted(Path("/run/netns").iterdir()) == before
+    monkeypatch.setattr(network, "_SYSTEM", str(tmp_path))
+    assert network.main([]) == 1
+    said = capsys.readouterr()
+    assert said.out.startswith("nodes have networks of their own, by /")
+    assert said.err == "network=True needs the command ip of Linux: install iproute2 (Debian's name of it)\n"
