@@ -186,7 +186,8 @@ def test_the_command_runs_as_a_process_in_an_ascii_locale(folder: Path) -> None:
     assert (piped.returncode, piped.stderr) == (0, b"")
     assert b"TargetCleared" in piped.stdout
     assert b"\x1b" not in piped.stdout
-    terminal = process("journal", "show", folder, FORCE_COLOR="1", COLUMNS="300", **ascii_only)
+    wide = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "300"}  # a dumb terminal has 80 columns
+    terminal = process("journal", "show", folder, **wide, **ascii_only)
     assert (terminal.returncode, terminal.stderr) == (0, b"")
     assert b"gel\\xf6scht" in terminal.stdout
 

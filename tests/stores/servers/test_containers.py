@@ -124,11 +124,12 @@ def test_nothing_of_an_engine_of_our_own_is_left(tmp_path: Path, how: signal.Sig
     if how is not None:
         process.send_signal(how)
     process.communicate("go\n" if how is None else None, timeout=WAIT_S)
-    if "missing" in said:
-        pytest.skip(said["missing"])
+    had = "missing" not in said
     if how is not None:
-        assert birth(said["pid"]) != 0
-        sweep(tmp_path)
+        assert not had or birth(said["pid"]) != 0
+        sweep(tmp_path)  # also of an engine that built no image: pytest cannot remove what is mounted
+    if not had:
+        pytest.skip(said["missing"])
     wait_until("the container is gone", lambda: birth(said["pid"]) == 0, WAIT_S)
     assert not list(tmp_path.iterdir())
     assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
