@@ -31,6 +31,10 @@ _PACKAGES: Final = ("podman", "runc")
 _PING_S: Final = 5
 _CALL_S: Final = 120
 _DRIVERS: Final = ("overlay", "vfs")  # the second where the first cannot be mounted: it copies
+# After the end of a container its monitor starts a podman, which would make the folders again. The brackets keep this
+# command from finding itself.
+_CLEANUP: Final = "while cat /proc/[0-9]*/cmdline 2>/dev/null | grep -aq '{tag}/[r]oot'; do sleep 0.1; done"
+_CLEANUP_S: Final = 10
 _CONFIGURATION: Final = """\
 [containers]
 default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
@@ -149,7 +153,8 @@ def _service(driver: str) -> Engine:
     podman += [f"--tmpdir={home / 'tmp'}", f"--storage-driver={driver}"]
     ending = ["env", *(f"{name}={value}" for name, value in variables.items()), *podman]
     ending += ["rm", "--all", "--force", "--time=0"]
-    folder.undo_by(ending, ["umount", "--lazy", str(home / "root" / "overlay")], ["rm", "-rf", str(run)])
+    ended = ["timeout", str(_CLEANUP_S), "sh", "-c", _CLEANUP.format(tag=folder.tag)]
+    folder.undo_by(ending, ended, ["umount", "--lazy", str(home / "root" / "overlay")], ["rm", "-rf", str(run)])
     run.mkdir(mode=0o700)
     url = f"unix://{run / 'socket'}"
     command = [*podman, "system", "service", "--time=0", url]

@@ -30,6 +30,7 @@ CALL_S = 10.0
 HOLDING = """
 import json, sys
 from stores.servers.containers import ContainerEtcd
+from stores.servers.engine import engine
 from stores.servers.process import NoServer
 try:
     server = ContainerEtcd()
@@ -37,7 +38,7 @@ try:
 except NoServer as error:
     print(json.dumps({"missing": str(error)}), flush=True)
 else:
-    print(json.dumps({"pid": server.pid, "url": server.url("/x")}), flush=True)
+    print(json.dumps({"pid": server.pid, "engine": engine().url}), flush=True)
 sys.stdin.readline()
 """
 
@@ -132,6 +133,7 @@ def test_nothing_of_an_engine_of_our_own_is_left(tmp_path: Path, how: signal.Sig
         pytest.skip(said["missing"])
     wait_until("the container is gone", lambda: birth(said["pid"]) == 0, WAIT_S)
     assert not list(tmp_path.iterdir())
+    assert not Path(said["engine"].removeprefix("unix://")).parent.exists()
     assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
 
 
