@@ -3,39 +3,53 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from pipeline.audit.edges import Edge, Light
+from pipeline.audit.edges import Edge, light
 from pipeline.audit.rest import Rest
-from pipeline.audit.stitched import stitch, written_late
+from pipeline.audit.stitched import Stitched, suspects, written_late
 from pipeline.audit.topics import KNOWN
 from pipeline.audit.values import Audit, Counts, Gap, Violation, gaps_in_order, in_order
-from pipeline.journal.files import NoJournal
+from pipeline.journal.files import NoJournal, read_whole
+from pipeline.journal.lines import FILE_GONE, Event
 
 
 def conclude(
-    edges: Sequence[Edge],
+    order: Stitched,
     rest: Rest,
     found: Sequence[Violation | Gap],
     partitions: int,
-    lights: Callable[[str], Iterator[Light]],
 ) -> Audit:
-    """Everything that groups found, put together and in order. `lights`: of a file, once more. Raises NoJournal where
-    there is not one line of a journal."""
-    rank = {edge.file: at for at, edge in enumerate(edges)}
-    order = stitch(edges, rest.gone)
-    late = [written_late(file, lights(file), epoch, bound) for file, epoch, bound in order.suspects]
-    first_late = {violation.controller_epoch: violation for violation in reversed(late) if violation is not None}
-    superseded = {v.controller_epoch for v in order.violations if v.kind == "superseded epoch"}
-    violations = [v for v in found if isinstance(v, Violation)] + list(order.violations)
-    violations += [violation for epoch, violation in first_late.items() if epoch not in superseded]
-    gaps = [gap for gap in found if isinstance(gap, Gap)] + list(order.gaps) + rest.gaps
-    counts = _counts(edges, partitions)
+    """Everything that the order and the folds found, put together and in order. Raises NoJournal where there is not one
+    line of a journal."""
+    rank = {edge.file: at for at, edge in enumerate(order.edges)}
+    in_place = order.violations()
+    superseded = {v.controller_epoch for v in in_place if v.kind == "superseded epoch"}
+    late = {v.controller_epoch: v for v in reversed(list(_late(order.edges, rest)))}
+    violations = [v for v in found if isinstance(v, Violation)] + list(in_place)
+    violations += [violation for epoch, violation in late.items() if epoch not in superseded]
+    gaps = [gap for gap in found if isinstance(gap, Gap)] + order.gaps()
+    gaps += rest.gaps
+    counts = _counts(order.edges, partitions)
     if not counts.lines and not rest.quarantine:
         raise NoJournal("there is no whole commit to audit")
     unchecked = tuple((event, n) for event, n in counts.events if event not in KNOWN)
     quarantine = tuple(sorted(rest.quarantine, key=lambda q: (rank.get(q.source, 0), q.line, q.reason)))
     return Audit(in_order(rank, violations), gaps_in_order(rank, gaps), quarantine, counts, unchecked)
+
+
+def _late(edges: Sequence[Edge], rest: Rest) -> Iterator[Violation]:
+    """What files hold of a term that was over, for which they are read once more. One that went meanwhile is a gap."""
+    for file, epoch, bound in suspects(edges):
+        try:
+            lights = (now for event in read_whole(Path(file)) if (now := light(event)) is not None)
+            late = written_late(file, lights, epoch, bound)
+        except OSError as error:
+            rest.take(Event(file, 0, "", None, FILE_GONE, f"while it was read: {error.strerror or error}"))
+        else:
+            if late is not None:
+                yield late
 
 
 def _counts(edges: Sequence[Edge], partitions: int) -> Counts:

@@ -101,30 +101,3 @@ def light(event: Event) -> Light | None:
 def said(file: str, kind: str, now: Light, expected: object, got: object) -> Violation:
     at = (file, now.line, now.epoch, now.seq, now.row, now.event, now.ts)
     return Violation(kind, *at, now.topic, now.partition, None, str(expected), str(got))
-
-
-def text_of(edge: Edge) -> str:
-    """An edge as JSON, as it travels between processes."""
-    return json.dumps(edge)
-
-
-def edge_of(text: str) -> Edge:
-    """What `text_of` wrote."""
-    file, first, last, takeovers, seq_max, lost, violations, gaps, rises, events, commits, spans, lost_end = json.loads(
-        text
-    )
-    return Edge(
-        file,
-        None if first is None else Light(*first),
-        None if last is None else Last(Light(*last[0]), *last[1:]),
-        {int(epoch): seq for epoch, seq in takeovers.items()},
-        {int(epoch): seq for epoch, seq in seq_max.items()},
-        tuple(Lost(*place) for place in lost),
-        tuple(Violation(*violation) for violation in violations),
-        tuple(Gap(*gap) for gap in gaps),
-        tuple((line, epoch) for line, epoch in rises),
-        events,
-        commits,
-        {int(epoch): (at[0], at[1]) for epoch, at in spans.items()},
-        lost_end,
-    )

@@ -28,7 +28,7 @@ class FileOrder:
 
     def __init__(self, file: str) -> None:
         self.file = file
-        self._first: Light | None = None
+        self.first: Light | None = None
         self._last: Last | None = None
         self._lost_now = False
         self._bad_hash: str | None = None
@@ -58,11 +58,6 @@ class FileOrder:
             run = self._run = self._begun()
         return run is not None and event.row is not None and run.goes_on(event, event.row)
 
-    def last_place(self) -> tuple[int, int] | None:
-        """Epoch and seq of the last line that no later term had superseded."""
-        self._end_run()
-        return None if self._last is None else self._last.line.at
-
     def _begun(self) -> _Run | None:
         """What lines are held against that come next; None where they have to go the long way."""
         if self._last is None or self._lost_now or self._last.line.event == "Resigned":
@@ -80,12 +75,13 @@ class FileOrder:
         self._seq_max[run.epoch] = max(run.seq, self._seq_max[run.epoch])
         self._commits += run.commits
 
-    def feed(self, now: Light) -> None:
-        """Take in the next line, whatever it is."""
+    def feed(self, now: Light) -> list[Lost]:
+        """Take in the next line, whatever it is; the places before it, where rows are missing."""
         self._end_run()
         if now.epoch < 0:
             self._lost_now, self._bad_hash = True, now.hash
-            return
+            return []
+        known = len(self._lost)
         if self._lost_now:
             self._lost.append(lost_before(now))
         self._count(now)
@@ -95,6 +91,7 @@ class FileOrder:
         if now.event == "Takeover":
             self._takeovers.setdefault(now.epoch, now.seq)
         self._follow(now)
+        return self._lost[known:]
 
     def _count(self, now: Light) -> None:
         self._events[now.event] += 1
@@ -108,7 +105,7 @@ class FileOrder:
         before = self._last
         if before is None:
             # Before the first line there may be bad ones: it is held against nothing then.
-            self._first = now
+            self.first = now
             self._last = Last(now, now.row, ended=now.rows is not None, is_torn=self._lost_now)
             self._notes(ends(self.file, self._last))
         elif now.epoch < before.line.epoch:
@@ -134,7 +131,7 @@ class FileOrder:
         self._end_run()
         return Edge(
             self.file,
-            self._first,
+            self.first,
             self._last,
             self._takeovers,
             self._seq_max,

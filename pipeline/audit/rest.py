@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from pipeline.audit.values import Gap, Quarantined
 from pipeline.journal.lines import BAD_LINE, FILE_GONE, TORN_TAIL, Event
 
@@ -27,8 +25,8 @@ class Rest:
             self.gone.add(event.file)
             self.gaps.append(Gap("file gone", event.file, 0, None, reason))
 
-    def add(self, quarantine: Iterable[Quarantined], gaps: Iterable[Gap], gone: Iterable[str]) -> None:
+    def add(self, other: Rest) -> None:
         """What another has put aside."""
-        self.quarantine += quarantine
-        self.gaps += gaps
-        self.gone.update(gone)
+        self.quarantine += other.quarantine
+        self.gaps += other.gaps
+        self.gone |= other.gone

@@ -1,54 +1,95 @@
-"""The order of a whole journal, from the edges of its files: what is missing between them, what was written late."""
+"""The order of a whole journal: its files one after the other, what is missing between them, what was written late.
+
+One pass over a journal says of each file that it begins, feeds what does not plainly follow, and gives the edge at its
+end. Files that were read at once are added, each with its edge. Both come to the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
-from typing import NamedTuple
 
 from controller.codec.journal import STARTS_CHAIN, FileName, file_name
 from pipeline.audit.edges import TOLD_ONCE, Edge, Last, Light, Lost, said
 from pipeline.audit.following import between, lost_before, missing_tail, superseded
+from pipeline.audit.order import FileOrder
 from pipeline.audit.values import Gap, Violation
 
 
-class Order(NamedTuple):
-    """The order of a whole journal. `lost`: files, and where in them rows are missing; `suspects`: file, epoch
-    and the seq from which on what it holds of this epoch was written too late."""
+class Stitched:
+    """The files of a journal, in its order. `edges`: of those that have ended; `lost`: files, and where in them rows
+    are missing."""
 
-    violations: tuple[Violation, ...]
-    gaps: tuple[Gap, ...]
-    lost: tuple[tuple[str, Lost], ...]
-    suspects: tuple[tuple[str, int, int], ...]
+    def __init__(self) -> None:
+        self.edges: list[Edge] = []
+        self.lost: list[tuple[str, Lost]] = []
+        self._gaps: list[Gap] = []
+        self._violations: list[Violation] = []
+        self._before: Last | None = None
+        self._name: FileName | None = None
+        self._is_lost = False  # rows before the next line
+        self._file = ""
 
-
-def stitch(edges: Sequence[Edge], gone: Iterable[str] = ()) -> Order:
-    """The order of all files, of which `edges` are given in the order of the journal. `gone`: files that could not be
-    read to their end."""
-    violations = [violation for edge in edges for violation in edge.violations]
-    gaps = [gap for edge in edges for gap in edge.gaps]
-    lost = [(edge.file, place) for edge in edges for place in edge.lost]
-    vanished, before, name = set(gone), None, None
-    rows_gone = False
-    for edge in edges:
-        missing = missing_before(name, edge.file)
-        name = file_name(PurePath(edge.file).name)
+    def begin(self, file: str) -> None:
+        """The next file begins."""
+        missing = missing_before(self._name, file)
         if missing is not None:
-            gaps.append(missing)
-        is_lost = missing is not None or rows_gone
+            self._gaps.append(missing)
+            self._is_lost = True
+        self._name, self._file = file_name(PurePath(file).name), file
+
+    def first(self, now: Light, *, is_torn: bool) -> Lost | None:
+        """The first line of the file; the place before it, where rows are missing. `is_torn`: lines before it in its
+        file cannot be read."""
+        before, is_lost, self._is_lost = self._before, self._is_lost, False
+        self._violations += _first(self._file, before, now, lost=is_lost or is_torn)
+        tail: Gap | None = None
+        if before is not None and not is_lost:
+            tail = missing_tail(self._file, before.line.at, now)
+        if tail is not None:
+            self._gaps.append(tail)
+        place = Lost(now.line) if tail is not None else lost_before(now) if is_lost else None
+        if place is not None:
+            self.lost.append((self._file, place))
+        return place
+
+    def feed(self, order: FileOrder, now: Light) -> list[Lost]:
+        """The next line of the file, whose order it is; the places before it, where rows are missing."""
+        is_first = order.first is None
+        places = order.feed(now)
+        if is_first and order.first is not None:
+            place = self.first(now, is_torn=bool(places))
+            places += [] if place is None else [place]
+        return places
+
+    def end(self, edge: Edge, *, is_gone: bool) -> None:
+        """The file is over. `is_gone`: it could not be read to its end."""
+        self.edges.append(edge)
+        self.lost += [(edge.file, place) for place in edge.lost]
+        self._before = edge.last or self._before
+        self._is_lost = self._is_lost or is_gone or edge.ends_lost
+
+    def add(self, edge: Edge, *, is_gone: bool) -> None:
+        """A file that was read already."""
+        self.begin(edge.file)
         if edge.first is not None:
-            violations += _first(edge, before, lost=is_lost)
-            tail: Gap | None = None
-            if before is not None and not is_lost:
-                tail = missing_tail(edge.file, before.line.at, edge.first)
-            if tail is not None:
-                gaps.append(tail)
-                lost.append((edge.file, Lost(edge.first.line)))
-            elif is_lost:
-                lost.append((edge.file, lost_before(edge.first)))
-        before = edge.last or before
-        rows_gone = edge.file in vanished or edge.ends_lost or (edge.first is None and is_lost)
-    return Order(_first_of_terms(violations), tuple(gaps), tuple(lost), tuple(_suspects(edges)))
+            self.first(edge.first, is_torn=any(place.line <= edge.first.line for place in edge.lost))
+        self.end(edge, is_gone=is_gone)
+
+    def gaps(self) -> list[Gap]:
+        """Of all files and of what is between them."""
+        return [*(gap for edge in self.edges for gap in edge.gaps), *self._gaps]
+
+    def violations(self) -> tuple[Violation, ...]:
+        """Of all files and of what is between them; of some kinds the first of each term."""
+        told: set[tuple[str, int]] = set()
+        kept = []
+        for violation in (*(v for edge in self.edges for v in edge.violations), *self._violations):
+            key = (violation.kind, violation.controller_epoch)
+            if violation.kind not in TOLD_ONCE or key not in told:
+                told.add(key)
+                kept.append(violation)
+        return tuple(kept)
 
 
 def missing_before(before: FileName | None, file: str) -> Gap | None:
@@ -66,17 +107,14 @@ def missing_before(before: FileName | None, file: str) -> Gap | None:
     )
 
 
-def _first(edge: Edge, before: Last | None, *, lost: bool) -> Iterator[Violation]:
-    now = edge.first
-    assert now is not None
-    lost = lost or any(place.line <= now.line for place in edge.lost)
+def _first(file: str, before: Last | None, now: Light, *, lost: bool) -> Iterator[Violation]:
     if before is not None:
         if now.epoch < before.line.epoch:
-            yield superseded(edge.file, now, f"at least {before.line.epoch}, which took over before")
+            yield superseded(file, now, f"at least {before.line.epoch}, which took over before")
             return
-        yield from between(edge.file, before, now, lost=lost)
+        yield from between(file, before, now, lost=lost)
     elif not lost:
-        yield from _begins(edge.file, now)
+        yield from _begins(file, now)
 
 
 def _begins(file: str, now: Light) -> Iterator[Violation]:
@@ -87,18 +125,8 @@ def _begins(file: str, now: Light) -> Iterator[Violation]:
         yield said(file, "numbering", now, f"row 0 of seq {now.seq}", now.row)
 
 
-def _first_of_terms(found: Iterable[Violation]) -> tuple[Violation, ...]:
-    told: set[tuple[str, int]] = set()
-    kept = []
-    for violation in found:
-        key = (violation.kind, violation.controller_epoch)
-        if violation.kind not in TOLD_ONCE or key not in told:
-            told.add(key)
-            kept.append(violation)
-    return tuple(kept)
-
-
-def _suspects(edges: Sequence[Edge]) -> Iterator[tuple[str, int, int]]:
+def suspects(edges: Sequence[Edge]) -> Iterator[tuple[str, int, int]]:
+    """File, epoch, and the seq from which on what the file holds of this epoch was written too late."""
     taken: dict[int, int] = {}
     for edge in edges:
         for epoch, seq in edge.takeovers.items():

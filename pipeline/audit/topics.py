@@ -84,7 +84,7 @@ class TopicTrace:
             found += self._in_flight(term, event, row)
         return found
 
-    def end(self) -> list[Violation]:
+    def end(self, last_ts_ms: int = 0) -> list[Violation]:  # noqa: ARG002 - as that of throttles
         """The journal is over: nothing is left half done."""
         return [found for topic in list(self._open) for found in self._end(topic)]
 

@@ -150,9 +150,13 @@ def _long_lines(file: BinaryIO, left: int) -> Iterator[bytes]:
 
 
 def read_whole(path: Path) -> Iterator[Event]:
-    """The events of a file up to its last whole commit, part by part. Raises OSError where it cannot be opened."""
-    for part in split(whole_part(path)):
-        yield from read_part(part)
+    """The events of a file up to its last whole commit, piece by piece. Raises OSError where it cannot be opened."""
+    return read_parts(whole_part(path))
+
+
+def read_parts(part: Part) -> Iterator[Event]:
+    """The events of a part, which is read piece by piece."""
+    return (event for one in split(part) for event in read_part(one))
 
 
 def read_part(part: Part) -> Iterator[Event]:

@@ -1,147 +1,102 @@
-"""The audit on Spark: files checked for their order at once, topics spread over groups, the same functions as in the
-local engine.
+"""The audit on Spark: the first round of a pool of processes, file by file; then the same fold, a group for each topic.
 
-Every group gets all rows of its topics and those of no topic; one group more gets what says something of throttles.
-What comes back to the driver are edges of files, violations, gaps and the quarantine.
+* Workers read the files. Spark sorts the rows of a group in the order of the journal; they reach its fold in batches
+  and are not kept. Rows of no topic are few and were collected by the first round: each fold gets them beside its own.
+* What comes back to the driver are edges of files, violations, gaps and the quarantine.
 """
 
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import functions as f
 
-from pipeline.audit import throttles as t
 from pipeline.audit.conclusion import conclude
-from pipeline.audit.edges import Edge, Light, edge_of, light, text_of
-from pipeline.audit.groups import Marks, audit_throttles, audit_topics, marks_of
-from pipeline.audit.order import FileOrder
-from pipeline.audit.quick import quick_edge
+from pipeline.audit.fold import Found, Marks, judged, marks_of, merged
+from pipeline.audit.local import part_of
+from pipeline.audit.pool import First, first_round
 from pipeline.audit.rest import Rest
-from pipeline.audit.several import value
-from pipeline.audit.stitched import stitch
-from pipeline.audit.values import Audit, Gap, Violation
-from pipeline.journal.arrow import events_of, sorted_by_place
+from pipeline.audit.stitched import Stitched
+from pipeline.audit.throttles import EVENTS
+from pipeline.audit.values import Audit
+from pipeline.journal.arrow import events_of
+from pipeline.journal.files import Part
 from pipeline.journal.lines import Event
 from pipeline.spark.source import FORMAT, KedgeJournal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_THROTTLES: Final = -1
-_LIGHT: Final = ("file", "line", "controller_epoch", "seq", "row", "rows", "ts", "event", "topic", "partition", "prev",
-                 "hash", "problem")  # fmt: skip
+Batches: TypeAlias = Iterator[pa.RecordBatch]
+
 _RULES: Final = ("file", "line", "controller_epoch", "seq", "row", "ts", "event", "topic", "topic_id", "partition",
                  "replicas", "isr", "target", "origin", "leader", "leader_epoch", "partition_epoch", "status",
                  "broker_id", "cause", "detail")  # fmt: skip
 
 
-def audit(spark: SparkSession, files: Sequence[Path], groups: int | None = None) -> Audit:
-    """As `pipeline.audit.audit`, and with the same result. `groups`: over how many topics are spread; it changes
-    nothing but the speed. Raises NoJournal."""
-    names = [str(path) for path in files]
-    rows = read_journal(spark, names).persist()
-    try:
-        return _audit(rows, names, groups or int(spark.conf.get("spark.sql.shuffle.partitions") or 4))
-    finally:
-        rows.unpersist()
+def audit(spark: SparkSession, files: Sequence[Path]) -> Audit:
+    """As `pipeline.audit.audit`, and with the same result. Raises NoJournal."""
+    parts = [part_of(path) for path in files]
+    order, rest, side = Stitched(), Rest(), []
+    for one in _first_round(spark, parts):
+        rest.add(one.rest)
+        order.add(one.edge, is_gone=one.edge.file in rest.gone)
+        side += one.side
+    marks = marks_of(order)
+    found, partitions = _second_round(spark, parts, side, marks)
+    of_none, _ = judged(side, marks, throttles=False)
+    return conclude(order, rest, [*found, *of_none], partitions)
 
 
-def read_journal(spark: SparkSession, names: Sequence[str]) -> DataFrame:
-    """The rows of files; the format is known to the session afterwards."""
-    spark.dataSource.register(KedgeJournal)
-    return spark.read.format(FORMAT).option("paths", json.dumps(list(names))).load()
+def _first_round(spark: SparkSession, parts: Sequence[Part]) -> list[First]:
+    """Of each file, in their order."""
+    given = spark.createDataFrame([(n, json.dumps(part)) for n, part in enumerate(parts)], "n int, part string")
+    spread = given.repartition(len(parts), "n").mapInArrow(_read_files, "n int, first binary")
+    return [pickle.loads(row["first"]) for row in spread.orderBy("n").collect()]  # noqa: S301 - ours
 
 
-def _audit(rows: DataFrame, names: Sequence[str], groups: int) -> Audit:
-    edges = order_of(rows, names)
-    rest = quarantine_of(rows)
-    marks = marks_of(edges, stitch(edges, rest.gone))
-    found, partitions = _groups(rows, marks, groups)
-    return conclude(edges, rest, found, partitions, lambda file: _lights(rows, file))
+def _read_files(batches: Batches) -> Batches:
+    for batch in batches:
+        for row in batch.to_pylist():
+            first = pickle.dumps(first_round(1, Part(*json.loads(row["part"]))))
+            yield pa.RecordBatch.from_pylist([{"n": row["n"], "first": first}], _FIRST)
 
 
-def order_of(rows: DataFrame, names: Sequence[str]) -> list[Edge]:
-    """The edges of all files, in the order of the journal."""
-    gap = f.when(f.col("event") == "Gap", f.col("detail")).alias("detail")
-    wanted = f.col("problem").isNull() | ((f.col("problem") == "bad line") & (f.col("line") > 0))
-    done = rows.where(wanted).select(*_LIGHT, gap).groupBy("file").applyInArrow(_edge, "edge string")
-    found = {edge.file: edge for edge in (edge_of(row["edge"]) for row in done.collect())}
-    return [found.get(name) or FileOrder(name).edge() for name in names]
+_FIRST: Final = pa.schema([("n", pa.int32()), ("first", pa.binary())])
 
 
-def _edge(table: pa.Table) -> pa.Table:
-    return pa.table({"edge": [text_of(edge_of_rows(table.sort_by("line")))]})
-
-
-def edge_of_rows(table: pa.Table) -> Edge:
-    """The edge of a file's rows, which are in their order: by columns, or line by line where something may be wrong."""
-    edge = quick_edge(table, lambda i: next(lights_of(table.slice(i, 1))))
-    if edge is not None:
-        return edge
-    order = FileOrder(table.column("file")[0].as_py())
-    for event in _hashed(table):
-        order.take(event)
-    return order.edge()
-
-
-def lights_of(table: pa.Table) -> Iterator[Light]:
-    """What the order of lines needs, of rows that are in their order."""
-    return (now for event in _hashed(table) if (now := light(event)) is not None)
-
-
-def _hashed(table: pa.Table) -> Iterator[Event]:
-    """Events with the hashes of their lines, and what is in quarantine."""
-    hashes, problems = table.column("hash").to_pylist(), table.column("problem").to_pylist()
-    for event, digest, problem in zip(events_of(table), hashes, problems, strict=True):
-        plain = event._replace(hash=digest)
-        yield plain if problem is None else Event(event.file, event.line, digest, None, problem)
-
-
-def _lights(rows: DataFrame, file: str) -> Iterator[Light]:
-    gap = f.when(f.col("event") == "Gap", f.col("detail")).alias("detail")
-    return lights_of(rows.where(f.col("file") == file).select(*_LIGHT, gap).orderBy("line").toArrow())
-
-
-def quarantine_of(rows: DataFrame) -> Rest:
-    """What cannot be read of the files, and what was not there to be read."""
-    rest = Rest()
-    columns = ("file", "line", "hash", "problem", "reason", "raw")
-    for row in rows.where(f.col("problem").isNotNull()).select(*columns).collect():
-        rest.take(Event(row["file"], row["line"], row["hash"], None, row["problem"], row["reason"], row["raw"]))
-    return rest
-
-
-def _groups(rows: DataFrame, marks: Marks, groups: int) -> tuple[list[Violation | Gap], int]:
-    of_topic = f.array(f.pmod(f.crc32(f.col("topic")), f.lit(groups)).cast("int"))
-    chosen = f.when(f.col("topic").isNull(), f.sequence(f.lit(0), f.lit(groups - 1))).otherwise(of_topic)
-    throttles = f.when(f.col("event").isin(*sorted(t.EVENTS)), f.array(f.lit(_THROTTLES))).otherwise(
-        f.array().cast("array<int>")
-    )
-    spread = rows.where(f.col("problem").isNull()).select(
-        *_RULES, f.explode(f.concat(chosen, throttles)).alias("group")
-    )
-    done = spread.groupBy("group").applyInArrow(_group(marks), "found string, partitions int")
-    found: list[Violation | Gap] = []
+def _second_round(spark: SparkSession, parts: Sequence[Part], side: Sequence[Event], marks: Marks) -> tuple[Found, int]:
+    ranks = spark.createDataFrame(list(marks.rank.items()), "file string, rank int")
+    has_topic = f.col("problem").isNull() & f.col("topic").isNotNull()
+    keys = f.when(f.col("event").isin(*sorted(EVENTS)), f.array("topic", f.lit(None))).otherwise(f.array("topic"))
+    rows = read_journal(spark, parts).where(has_topic).select(*_RULES, f.explode(keys).alias("key"))
+    placed = rows.join(f.broadcast(ranks), "file").repartition("key").sortWithinPartitions("key", "rank", "line")
+    found: Found = []
     partitions = 0
-    for row in done.collect():
+    for row in placed.groupBy("key").applyInArrow(_group(side, marks), "found binary, partitions int").collect():
+        found += pickle.loads(row["found"])  # noqa: S301 - ours
         partitions += row["partitions"]
-        found += [value(one) for one in json.loads(row["found"])]
     return found, partitions
 
 
-def _group(marks: Marks) -> Callable[[pa.Table], pa.Table]:
-    def work(table: pa.Table) -> pa.Table:
-        events = events_of(sorted_by_place(table, marks.rank))
-        found: list[Violation] | list[Violation | Gap]
-        if table.column("group")[0].as_py() == _THROTTLES:
-            found, partitions = audit_throttles(events, marks), 0
-        else:
-            found, partitions = audit_topics(events, marks)
-        return pa.table({"found": [json.dumps(found)], "partitions": pa.array([partitions], pa.int32())})
+def _group(side: Sequence[Event], marks: Marks) -> Callable[..., Batches]:
+    def work(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        own = (event for batch in batches for event in events_of(pa.Table.from_batches([batch])))
+        found, partitions = judged(merged(own, side, marks), marks, throttles=not key[0].is_valid)
+        yield pa.RecordBatch.from_pylist([{"found": pickle.dumps(found), "partitions": partitions}], _FOUND)
 
     return work
+
+
+_FOUND: Final = pa.schema([("found", pa.binary()), ("partitions", pa.int32())])
+
+
+def read_journal(spark: SparkSession, parts: Sequence[Part]) -> DataFrame:
+    """The rows of files, as far as they were whole; the format is known to the session afterwards."""
+    spark.dataSource.register(KedgeJournal)
+    return spark.read.format(FORMAT).option("parts", json.dumps(list(parts))).load()

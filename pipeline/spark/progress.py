@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 from pyspark.sql import functions as f
 
+from pipeline.audit.local import part_of
+from pipeline.audit.rest import Rest
 from pipeline.journal.arrow import events_of, sorted_by_place
 from pipeline.journal.files import NoJournal
+from pipeline.journal.lines import Event
 from pipeline.progress.conclusions import STUCK_MS, conclude
 from pipeline.progress.local import with_quarantine
 from pipeline.progress.moves import EVENTS, moves_of, world_of
 from pipeline.progress.samples import Samples
 from pipeline.progress.values import Move, Progress, Told, World
-from pipeline.spark.audit import quarantine_of, read_journal
+from pipeline.spark.audit import read_journal
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -38,11 +41,10 @@ def progress(
     groups: int | None = None,
 ) -> Progress:
     """As `pipeline.progress.progress`, and with the same result. Raises NoJournal."""
-    names = [str(path) for path in files]
-    rows = read_journal(spark, names).persist()
+    rows = read_journal(spark, [part_of(path) for path in files]).persist()
     try:
-        rest = quarantine_of(rows)
-        rank = {name: at for at, name in enumerate(names)}
+        rest = _quarantine_of(rows)
+        rank = {str(path): at for at, path in enumerate(files)}
         told, world = _groups(rows, rank, groups or int(spark.conf.get("spark.sql.shuffle.partitions") or 4))
     finally:
         rows.unpersist()
@@ -50,6 +52,15 @@ def progress(
         raise NoJournal("there is no whole commit in it")
     said = conclude(told, world or World((), (), False, 0), samples or Samples(), as_of_ms=as_of_ms, stuck_ms=stuck_ms)  # noqa: FBT003 - a value
     return with_quarantine(said, rest.quarantine)
+
+
+def _quarantine_of(rows: DataFrame) -> Rest:
+    """What cannot be read of the files, and what was not there to be read."""
+    rest = Rest()
+    columns = ("file", "line", "hash", "problem", "reason", "raw")
+    for row in rows.where(f.col("problem").isNotNull()).select(*columns).collect():
+        rest.take(Event(row["file"], row["line"], row["hash"], None, row["problem"], row["reason"], row["raw"]))
+    return rest
 
 
 def _groups(rows: DataFrame, rank: Mapping[str, int], groups: int) -> tuple[list[Told], World | None]:

@@ -50,7 +50,8 @@ def ddl(table: Table) -> str:
 
 
 class KedgeJournal(DataSource):
-    """Options: `path` (by `load`), or `paths`, a JSON list of them; for streams one of the limits of a batch."""
+    """Options: `path` (by `load`), or `paths`, a JSON list of them; for streams one of the limits of a batch. `parts`,
+    JSON, in the place of paths: what of which files an audit has looked at before."""
 
     @classmethod
     def name(cls) -> str:
@@ -60,7 +61,9 @@ class KedgeJournal(DataSource):
         return ddl(JOURNAL_EVENT)
 
     def reader(self, schema: StructType) -> JournalReader:  # noqa: ARG002 - there is but one
-        return JournalReader(_paths(self.options))
+        if "parts" in self.options:
+            return JournalReader([Part(*part) for part in json.loads(self.options["parts"])])
+        return JournalReader([_part(path) for path in journal_files(_paths(self.options))])
 
     def streamReader(self, schema: StructType) -> JournalStream:  # noqa: N802, ARG002 - Spark's name
         return JournalStream(_paths(self.options), _limit(self.options))
@@ -99,11 +102,11 @@ class FilePart(InputPartition):
 class JournalReader(DataSourceReader):
     """A batch: every file up to its last whole commit, once."""
 
-    def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = paths
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = parts
 
     def partitions(self) -> Sequence[InputPartition]:
-        return [FilePart(part) for path in journal_files(self._paths) for part in split(_part(path))]
+        return [FilePart(piece) for part in self._parts for piece in split(part)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, FilePart)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import pickle
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -14,19 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.audit import Audit, audit
-from pipeline.audit import throttles as t
 from pipeline.audit.conclusion import conclude
-from pipeline.audit.edges import Edge, edge_of, light, text_of
-from pipeline.audit.groups import audit_throttles, audit_topics, marks_of
-from pipeline.audit.local import lights_of, part_of
-from pipeline.audit.order import FileOrder
-from pipeline.audit.quick import quick_edge
+from pipeline.audit.fold import judged, marks_of, merged
+from pipeline.audit.local import part_of
+from pipeline.audit.pool import first_round, rounds, second_round
 from pipeline.audit.rest import Rest
-from pipeline.audit.several import ProcessEnded, audit_in, by_tasks
-from pipeline.audit.stitched import stitch
-from pipeline.audit.tasks import answer
-from pipeline.journal.arrow import EVENT_SCHEMA, batch_of, events_of, sorted_by_place
-from pipeline.journal.files import journal_files, read_part, split, whole_part
+from pipeline.audit.stitched import Stitched
+from pipeline.audit.throttles import EVENTS
+from pipeline.journal.arrow import batch_of, batches, events_of
+from pipeline.journal.files import journal_files, read_part, read_parts, split, whole_part
 from pipeline.journal.lines import Event, read_line
 from pipeline.progress.moves import moves_of
 from tests.pipeline_journal.journals import (
@@ -43,63 +41,44 @@ from tests.pipeline_journal.journals import (
 
 
 def in_groups(files: list[Path], groups: int) -> Audit:
-    """As the engine for Spark does it, in this process: through Arrow, edges as text, groups in any order."""
-    rest, edges, events = Rest(), [], []
+    """As a pool of processes does it, in this one: what is asked and what is answered goes through pickles."""
+
+    def each(work: Callable[[Any], Any], given: Iterable[Any]) -> list[Any]:
+        return [_there_and_back(_there_and_back(work)(one)) for one in given]
+
+    return conclude(*rounds([part_of(file) for file in files], groups, each, lambda done, total: None))  # noqa: ARG005
+
+
+def by_topic(files: list[Path]) -> Audit:
+    """As the engine for Spark does it, in this process: rows through Arrow, batch by batch, a group for each topic."""
+    order, rest, side = Stitched(), Rest(), []
     for file in files:
-        order = FileOrder(str(file))
-        for event in read_part(whole_part(file)):
-            now = light(event)
-            if now is not None:
-                order.feed(now)
-            if event.row is None:
-                rest.take(event)
-            else:
-                events.append(event)
-        edge = edge_of(text_of(order.edge()))
-        check_quick(edge, list(read_part(whole_part(file))))
-        edges.append(edge)
-    marks = marks_of(edges, stitch(edges, rest.gone))
-    table = pa.Table.from_batches([batch_of(events)]) if events else EVENT_SCHEMA.empty_table()
-    shuffled = table.take(sorted(range(len(table)), key=lambda i: crc32(str(i).encode())))
-    ordered = list(events_of(sorted_by_place(shuffled, marks.rank)))
-    found: list[Any] = list(audit_throttles((e for e in ordered if _event(e) in t.EVENTS), marks))
-    partitions = 0
-    for group in reversed(range(groups)):
-        some, count = audit_topics((e for e in ordered if _is_in(e, group, groups)), marks)
+        one = first_round(1, part_of(file))
+        rest.add(one.rest)
+        order.add(one.edge, is_gone=False)
+        side += one.side
+    marks = marks_of(order)
+    events = [event for file in files for event in read_parts(part_of(file)) if event.row and "topic" in event.row]
+    found, partitions = judged(side, marks, throttles=False)
+    for topic in {_row(event)["topic"] for event in events} | {None}:
+        own = [e for e in events if (_row(e)["event"] in EVENTS if topic is None else _row(e)["topic"] == topic)]
+        back = (e for batch in batches(own, 7) for e in events_of(pa.Table.from_batches([batch])))
+        some, count = judged(merged(back, side, marks), marks, throttles=topic is None)
         found, partitions = found + some, partitions + count
-    lights = {str(file): [n for e in read_part(whole_part(file)) if (n := light(e)) is not None] for file in files}
-    return conclude(edges, rest, found, partitions, lambda file: iter(lights[file]))
+    return conclude(order, rest, found, partitions)
 
 
-def in_tasks(files: list[Path], groups: int) -> Audit:
-    """As several processes do it, in this one: tasks and answers as JSON."""
-
-    def answers(tasks: Sequence[dict[str, Any]], told: Callable[[int], None]) -> list[dict[str, Any]]:
-        told(len(tasks))
-        return [json.loads(json.dumps(answer(json.loads(json.dumps(task))))) for task in tasks]
-
-    parts = [part_of(file) for file in files]
-    return conclude(*by_tasks(parts, groups, answers, lambda done, total: None), lights_of)  # noqa: ARG005
+def _there_and_back(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))  # noqa: S301 - ours
 
 
-def check_quick(edge: Edge, events: list[Event]) -> None:
-    """What is told from columns at once is what line by line gives; it answers for every file that is in order."""
-    lines = [event for event in events if light(event) is not None]
-    lights = [now for event in lines if (now := light(event)) is not None]
-    if lines:
-        quick = quick_edge(pa.Table.from_batches([batch_of(lines)]), lambda i: lights[i])
-        is_plain = not edge.violations and not edge.gaps and not edge.lost and not edge.ends_lost
-        assert quick == edge if quick is not None else not (is_plain and len(edge.spans) == 1)
-
-
-def _event(event: Event) -> str:
+def _row(event: Event) -> Mapping[str, Any]:
     assert event.row is not None
-    return str(event.row["event"])
+    return event.row
 
 
 def _is_in(event: Event, group: int, groups: int) -> bool:
-    assert event.row is not None
-    topic = event.row.get("topic")
+    topic = _row(event).get("topic")
     return topic is None or crc32(topic.encode()) % groups == group
 
 
@@ -110,20 +89,19 @@ def test_whatever_is_planted_is_found_alike_in_any_number_of_groups(
     rows = written()
     plant(rows)
     files = write(tmp_path, rows, lines_max=12)
-    assert in_groups(files, 1) == in_groups(files, 3) == in_groups(files, 16) == audit(files)
-    assert in_tasks(files, 1) == in_tasks(files, 3) == audit(files)
+    assert in_groups(files, 1) == in_groups(files, 3) == in_groups(files, 16) == by_topic(files) == audit(files)
 
 
 @pytest.mark.parametrize("seed", [201, 202, 203])
 def test_a_broken_cluster_is_told_alike_in_any_number_of_groups(seed: int, tmp_path: Path) -> None:
     seeded(tmp_path, seed, 300)
     files = journal_files([tmp_path])
-    assert in_groups(files, 5) == in_tasks(files, 2) == audit(files)
+    assert in_groups(files, 5) == by_topic(files) == audit(files)
 
 
 def test_throttles_and_reductions_are_told_alike_in_any_number_of_groups(tmp_path: Path) -> None:
     files = write(tmp_path, throttled(), lines_max=12)
-    assert in_groups(files, 4) == in_tasks(files, 2) == audit(files)
+    assert in_groups(files, 4) == by_topic(files) == audit(files)
 
 
 @pytest.mark.slow
@@ -138,26 +116,32 @@ def test_several_processes_say_what_one_says(tmp_path: Path) -> None:
     assert told[-1][0] == told[-1][1] == sum(file.stat().st_size for file in files)
 
 
-def test_a_file_that_is_shorter_in_the_second_round_ends_the_process(tmp_path: Path) -> None:
+def test_a_file_that_is_shorter_in_the_second_round_ends_it(tmp_path: Path) -> None:
     (file, *_) = write(tmp_path, written())
     part = whole_part(file)
-    first = answer({"what": "order", "part": part, "groups": 1})
-    marks = marks_of([edge_of(first["edge"])], stitch([edge_of(first["edge"])]))
-    task = {"parts": [part], "shares": [first["shares"]], "marks": marks._asdict()}
-    assert answer({"what": "topics", "group": 0, **task})["partitions"]
+    order, first = Stitched(), first_round(1, part)
+    order.add(first.edge, is_gone=False)
+    again = partial(second_round, [part], [first.whose], first.side, marks_of(order))
+    assert again(0)[1]
     file.write_bytes(file.read_bytes()[: part.end // 2])
     with pytest.raises(EOFError):
-        answer({"what": "throttles", **task})
+        again(None)
 
 
 @pytest.mark.slow
-def test_a_process_that_ends_early_costs_time_and_nothing_else(tmp_path: Path) -> None:
-    """It cannot even start here: a folder stands where a file was to be read."""
+def test_a_file_that_is_gone_in_the_second_round_costs_time_and_nothing_else(tmp_path: Path) -> None:
+    """A process cannot open it; one pass says that it went."""
     files = write(tmp_path, written(), lines_max=12)
-    parts = [part_of(file) for file in files]
-    gone = parts[0]._replace(path=str(tmp_path / "gone"))
-    with pytest.raises(ProcessEnded):
-        audit_in(2, [gone, *parts[1:]], lambda done, total: None)  # noqa: ARG005
+    told: list[int] = []
+
+    def rotate(done: int, total: int) -> None:  # noqa: ARG001 - as `audit` calls it
+        told.append(done)
+        if len(told) == len(files):
+            files[0].unlink()
+
+    found = audit(files, rotate, processes=2, several_bytes=0)
+    assert {gap.kind for gap in found.gaps} >= {"file gone"}
+    assert found.counts.lines > 0
 
 
 @pytest.mark.parametrize("spelling", [b'"\\u0074opic":"other"', b'"topic":"other"', b'"topic":null', b'"event":"Gap"'])
@@ -170,7 +154,7 @@ def test_a_name_that_stands_twice_or_is_spelled_otherwise_is_of_the_topic_that_i
     lines[i] = lines[i].replace(b'"target"', spelling + b',"target"')
     file.write_bytes(b"".join(lines))
     assert audit(files).violations
-    assert in_tasks(files, 3) == audit(files)
+    assert in_groups(files, 3) == by_topic(files) == audit(files)
 
 
 def test_each_move_is_told_by_one_group_though_a_takeover_lists_all(tmp_path: Path) -> None:
@@ -199,7 +183,7 @@ def test_whatever_befalls_the_files_is_told_alike_in_any_number_of_groups(
         if file.exists():
             befall(data, file)
     left = journal_files([folder])
-    assert in_groups(left, 4) == in_tasks(left, 3) == audit(left)
+    assert in_groups(left, 4) == by_topic(left) == audit(left)
 
 
 def befall(data: st.DataObject, file: Path) -> None:

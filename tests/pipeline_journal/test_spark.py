@@ -65,9 +65,9 @@ def hurt(folder: Path) -> list[Path]:
 def test_spark_finds_the_same_as_the_local_engine_to_the_byte(
     made: Callable[[Path], list[Path]], spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Violations, gaps, quarantine, moves and the page, with more groups than there are topics."""
+    """Violations, gaps, quarantine, moves and the page."""
     files = made(tmp_path)
-    here, there = audit(files), audit_on_spark(spark, files, groups=5)
+    here, there = audit(files), audit_on_spark(spark, files)
     if made is broken_rules:
         assert {v.kind for v in here.violations} >= {"completion", "throttle", "superseded epoch", "topic"}
     else:

@@ -1,0 +1,129 @@
+"""An audit in several processes: files are checked for their order at once, then topics are spread over groups.
+
+The first round reads every line, holds it to its kind, its hash and its place, and notes for each, as a byte, which
+group it is of. In the second round a group decodes the lines that are its own, and looks at no other. Rows without a
+topic are few, and given to every group; what says something of throttles is of one group more, which judges them.
+"""
+
+from __future__ import annotations
+
+import gc
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from itertools import chain, compress
+from multiprocessing import get_context
+from pathlib import Path
+from signal import SIG_DFL, SIGINT, signal
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from controller.codec.journal import row_of
+from pipeline.audit.edges import Edge
+from pipeline.audit.fold import Found, Marks, judged, marks_of, merged
+from pipeline.audit.order import FileOrder
+from pipeline.audit.rest import Rest
+from pipeline.audit.stitched import Stitched
+from pipeline.audit.throttles import EVENTS
+from pipeline.journal.files import Part, cuts, read_lines, read_parts
+from pipeline.journal.lines import Event, plain_row
+
+Told = Callable[[int, int], None]
+Each: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+Result: TypeAlias = tuple[Stitched, Rest, Found, int]
+"""The order, what is no event, what rows break, and how many partitions there are: as `conclude` takes them."""
+
+_GROUPS_MAX: Final = 100
+_NO_GROUP: Final = _GROUPS_MAX  # of no topic, or a line that cannot be read
+_THROTTLES: Final = 128  # added where it says something of throttles
+
+
+class First(NamedTuple):
+    """What the first round says of a file. `side`: its rows that are of no topic; `whose`: a byte per line, from the
+    first one on, packed."""
+
+    edge: Edge
+    rest: Rest
+    side: list[Event]
+    whose: bytes
+
+
+def audit_in(count: int, parts: Sequence[Part], told: Told) -> Result:
+    """In so many processes. Raises BrokenProcessPool, and OSError or EOFError where a file went meanwhile."""
+    groups = min(count, _GROUPS_MAX)
+    with ProcessPoolExecutor(groups, get_context("spawn"), _begin) as pool:
+        return rounds(parts, groups, pool.map, told)
+
+
+def _begin() -> None:
+    gc.disable()  # nothing of an audit refers to itself, and the collector would look at all of it again and again
+    signal(SIGINT, SIG_DFL)  # on a terminal, the process that asked says that it was interrupted
+
+
+def rounds(parts: Sequence[Part], groups: int, each: Each, told: Told) -> Result:
+    """Both rounds, with `each` in the place of `map`."""
+    size, steps = sum(part.end for part in parts), len(parts) + groups + 1
+    order, rest = Stitched(), Rest()
+    side: list[Event] = []
+    whose = []
+    for done, one in enumerate(each(partial(first_round, groups), parts), 1):
+        rest.add(one.rest)
+        order.add(one.edge, is_gone=one.edge.file in rest.gone)
+        side += one.side
+        whose.append(one.whose)
+        told(size * done // steps, size)
+    second = partial(second_round, parts, whose, side, marks_of(order))
+    found: Found = []
+    partitions = 0
+    for done, (some, here) in enumerate(each(second, (None, *range(groups))), len(parts) + 1):
+        found, partitions = found + some, partitions + here
+        told(size * done // steps, size)
+    return order, rest, found, partitions
+
+
+def first_round(groups: int, part: Part) -> First:
+    """A file, whose topics are spread over so many groups."""
+    order, rest, whose = FileOrder(part.path), Rest(), bytearray()
+    side: list[Event] = []
+    of_topics: dict[str, int] = {}
+    for event in read_parts(part):
+        order.take(event)
+        if event.row is None:
+            rest.take(event)
+            continue
+        topic = event.row.get("topic")
+        if topic is None:
+            side.append(event)
+            continue
+        group = of_topics.get(topic)
+        if group is None:
+            group = of_topics[topic] = zlib.crc32(topic.encode()) % groups
+        if event.line > len(whose) + 1:
+            whose += bytes((_NO_GROUP,)) * (event.line - 1 - len(whose))
+        whose.append(group | _THROTTLES if event.row["event"] in EVENTS else group)
+    return First(order.edge(), rest, side, zlib.compress(whose, 1))
+
+
+def second_round(
+    parts: Sequence[Part], whose: Sequence[bytes], side: Sequence[Event], marks: Marks, group: int | None
+) -> tuple[Found, int]:
+    """A group of topics; None: throttles."""
+    ours = bytes(v >= _THROTTLES if group is None else v % _THROTTLES == group for v in range(256))
+    own = (event for part, packed in zip(parts, whose, strict=True)
+              for event in _chosen(part, zlib.decompress(packed).translate(ours)))  # fmt: skip
+    return judged(merged(own, side, marks), marks, throttles=group is None)
+
+
+def _chosen(part: Part, is_ours: bytes) -> Iterator[Event]:
+    left = iter(is_ours)
+    for number, line in compress(enumerate(_lines(part), part.first_line), left):
+        row = plain_row(line)
+        yield Event(part.path, number, "", row_of(line) if row is None else row)
+    if next(left, None) is not None:
+        raise EOFError(f"{part.path} is shorter than it was")
+
+
+def _lines(part: Part) -> Iterator[bytes]:
+    with Path(part.path).open("rb") as file:
+        file.seek(part.start)
+        yield from chain.from_iterable(read_lines(file, end - start) for start, end in cuts(part))
