@@ -3,6 +3,7 @@ text of strangers are printed."""
 
 from __future__ import annotations
 
+import errno
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -16,6 +17,7 @@ if TYPE_CHECKING:  # at run time only who makes a table loads rich
 
 _WIDTH_MAX: Final = 100_000
 _LINE_CHARACTERS_MAX: Final = 500
+_UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE)
 _PLACE: Final = re.compile(r"(?:zookeeper|etcd)://[^\s?]*[^\s?:]: |(?:memory|etcd): ")
 _AT_PLACE: Final = re.compile(r" at etcd://[^\s?]*[^\s?:](?=: |$)")
 
@@ -29,6 +31,11 @@ def of_system(error: OSError) -> str:
     """What the system says, in words without its number, and of which file, where it names one."""
     said = error.strerror or one_line(error)
     return f"{error.filename}: {said}" if error.filename else said
+
+
+def is_of_stdout(error: OSError) -> bool:
+    """Whether stdout is full, or nobody reads it any more: of what is written, stdout alone is named by no error."""
+    return error.errno in _UNWRITABLE and error.filename is None
 
 
 def without_place(error: BaseException) -> str:

@@ -6,7 +6,6 @@ its command is asked for: what one command needs costs the start of no other.
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -45,7 +44,6 @@ COMMANDS: Final[Mapping[str, Late]] = {
 }
 
 
-_UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 _HELP: Final[Any] = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called alone: no error, but its help."""
 
@@ -132,13 +130,13 @@ def run() -> None:
     try:
         kedge(prog_name="kedge")
     except OSError as error:
-        if error.errno not in _UNWRITABLE or error.filename is not None:
-            raise
         _stdout_is_full(error)
 
 
 def _stdout_is_full(error: OSError) -> NoReturn:
-    from controller.cli.printing import fail, of_system  # noqa: PLC0415 - as above
+    from controller.cli.printing import fail, is_of_stdout, of_system  # noqa: PLC0415 - as above
 
+    if not is_of_stdout(error):
+        raise error
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the rest would be tried again at exit
     fail(f"stdout: {of_system(error)}")

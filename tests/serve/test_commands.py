@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +29,7 @@ FILE = "--reassignment-json-file"
 DEADLINE_S = 20.0
 RECORDS = 100  # of 10 kB
 COPY_RATE = "300000"
+PROGRAM = "from controller.cli import main; main()"
 
 
 @pytest.fixture(scope="module")
@@ -229,3 +233,33 @@ def test_a_proposal_puts_no_two_replicas_into_a_rack_unless_that_is_asked_for(tm
             assert sorted(replicas[0] for replicas in found) == [1, 2, 3, 4, 5, 6]
         blind = [proposed(seed, "--disable-rack-aware") for seed in range(5)]
         assert any(shares_a_rack(replicas) for found in blind for replicas in found)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("topics", "--create", "--topic", "{name}"),
+        ("topics", "--list"),
+        ("configs", "--alter", "--broker", "1", "--add-config", "log.cleaner.threads=2"),
+        ("configs", "--describe", "--broker", "1"),
+        ("log-dirs", "--describe"),
+        ("reassign-partitions", "--list"),
+        ("leader-election", "--election-type", "preferred", "--all-topic-partitions", "--json"),
+    ],
+    ids=" ".join,
+)
+def test_a_stdout_that_cannot_be_written_is_one_line(servers: str, arguments: tuple[str, ...]) -> None:
+    """As of every other command; where nobody reads any more, there is nothing to say."""
+
+    def ended(stdout: Any, name: str) -> tuple[int, str]:
+        words = [argument.format(name=name) for argument in arguments]
+        command = [sys.executable, "-c", PROGRAM, words[0], "--bootstrap-server", servers, *words[1:]]
+        done = subprocess.run(command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False)
+        return done.returncode, done.stderr
+
+    with Path("/dev/full").open("w") as full:
+        assert ended(full, "full") == (2, "kedge: stdout: No space left on device\n")
+    out, into = os.pipe()
+    os.close(out)
+    with os.fdopen(into, "w") as pipe:
+        assert ended(pipe, "gone") == (1, "")

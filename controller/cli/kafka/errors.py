@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import click
 
-from controller.cli.printing import clean, one_line
+from controller.cli.printing import clean, is_of_stdout, one_line
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -44,7 +44,8 @@ class NotConnected(Failed):
 
 @contextmanager
 def ending(*, as_json: bool = False) -> Iterator[None]:
-    """Whatever a command raises inside ends it with a line and exit code 1; click's own errors pass, which are 2."""
+    """Whatever a command raises inside ends it with a line and exit code 1; click's own errors pass, which are 2, and a
+    stdout that is full, which ends every command alike."""
     try:
         yield
     except Failed as error:
@@ -54,6 +55,8 @@ def ending(*, as_json: bool = False) -> Iterator[None]:
         _say("interrupted", terse=False, as_json=as_json)
         sys.exit(EXIT_FAILED)
     except OSError as error:
+        if is_of_stdout(error):
+            raise
         named = f"{error.filename}: {error.strerror}" if error.filename else one_line(error)
         _say(named, terse=False, as_json=as_json)
         sys.exit(EXIT_FAILED)
