@@ -6,6 +6,7 @@ import json
 import pickle
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -142,6 +143,20 @@ def test_a_file_that_is_gone_in_the_second_round_costs_time_and_nothing_else(tmp
     found = audit(files, rotate, processes=2, several_bytes=0)
     assert {gap.kind for gap in found.gaps} >= {"file gone"}
     assert found.counts.lines > 0
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_costs_time_and_nothing_else(tmp_path: Path) -> None:
+    files = write(tmp_path, written(), lines_max=12)
+    killed: list[int | None] = []
+
+    def kill(done: int, total: int) -> None:  # noqa: ARG001 - as `audit` calls it
+        for process in active_children() if not killed else ():
+            killed.append(process.pid)
+            process.kill()
+
+    assert audit(files, kill, processes=2, several_bytes=0) == audit(files)
+    assert killed
 
 
 @pytest.mark.parametrize("spelling", [b'"\\u0074opic":"other"', b'"topic":"other"', b'"topic":null', b'"event":"Gap"'])
