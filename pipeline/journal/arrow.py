@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.journal.files import cluster_of
 from pipeline.journal.lines import KINDS, Event
 from pipeline.tables.arrow import arrow_schema, arrow_type
 from pipeline.tables.journal import JOURNAL_EVENT
@@ -23,7 +25,7 @@ BATCH_ROWS: Final = 10_000
 _NAMES: Final = {"controller_epoch": "epoch", "broker_id": "broker"}
 """Columns whose field has another name in a line."""
 
-_OF_EVENT: Final = ("file", "line", "hash", "problem", "reason", "raw")
+_OF_EVENT: Final = ("cluster", "file", "line", "hash", "problem", "reason", "raw")
 _PLAIN: Final = tuple(
     name
     for name, kind, _ in JOURNAL_EVENT.columns
@@ -48,7 +50,9 @@ def batch_of(events: Sequence[Event]) -> pa.RecordBatch:
     for name, kind, _ in JOURNAL_EVENT.columns:
         field = _NAMES.get(name, name)
         values: list[Any]
-        if name in _OF_EVENT:
+        if name == "cluster":
+            values = [_cluster_of(event.file) for event in events]
+        elif name in _OF_EVENT:
             values = [getattr(event, name) for event in events]
         elif name == "ts":
             values = [None if (ms := row.get("ts")) is None else ms * 1000 for row in rows]
@@ -60,6 +64,9 @@ def batch_of(events: Sequence[Event]) -> pa.RecordBatch:
             values = [row.get(field) for row in rows]
         columns.append(pa.array(values, type=arrow_type(kind)))
     return pa.RecordBatch.from_arrays(columns, schema=EVENT_SCHEMA)
+
+
+_cluster_of: Final = lru_cache(cluster_of)  # few files, many rows
 
 
 def _texts(said: Mapping[str, Any]) -> list[tuple[str, str]]:

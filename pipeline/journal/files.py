@@ -28,6 +28,9 @@ PART_BYTES: Final = 2**23
 
 _CHUNK_BYTES: Final = 2**20
 
+DEFAULT_CLUSTER: Final = "kedge"
+_FOLDER: Final = "cluster="
+
 
 class NoJournal(ValueError):
     """What was given cannot be read as a journal. The message names the path."""
@@ -44,13 +47,46 @@ class Part(NamedTuple):
     is_last: bool
 
 
-def journal_files(paths: Iterable[str | Path]) -> list[Path]:
-    """All files in `paths` (files, and folders of them), in their order. Raises NoJournal where there is nothing to
-    read, or files are of several clusters."""
+def cluster_of(file: str | Path) -> str:
+    """Whose journal a file is: the id of the nearest folder `cluster=<id>` above it, else what its name says, else
+    "kedge", the name that a journal has where nobody names it."""
+    return _named(Path(file)) or DEFAULT_CLUSTER
+
+
+def _named(path: Path) -> str | None:
+    for folder in reversed(path.parent.parts):
+        if folder.startswith(_FOLDER) and folder != _FOLDER:
+            return folder.removeprefix(_FOLDER)
+    name = file_name(path.name)
+    return None if name is None else name.cluster
+
+
+def journals(paths: Iterable[str | Path]) -> dict[str, list[Path]]:
+    """All files in `paths` (files, and folders of them, and of folders `cluster=<id>`), by cluster, each in the order
+    of its journal. A file that names no cluster is of the only one that others name. Raises NoJournal where there is
+    nothing to read."""
+    found = [one for path in map(Path, paths) for one in _expand(path)]
+    if not found:
+        raise NoJournal("nothing to read")
+    named = {cluster for file in found if (cluster := _named(file)) is not None}
+    other = named.pop() if len(named) == 1 else DEFAULT_CLUSTER
+    files: dict[str, list[Path]] = {}
+    for file in found:
+        files.setdefault(_named(file) or other, []).append(file)
     try:
-        return in_order(one for path in map(Path, paths) for one in _expand(path))
+        return {cluster: in_order(files[cluster]) for cluster in sorted(files)}
     except ValueError as error:
         raise NoJournal(str(error)) from None
+
+
+def journal_files(paths: Iterable[str | Path]) -> list[Path]:
+    """All files of the only cluster in `paths`, as `journals` finds them. Raises NoJournal where there is nothing to
+    read, or there are several clusters."""
+    found = journals(paths)
+    if len(found) > 1:
+        raise NoJournal(f"journals of several clusters: {', '.join(found)}")
+    (files,) = found.values()
+    return files
 
 
 def _expand(path: Path) -> list[Path]:
@@ -59,6 +95,8 @@ def _expand(path: Path) -> list[Path]:
             path.stat()
             return [path]
         found = [one for one in path.iterdir() if file_name(one.name) is not None]
+        for folder in path.glob(f"{_FOLDER}?*/"):
+            found += [one for one in folder.iterdir() if file_name(one.name) is not None]
     except OSError as error:
         raise NoJournal(f"{path}: {error.strerror or error}") from error
     if not found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +39,11 @@ def write(folder: Path, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
             fresh.unlink(missing_ok=True)
 
 
-def write_audit(found: Audit, folder: Path) -> None:
-    """audit_violation, audit_gap and quarantine."""
-    write(folder, AUDIT_VIOLATION, found.violations)
-    write(folder, AUDIT_GAP, found.gaps)
-    write(folder, QUARANTINE, found.quarantine)
+def write_audits(found: Mapping[str, Audit], folder: Path) -> None:
+    """audit_violation, audit_gap and quarantine, of audits by cluster."""
+    write(folder, AUDIT_VIOLATION, [(cluster, *one) for cluster, audit in found.items() for one in audit.violations])
+    write(folder, AUDIT_GAP, [(cluster, *one) for cluster, audit in found.items() for one in audit.gaps])
+    write(folder, QUARANTINE, [one for audit in found.values() for one in audit.quarantine])
 
 
 def write_progress(found: Progress, folder: Path) -> None:

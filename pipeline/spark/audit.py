@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import functions as f
@@ -25,7 +25,7 @@ from pipeline.audit.stitched import Stitched
 from pipeline.audit.throttles import EVENTS
 from pipeline.audit.values import Audit
 from pipeline.journal.arrow import events_of
-from pipeline.journal.files import Part
+from pipeline.journal.files import DEFAULT_CLUSTER, Part
 from pipeline.journal.lines import Event
 from pipeline.spark.source import FORMAT, KedgeJournal
 
@@ -39,18 +39,37 @@ _RULES: Final = ("file", "line", "controller_epoch", "seq", "row", "ts", "event"
                  "broker_id", "cause", "detail")  # fmt: skip
 
 
+class World(NamedTuple):
+    """What every group of a cluster is given."""
+
+    side: Sequence[Event]
+    marks: Marks
+
+
 def audit(spark: SparkSession, files: Sequence[Path]) -> Audit:
     """As `pipeline.audit.audit`, and with the same result. Raises NoJournal."""
-    parts = [part_of(path) for path in files]
-    order, rest, side = Stitched(), Rest(), []
-    for one in _first_round(spark, parts):
-        rest.add(one.rest)
-        order.add(one.edge, is_gone=one.edge.file in rest.gone)
-        side += one.side
-    marks = marks_of(order)
-    found, partitions = _second_round(spark, parts, side, marks)
-    of_none, _ = judged(side, marks, throttles=False)
-    return conclude(order, rest, [*found, *of_none], partitions)
+    return audits(spark, {DEFAULT_CLUSTER: files})[DEFAULT_CLUSTER]
+
+
+def audits(spark: SparkSession, journals: Mapping[str, Sequence[Path]]) -> dict[str, Audit]:
+    """The audits of several clusters, by their ids, in one job. Raises NoJournal if a file cannot be read at all, or
+    a cluster has no line of a journal."""
+    parts = [part_of(path) for files in journals.values() for path in files]
+    firsts = {one.edge.file: one for one in _first_round(spark, parts)}
+    orders: dict[str, tuple[Stitched, Rest]] = {}
+    worlds: dict[str, World] = {}
+    for cluster, files in journals.items():
+        order, rest, side = Stitched(), Rest(), []
+        for one in (firsts[str(path)] for path in files):
+            rest.add(one.rest)
+            order.add(one.edge, is_gone=one.edge.file in rest.gone)
+            side += one.side
+        orders[cluster], worlds[cluster] = (order, rest), World(side, marks_of(order))
+    found = {cluster: (judged(*world, throttles=False)[0], 0) for cluster, world in worlds.items()}
+    for cluster, some, partitions in _second_round(spark, parts, worlds):
+        before, count = found[cluster]
+        found[cluster] = before + some, count + partitions
+    return {cluster: conclude(*orders[cluster], *found[cluster]) for cluster in journals}
 
 
 def _first_round(spark: SparkSession, parts: Sequence[Part]) -> list[First]:
@@ -70,30 +89,35 @@ def _read_files(batches: Batches) -> Batches:
 _FIRST: Final = pa.schema([("n", pa.int32()), ("first", pa.binary())])
 
 
-def _second_round(spark: SparkSession, parts: Sequence[Part], side: Sequence[Event], marks: Marks) -> tuple[Found, int]:
-    ranks = spark.createDataFrame(list(marks.rank.items()), "file string, rank int")
+def _second_round(
+    spark: SparkSession, parts: Sequence[Part], worlds: Mapping[str, World]
+) -> Iterator[tuple[str, Found, int]]:
+    """Of each group its cluster, what is wrong with it, and how many partitions it has."""
+    placed = [(file, cluster, at) for cluster, world in worlds.items() for file, at in world.marks.rank.items()]
+    ranks = f.broadcast(spark.createDataFrame(placed, "file string, cluster string, rank int"))
     has_topic = f.col("problem").isNull() & f.col("topic").isNotNull()
     keys = f.when(f.col("event").isin(*sorted(EVENTS)), f.array("topic", f.lit(None))).otherwise(f.array("topic"))
     rows = read_journal(spark, parts).where(has_topic).select(*_RULES, f.explode(keys).alias("key"))
-    placed = rows.join(f.broadcast(ranks), "file").repartition("key").sortWithinPartitions("key", "rank", "line")
-    found: Found = []
-    partitions = 0
-    for row in placed.groupBy("key").applyInArrow(_group(side, marks), "found binary, partitions int").collect():
-        found += pickle.loads(row["found"])  # noqa: S301 - ours
-        partitions += row["partitions"]
-    return found, partitions
+    spread = rows.join(ranks, "file").repartition(*_GROUP).sortWithinPartitions(*_GROUP, "rank", "line")
+    done = spread.groupBy(*_GROUP).applyInArrow(_group(worlds), "cluster string, found binary, partitions int")
+    for row in done.collect():
+        yield row["cluster"], pickle.loads(row["found"]), row["partitions"]  # noqa: S301 - ours
 
 
-def _group(side: Sequence[Event], marks: Marks) -> Callable[..., Batches]:
+def _group(worlds: Mapping[str, World]) -> Callable[..., Batches]:
     def work(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        cluster = key[0].as_py()
+        side, marks = worlds[cluster]
         own = (event for batch in batches for event in events_of(pa.Table.from_batches([batch])))
-        found, partitions = judged(merged(own, side, marks), marks, throttles=not key[0].is_valid)
-        yield pa.RecordBatch.from_pylist([{"found": pickle.dumps(found), "partitions": partitions}], _FOUND)
+        found, partitions = judged(merged(own, side, marks), marks, throttles=not key[1].is_valid)
+        one = {"cluster": cluster, "found": pickle.dumps(found), "partitions": partitions}
+        yield pa.RecordBatch.from_pylist([one], _FOUND)
 
     return work
 
 
-_FOUND: Final = pa.schema([("found", pa.binary()), ("partitions", pa.int32())])
+_GROUP: Final = ("cluster", "key")
+_FOUND: Final = pa.schema([("cluster", pa.string()), ("found", pa.binary()), ("partitions", pa.int32())])
 
 
 def read_journal(spark: SparkSession, parts: Sequence[Part]) -> DataFrame:

@@ -3,8 +3,8 @@
     spark.dataSource.register(KedgeJournal)
     rows = spark.read.format("kedge_journal").load("/var/kedge/journal")
 
-* `load` takes files, and folders of them. A partition is a file (of a term), or whole commits of a large one. Lines
-  that cannot be read are rows with `problem`.
+* `load` takes files, and folders of them, and of folders `cluster=<id>`. A partition is a file (of a term), or whole
+  commits of a large one. Lines that cannot be read are rows with `problem`.
 * A stream goes on behind the last whole commit that it has read of each file, also after a restart; files that appear
   are read from their beginning, files that are rotated away are left. Offsets are `{file: {bytes, lines}}`.
 * A batch of a stream is limited by `maxBytesPerTrigger`, `maxRowsPerTrigger` or `maxFilesPerTrigger` (one of them), and
@@ -32,7 +32,7 @@ from pyspark.sql.types import StructType
 
 from controller.codec.journal import ends_commit
 from pipeline.journal.arrow import batches
-from pipeline.journal.files import NoJournal, Part, count_lines, journal_files, read_part, split, whole_end, whole_part
+from pipeline.journal.files import NoJournal, Part, count_lines, journals, read_part, split, whole_end, whole_part
 from pipeline.tables.journal import JOURNAL_EVENT
 from pipeline.tables.schema import Table
 
@@ -63,7 +63,7 @@ class KedgeJournal(DataSource):
     def reader(self, schema: StructType) -> JournalReader:  # noqa: ARG002 - there is but one
         if "parts" in self.options:
             return JournalReader([Part(*part) for part in json.loads(self.options["parts"])])
-        return JournalReader([_part(path) for path in journal_files(_paths(self.options))])
+        return JournalReader([_part(path) for path in _files(_paths(self.options))])
 
     def streamReader(self, schema: StructType) -> JournalStream:  # noqa: N802, ARG002 - Spark's name
         return JournalStream(_paths(self.options), _limit(self.options))
@@ -75,6 +75,10 @@ def _paths(options: Mapping[str, str]) -> list[str]:
     if not paths:
         raise NoJournal("no path: give one or several to load()")
     return [path.removeprefix("file://") for path in paths]
+
+
+def _files(paths: Sequence[str]) -> list[Path]:
+    return [file for files in journals(paths).values() for file in files]
 
 
 def _limit(options: Mapping[str, str]) -> ReadLimit:
@@ -165,7 +169,7 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _files(self) -> list[Path]:
         try:
-            return journal_files(self._paths)
+            return _files(self._paths)
         except NoJournal:  # not yet, or none any more
             return []
 

@@ -1,8 +1,9 @@
 """Every table of the proving half: events of a journal, what an audit finds, and progress.
 
 Bytes and milliseconds say so in their names.
-`journal_event` has the fields of a line (`docs/journal.md`) and where it stands; `detail` and `unknown` (fields that no
-line of this version has) keep each value as JSON text. A line that cannot be read is a row with `problem`.
+`journal_event` has the fields of a line (`docs/journal.md`), where it stands, and the `cluster` whose journal it is;
+`detail` and `unknown` (fields that no line of this version has) keep each value as JSON text. A line that cannot be
+read is a row with `problem`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pipeline.tables.schema import Table
 JOURNAL_EVENT: Final = Table(
     "journal_event",
     (
+        ("cluster", "string", False),
         ("file", "string", False),
         ("line", "long", False),
         ("controller_epoch", "int", True),
@@ -49,6 +51,7 @@ JOURNAL_EVENT: Final = Table(
 AUDIT_VIOLATION: Final = Table(
     "audit_violation",
     (
+        ("cluster", "string", False),
         ("kind", "string", False),
         ("file", "string", False),
         ("line", "long", False),
@@ -68,6 +71,7 @@ AUDIT_VIOLATION: Final = Table(
 AUDIT_GAP: Final = Table(
     "audit_gap",
     (
+        ("cluster", "string", False),
         ("kind", "string", False),
         ("file", "string", False),
         ("line", "long", False),

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.journal.files import read_part, whole_part
-from pipeline.journal.parquet import write_audit, write_progress
+from pipeline.journal.parquet import write_audits, write_progress
 from pipeline.progress import BadSamples, Move, Progress, Samples, progress, read_samples
 from pipeline.progress.conclusions import STUCK_MS, calibrate, causes_of, conclude
 from pipeline.progress.moves import world_of
@@ -173,7 +173,7 @@ def test_tables_are_written_with_their_schemas(tmp_path: Path) -> None:
 
     files = write(tmp_path / "journal", written())
     write_progress(progress(files), tmp_path / "out")
-    write_audit(audit(files), tmp_path / "out")
+    write_audits({"kedge": audit(files)}, tmp_path / "out")
     table = pq.read_table(tmp_path / "out" / "progress")
     assert table.num_rows == 3
     assert str(table.schema.field("target").type) == "list<element: int32>"

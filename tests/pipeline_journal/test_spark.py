@@ -14,11 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.audit import audit
-from pipeline.journal.files import journal_files, read_part, whole_part
+from pipeline.journal.files import journal_files, journals, read_part, whole_part
 from pipeline.journal.lines import Event
 from pipeline.progress import progress
 from pipeline.report import audit_page
 from pipeline.spark.audit import audit as audit_on_spark
+from pipeline.spark.audit import audits as audits_on_spark
 from pipeline.spark.progress import progress as progress_on_spark
 from pipeline.spark.source import FORMAT, KedgeJournal
 from tests.pipeline_journal.journals import (
@@ -85,6 +86,17 @@ def test_spark_finds_nothing_in_the_journal_of_a_broken_cluster(spark: SparkSess
     there = audit_on_spark(spark, files)
     assert there.violations == ()
     assert there == audit(files)
+
+
+def test_one_job_audits_several_clusters(spark: SparkSession, tmp_path: Path) -> None:
+    """Their files have the same names, and their rows the same topics."""
+    hurt(tmp_path / "cluster=west")
+    write(tmp_path / "cluster=east", written(), lines_max=40)
+    found = journals([tmp_path])
+    there = audits_on_spark(spark, found)
+    assert json.dumps(there) == json.dumps({cluster: audit(files) for cluster, files in found.items()})
+    assert there["west"].violations
+    assert there["east"].violations == ()
 
 
 def test_the_source_gives_the_events_of_all_files_typed(spark: SparkSession, tmp_path: Path) -> None:

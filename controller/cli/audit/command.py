@@ -8,34 +8,30 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
 
 import click
 
-from controller.cli.audit.engines import Engine, checked, files_of, options, spark
-from controller.cli.printing import fail, of_system, one_line, print_rows, say
+from controller.cli.audit.engines import Engine, checked, options, spark
+from controller.cli.audit.printing import conclude, print_json, print_table
+from controller.cli.printing import fail, of_system, one_line
 from controller.cli.progress.waves import read_plans, with_waves
 from controller.cli.store.progress import bar
 from controller.cli.writable import need_file, need_folder
-from pipeline.audit import KINDS, Audit, Violation
+from pipeline.audit import Audit
 from pipeline.audit import audit as audit_here
-from pipeline.journal.files import NoJournal
+from pipeline.journal.files import NoJournal, journals
 from pipeline.progress import Progress
 from pipeline.progress import progress as progress_here
 from pipeline.report import audit_page
 from pipeline.written import written_as
 
-SAID_MAX: Final = 50
-"""Gaps and lines in quarantine that are said one by one; of more it is said how many there are."""
-
 
 @click.command()
 @options
+@click.option("--cluster", metavar="ID", help="Audit only this cluster. Default: every cluster that is found.")
 @click.option("--json", "as_json", is_flag=True, help="A line of JSON per violation, gap and line in quarantine.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Write a page of HTML with plots.")
 @click.option(
@@ -55,6 +51,7 @@ def audit(
     master: str | None,
     remote: str | None,
     remote_timeout: float,
+    cluster: str | None,
     as_json: bool,
     report: Path | None,
     exports: tuple[Path, ...],
@@ -63,12 +60,14 @@ def audit(
 ) -> None:
     """Audit journals: was every rule kept, and where does the first event stand that broke one?
 
-    JOURNAL: files of one cluster's journal, and folders of them.
+    JOURNAL: files of journals, and folders of them. A folder may have a folder cluster=ID for each cluster.
     """
     if exports and report is None:
         raise click.UsageError("--export is for the page that --report writes")
     chosen = checked(Engine(engine, master, remote, remote_timeout))
-    files = files_of(paths)
+    files = _journals(paths, cluster)
+    if report is not None and len(files) > 1:
+        fail(f"--report is a page of one cluster; name one with --cluster: {', '.join(files)}")
     need_file(report)
     need_folder(out)
     plans = read_plans(exports)
@@ -88,16 +87,32 @@ def audit(
     conclude(found)
 
 
-def _run(files: Sequence[Path], engine: Engine, *, wants_moves: bool, quiet: bool) -> tuple[Audit, Progress | None]:
+def _journals(paths: Sequence[Path], cluster: str | None) -> Mapping[str, Sequence[Path]]:
+    try:
+        found = journals(paths)
+    except NoJournal as error:
+        fail(str(error))
+    if cluster is None:
+        return found
+    if cluster not in found:
+        fail(f"no journal of cluster {cluster}; there are: {', '.join(found)}")
+    return {cluster: found[cluster]}
+
+
+def _run(
+    journals: Mapping[str, Sequence[Path]], engine: Engine, *, wants_moves: bool, quiet: bool
+) -> tuple[dict[str, Audit], Progress | None]:
+    """The audits by cluster, and the moves of the only one."""
+    first = next(iter(journals.values()))
     if engine.is_local:
         with bar("audit", shown=not quiet) as told:
-            found = audit_here(files, told, processes=_processors())
-            return found, progress_here(files, told=told) if wants_moves else None
+            found = {one: audit_here(files, told, processes=_processors()) for one, files in journals.items()}
+            return found, progress_here(first, told=told) if wants_moves else None
     with spark(engine) as session:
-        from pipeline.spark.audit import audit as audit_there  # noqa: PLC0415 - Spark is there, as it is running
+        from pipeline.spark.audit import audits as audits_there  # noqa: PLC0415 - Spark is there, as it is running
         from pipeline.spark.progress import progress as progress_there  # noqa: PLC0415
 
-        return audit_there(session, files), progress_there(session, files) if wants_moves else None
+        return audits_there(session, journals), progress_there(session, first) if wants_moves else None
 
 
 def _processors() -> int:
@@ -105,69 +120,13 @@ def _processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _write(found: Audit, moves: Progress | None, report: Path | None, out: Path | None) -> None:
+def _write(found: Mapping[str, Audit], moves: Progress | None, report: Path | None, out: Path | None) -> None:
     if report is not None:
-        page = audit_page(found, moves)
+        (only,) = found.values()
+        page = audit_page(only, moves)
         with written_as(report):
             report.write_text(page, encoding="utf-8")
     if out is not None:
-        from pipeline.journal.parquet import write_audit  # noqa: PLC0415 - whoever writes no table needs no Arrow
+        from pipeline.journal.parquet import write_audits  # noqa: PLC0415 - whoever writes no table needs no Arrow
 
-        write_audit(found, out)
-
-
-def print_json(found: Audit) -> None:
-    """A line each, and one of the whole at the end."""
-    for name, rows in (("violation", found.violations), ("gap", found.gaps), ("quarantined", found.quarantine)):
-        for row in rows:
-            click.echo(_line({name: row._asdict()}))
-    counts: dict[str, Any] = found.counts._asdict() | {"events": dict(found.counts.events)}
-    totals = {name: len(getattr(found, name)) for name in ("violations", "gaps", "quarantine")}
-    click.echo(_line({"summary": {**totals, **counts, "unchecked": dict(found.unchecked)}}))
-
-
-def _line(said: dict[str, Any]) -> str:
-    return json.dumps(said, separators=(",", ":"))
-
-
-def print_table(found: Audit) -> None:
-    """The violations; nothing where there are none."""
-    if not found.violations:
-        return
-    columns = ("kind", "first event", "of", "epoch", "seq", "row", "expected", "got", "line")
-    print_rows(columns, map(_cells, found.violations))
-
-
-def _cells(v: Violation) -> tuple[str, ...]:
-    cells = (v.kind, v.event, _of(v), v.controller_epoch, v.seq, v.row, v.expected, v.got)
-    return *map(str, cells), f"{Path(v.file).name}:{v.line}"
-
-
-def _of(v: Violation) -> str:
-    topic = "" if v.topic is None else v.topic if v.partition is None else f"{v.topic}-{v.partition}"
-    return topic if v.broker_id is None else f"{topic} broker {v.broker_id}".strip()
-
-
-def conclude(found: Audit) -> None:
-    """Gaps and quarantine on stderr, the verdict, and the exit code."""
-    for rows, what in ((found.quarantine, "lines in quarantine"), (_told(found), "gaps")):
-        for row in rows[:SAID_MAX]:
-            say(str(row))
-        if len(rows) > SAID_MAX:
-            say(f"and {len(rows) - SAID_MAX} more {what}")
-    if found.unchecked:
-        counts = ", ".join(f"{event} ({count})" for event, count in found.unchecked)
-        say(f"no rules for these events, not checked: {counts}")
-    counts_said = f"{found.counts.lines} lines of {found.counts.terms} terms in {found.counts.files} files"
-    if found.violations:
-        first = found.violations[0]
-        say(f"{counts_said}: {len(found.violations)} violations; the first: {first} ({KINDS[first.kind]})")
-        sys.exit(1)
-    if found.quarantine:
-        fail(f"{counts_said}: no violation in what can be read; {len(found.quarantine)} lines are in quarantine")
-    say(f"{counts_said}: no violation" + (f", {len(found.gaps)} gaps" if found.gaps else ""))
-
-
-def _told(found: Audit) -> list[Any]:
-    """Gaps but those of lines in quarantine, which are said as such."""
-    return [gap for gap in found.gaps if gap.kind != "bad line"]
+        write_audits(found, out)
