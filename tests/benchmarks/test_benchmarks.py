@@ -34,7 +34,7 @@ SIZES: dict[str, dict[str, object]] = {
     "migrate": {"TOPICS": 10},
     "moves": {"TOPICS": 20, "MOVES": 50},
     "plan": {"SIZES": ((30, 5),)},
-    "planning": {"SIZES": ((30, 5),), "FLEET": (2, 30, 5), "_WARM": 1},
+    "planning": {"SIZES": ((30, 5),), "FLEET": (2, 30, 5)},
     "produce": {"MOVES": 10, "RECORDS": 100},
     "reads": {"TOPICS": 20, "COMMITS": 3, "FEW": 20},
     "reduce": {"BEFORE": 100},
