@@ -13,7 +13,6 @@ Rules
 
 from __future__ import annotations
 
-import configparser
 import fcntl
 import hashlib
 import json
@@ -28,8 +27,7 @@ VENV = CHECKOUT / ".venv"
 STAMP = "kedge-installed.json"
 EXTRAS = "all,test"
 # Spark is 400 MB, and no fast test needs it.
-FAST_EXTRAS = "cli,etcd,metrics,wire,zookeeper,test"
-FAST_WITHOUT = "pyspark"
+FAST_EXTRAS = "cli,etcd,metrics,pipeline,wire,zookeeper,test"
 
 
 class InstallFailed(Exception):
@@ -43,11 +41,7 @@ def prepare() -> Path:
 
 def prepare_fast(executable: str, version: str) -> Path:
     """An environment of another Python holds what the fast tests need. Returns its Python. Raises InstallFailed."""
-    setup = configparser.ConfigParser()
-    setup.read(CHECKOUT / "setup.cfg")
-    pipeline = [line for line in setup["options.extras_require"]["pipeline"].split("\n") if line]
-    packages = [package for package in pipeline if not package.startswith(FAST_WITHOUT)]
-    return _locked(executable, CHECKOUT / "build" / f"python-{version}", f"{CHECKOUT}[{FAST_EXTRAS}]", *packages)
+    return _locked(executable, CHECKOUT / "build" / f"python-{version}", f"{CHECKOUT}[{FAST_EXTRAS}]")
 
 
 def _locked(executable: str, venv: Path, *packages: str) -> Path:

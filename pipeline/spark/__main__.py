@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from pipeline.spark.session import java
+from pipeline.spark.embedded import java
 from pipeline.spark.starting import NoSpark
 
 

@@ -13,8 +13,11 @@ import socket
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _PAUSE_S: Final = 0.2
 _CONNECT_S: Final = 5.0
@@ -60,7 +63,7 @@ def need_listener(master: str) -> str | None:
     The address at which we are to be found, for the workers come to us: the loopback where they are in this process,
     that of the way to the master where it listens; None: for Spark to find."""
     if not master.startswith(_CLUSTER):
-        return LOOPBACK if master.startswith("local") else None
+        return LOOPBACK if is_local(master) else None
     problems = []
     for address in master.removeprefix(_CLUSTER).split(","):
         host, _, port = address.rpartition(":")
@@ -72,6 +75,11 @@ def need_listener(master: str) -> str | None:
         except OSError as error:
             problems.append(f"{address}: {error.strerror or error}")
     raise NoSpark(f"no master of Spark listens: {', '.join(problems)}"[:500])
+
+
+def is_local(master: str | None) -> bool:
+    """Whether the workers are on this machine, started with the session: local[*], local-cluster[2,1,1024]."""
+    return master is not None and master.startswith("local")
 
 
 def _ask(channel: Any, builder: Any, left_s: float, grpc: Any) -> str | None:
@@ -95,6 +103,17 @@ def _ask(channel: Any, builder: Any, left_s: float, grpc: Any) -> str | None:
             raise NoSpark(f"sc://{builder.endpoint}: no server of Spark Connect that answers us: {said}") from error
         return _LAST.sub("", said) if error.code() is grpc.StatusCode.UNAVAILABLE else "it says nothing"
     return None
+
+
+def opened(builder: SparkSession.Builder) -> SparkSession:
+    """The session, with its settings read: Spark would complain of a bad one in the first query."""
+    made = builder.getOrCreate()
+    try:
+        made.conf.get("spark.sql.session.timeZone")
+    except Exception:
+        made.stop()
+        raise
+    return made
 
 
 def reason_of(said: Sequence[str], error: BaseException) -> str:

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from typing import TYPE_CHECKING
 
-from pipeline.spark.session import java
+from pipeline.spark.embedded import java
 from pipeline.spark.starting import NoSpark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def is_active() -> bool:
-    """Whether this process has a session already, as under spark-submit or in a notebook."""
-    if "pyspark.sql" not in sys.modules:
-        return False
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - it is loaded already
+    """Whether this process has a session, or spark-submit has started it to make one."""
+    return is_submitted() or active() is not None
 
-    return SparkSession.getActiveSession() is not None
+
+def is_submitted() -> bool:
+    """Whether spark-submit has started this process: its JVM is there, and PySpark finds it by this variable."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def active() -> SparkSession | None:
+    """The active session of this thread, or else the default one of this process, which another thread has made."""
+    if sys.modules.get("pyspark") is None:
+        return None
+    from pyspark.errors import PySparkRuntimeError  # noqa: PLC0415 - it is loaded already
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None
 
 
 def missing() -> str | None:

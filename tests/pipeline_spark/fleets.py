@@ -36,6 +36,13 @@ def write(root: Path, fleet: Fleet) -> list[Place]:
     return places
 
 
+def change(tables: dict[str, Arrow], row: int, **values: Any) -> None:
+    """Values of a broker are others."""
+    rows = tables[BROKER.name].to_pylist()
+    rows[row] |= values
+    tables[BROKER.name] = from_rows(BROKER, [list(one.values()) for one in rows])
+
+
 def strange(seed: int, *, bad: bool) -> dict[str, Arrow]:
     """Collected tables with whatever may be known of a cluster, or not: racks, capacities, the dead, moves, who is in
     sync, logs, samples of partitions and of topics. `bad`: with rows that cannot be used."""

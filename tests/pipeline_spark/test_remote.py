@@ -12,14 +12,12 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
 from controller.cli.root import kedge
 from pipeline.spark.starting import need_listener
-from pipeline.tables.arrow import from_rows
 from pipeline.tables.declared import BROKER, TABLES
 from pipeline.tables.files import Place, find_places
 from stores.servers import ServerProcess, free_port
@@ -48,7 +46,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server of Spark Connect, from pyspark's own jars, and its address."""
     import pyspark  # noqa: PLC0415 - tests without Spark need not import it
 
-    from pipeline.spark.session import java  # noqa: PLC0415
+    from pipeline.spark.embedded import java  # noqa: PLC0415
 
     folder, port = tmp_path_factory.mktemp("connect"), free_port()
     settings = {
@@ -86,17 +84,10 @@ def made(tmp_path: Path) -> Path:
     """Tables of a fleet: two clusters to drain, one with nobody to drain, one where a broker has no rack."""
     fleet = fleets.generated(4)
     for cluster in ("g0", "g2", "g3"):
-        change(fleet[cluster], 0, state="draining")
-    change(fleet["g3"], 1, rack=None)
+        fleets.change(fleet[cluster], 0, state="draining")
+    fleets.change(fleet["g3"], 1, rack=None)
     fleets.write(tmp_path / "tables", fleet)
     return tmp_path / "tables"
-
-
-def change(tables: dict[str, Any], row: int, **values: Any) -> None:
-    """A broker of the tables is told otherwise."""
-    rows = tables[BROKER.name].to_pylist()
-    rows[row] |= values
-    tables[BROKER.name] = from_rows(BROKER, [list(one.values()) for one in rows])
 
 
 def here(*lines: Sequence[str]) -> list[tuple[int, str, str]]:
@@ -135,7 +126,7 @@ def test_a_server_of_spark_connect_says_and_writes_what_the_local_engine_does(
     assert here((*old, "--cluster", "g0"), (*old, "--cluster", "g2"))[0][0] == 0
     (place,) = [place for place in find_places(made, BROKER, None) if place.cluster == "g0"]
     anew = {BROKER.name: place.read(BROKER)}
-    change(anew, 0, host="elsewhere")
+    fleets.change(anew, 0, host="elsewhere")
     place.write(BROKER, anew[BROKER.name])
     waves = ("plan", "waves", tables, "--name", "drain", "--throttle", "1GB", "--all-clusters", "--json")
     lines = [
@@ -202,6 +193,45 @@ def test_an_embedded_session_gives_the_exit_codes_of_the_local_engine_and_leaves
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+ACTIVE = """
+import json, sys
+from pyspark.sql import SparkSession
+mine = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+mine.conf.set("spark.sql.shuffle.partitions", "3")
+from click.testing import CliRunner
+from controller.cli.root import kedge
+from pipeline.spark import session
+with session() as found:
+    assert found is mine
+for options in ([], ["--conf", "spark.a=b"]):
+    done = CliRunner().invoke(kedge, [*sys.argv[2:], "--engine", "spark", *options])
+    print(json.dumps([done.exit_code, done.stdout, done.stderr]))
+print(mine.range(4).count(), mine.conf.get("spark.sql.shuffle.partitions"))
+"""
+
+
+def test_an_active_session_of_spark_connect_is_used_and_left(made: Path, server: str) -> None:
+    line = ("plan", "check", str(made), "--cluster", "g1")
+    done = subprocess.run([sys.executable, "-c", ACTIVE, server, *line], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    taken, refused, last = done.stdout.splitlines()
+    assert [tuple(json.loads(taken))] == here(line)
+    code, out, err = json.loads(refused)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "the active session of this process cannot take spark.a=b" in err
+    assert last == "4 3"
+
+
+def test_a_server_of_spark_connect_takes_settings_and_says_which_not(made: Path, server: str) -> None:
+    line = ("plan", "check", str(made), "--cluster", "g1", "--json")
+    taken, refused = there(
+        [(*line, "--conf", "spark.sql.shuffle.partitions=2"), (*line, "--packages", "g:a:1")], "--remote", server
+    )
+    assert taken == here(line)[0]
+    assert (refused[0], refused[1], refused[2].count("\n")) == (2, "", 1)
+    assert refused[2].startswith("kedge: the server of Spark Connect: spark.jars.packages: ")
+
+
 def silent() -> socket.socket:
     """A server that takes connections and says nothing."""
     server = socket.socket()
@@ -264,19 +294,18 @@ def test_a_cluster_finds_us_at_the_address_that_leads_to_its_master() -> None:
         assert need_listener(f"spark://127.0.0.1:{server.getsockname()[1]}") == "127.0.0.1"
 
 
-@pytest.mark.parametrize(
-    "master,said",
-    [
-        ("bogus", "Master must either be yarn or start with spark, k8s, or local"),
-        ("local[x]", "Could not parse Master URL: 'local[x]'"),
-    ],
-)
-def test_a_master_that_is_none_is_one_line_without_stack_frames(
-    master: str, said: str, made: Path, tmp_path: Path
-) -> None:
+def test_what_spark_refuses_is_one_line_without_stack_frames(made: Path, tmp_path: Path) -> None:
+    """A master that is none, a setting that is of another kind."""
     (tmp_path / "tmp").mkdir()
     line = ("plan", "check", str(made), "--cluster", "g1")
-    ((code, out, err),) = there([line], "--master", master, TMPDIR=str(tmp_path / "tmp"))
-    assert (code, out) == (2, "")
-    assert err == f"kedge: Spark does not start with master {master}: {said}\n"
+    refused = {
+        ("--master", "bogus"): " with master bogus: Master must either be yarn or start with spark, k8s, or local",
+        ("--master", "local[x]"): " with master local[x]: Could not parse Master URL: 'local[x]'",
+        ("--master", "local[1]", "--conf", "spark.sql.shuffle.partitions=few"): " with master local[1]: ",
+    }
+    done = there([(*line, *options) for options in refused], TMPDIR=str(tmp_path / "tmp"))
+    for (code, out, err), said in zip(done, refused.values(), strict=True):
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith(f"kedge: Spark does not start{said}")
+    assert "'few' in the config \"spark.sql.shuffle.partitions\" is invalid" in done[2][2]
     assert list((tmp_path / "tmp").iterdir()) == []

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from controller.cli.audit.engines import Engine, checked, options, spark
+from controller.cli.audit.engines import Engine, checked, options, settled, spark
 from controller.cli.audit.printing import conclude, print_json, print_table
 from controller.cli.printing import fail, of_system, one_line
 from controller.cli.progress.waves import read_plans, with_waves
@@ -51,6 +51,8 @@ def audit(
     master: str | None,
     remote: str | None,
     remote_timeout: float,
+    conf: tuple[tuple[str, str], ...],
+    packages: str | None,
     cluster: str | None,
     as_json: bool,
     report: Path | None,
@@ -64,7 +66,7 @@ def audit(
     """
     if exports and report is None:
         raise click.UsageError("--export is for the page that --report writes")
-    chosen = checked(Engine(engine, master, remote, remote_timeout))
+    chosen = settled(checked(Engine(engine, master, remote, remote_timeout, conf, packages)))
     files = _journals(paths, cluster)
     if report is not None and len(files) > 1:
         fail(f"--report is a page of one cluster; name one with --cluster: {', '.join(files)}")

@@ -5,16 +5,12 @@ It is said on stderr where it is Spark, or would have been: both say the same, b
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from typing import Final
 
-from controller.cli.audit.engines import Engine
+from controller.cli.audit.engines import AUTO, Engine, why_spark
 from controller.cli.printing import say
 from pipeline.tables.files import Place
 from pipeline.tables.location import Location
-
-AUTO: Final = "auto"
 
 
 def chosen(engine: Engine, tables: Location, of: Sequence[Place]) -> Engine:
@@ -24,8 +20,7 @@ def chosen(engine: Engine, tables: Location, of: Sequence[Place]) -> Engine:
     why = _why_spark(engine, tables, of)
     if why is None:
         return engine._replace(name="local")
-    is_named = engine.master is not None or engine.remote is not None or _is_active()
-    if not is_named and (missing := _missing()) is not None:
+    if why_spark(engine) is None and (missing := _missing()) is not None:
         say(f"engine: local, though {why}: {missing}")
         return engine._replace(name="local")
     say(f"engine: spark, as {why}")
@@ -34,21 +29,11 @@ def chosen(engine: Engine, tables: Location, of: Sequence[Place]) -> Engine:
 
 def _why_spark(engine: Engine, tables: Location, of: Sequence[Place]) -> str | None:
     clusters = len({place.cluster for place in of})
-    if engine.master is not None or engine.remote is not None:
-        return "--remote names a server" if engine.remote is not None else "--master names a master"
-    if _is_active():
-        return "a session is active"
+    if (why := why_spark(engine)) is not None:
+        return why
     if not tables.is_local:
         return f"{tables} is no folder of this machine"
     return f"these are {clusters} clusters" if clusters > 1 else None
-
-
-def _is_active() -> bool:
-    if "pyspark" not in sys.modules:
-        return False
-    from pipeline.spark.there import is_active  # noqa: PLC0415 - Spark is loaded already
-
-    return is_active()
 
 
 def _missing() -> str | None:

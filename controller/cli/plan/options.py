@@ -10,8 +10,7 @@ from typing import Any, Final, TypeVar
 import attrs
 import click
 
-from controller.cli.audit.engines import REMOTE_TIMEOUT_S, WHERE_SPARK_IS, Engine, checked
-from controller.cli.plan.engine import AUTO
+from controller.cli.audit.engines import AUTO, REMOTE_TIMEOUT_S, WHERE_SPARK_IS, Engine, checked
 from controller.cli.printing import fail, of_system, one_line
 from pipeline.errors import PipelineError
 from pipeline.tables.location import Location
@@ -81,8 +80,17 @@ def engined(command: _T) -> _T:
 def alone(command: _T) -> _T:
     """The engine as one argument `engine`, for a command that takes nothing else of these."""
 
-    def taking(*, engine: str, master: str | None, remote: str | None, remote_timeout: float, **options: Any) -> Any:
-        return command(engine=checked(Engine(engine, master, remote, remote_timeout)), **options)
+    def taking(
+        *,
+        engine: str,
+        master: str | None,
+        remote: str | None,
+        remote_timeout: float,
+        conf: tuple[tuple[str, str], ...],
+        packages: str | None,
+        **options: Any,
+    ) -> Any:
+        return command(engine=checked(Engine(engine, master, remote, remote_timeout, conf, packages)), **options)
 
     taking.__doc__, taking.__name__ = command.__doc__, command.__name__
     taking.__click_params__ = list(getattr(command, "__click_params__", ()))  # type: ignore[attr-defined]
@@ -143,13 +151,15 @@ def _taking(command: _T, more: tuple[Callable[[Any], Any], ...]) -> _T:
         master: str | None = None,
         remote: str | None = None,
         remote_timeout: float = REMOTE_TIMEOUT_S,
+        conf: tuple[tuple[str, str], ...] = (),
+        packages: str | None = None,
         all_clusters: bool = False,
         all_snapshots: bool = False,
         since: str | None = None,
         until: str | None = None,
         **options: Any,
     ) -> Any:
-        chosen = checked(Engine(engine, master, remote, remote_timeout))
+        chosen = checked(Engine(engine, master, remote, remote_timeout, conf, packages))
         if all_clusters and cluster is not None:
             fail("either --cluster or --all-clusters, not both")
         if all_snapshots and snapshot is not None:

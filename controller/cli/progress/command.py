@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from controller.cli.audit.engines import Engine, checked, files_of, options, spark
+from controller.cli.audit.engines import Engine, checked, files_of, options, settled, spark
 from controller.cli.printing import fail, of_system, one_line, print_rows, say
 from controller.cli.progress.waves import print_waves, read_plans, said_of, with_waves
 from controller.cli.store.progress import bar
@@ -64,6 +64,8 @@ def progress(
     master: str | None,
     remote: str | None,
     remote_timeout: float,
+    conf: tuple[tuple[str, str], ...],
+    packages: str | None,
     samples: Path | None,
     cluster: str | None,
     snapshot: str | None,
@@ -78,7 +80,7 @@ def progress(
 
     JOURNAL: files of one cluster's journal, and folders of them.
     """
-    chosen = checked(Engine(engine, master, remote, remote_timeout))
+    chosen = settled(checked(Engine(engine, master, remote, remote_timeout, conf, packages)))
     if samples is None and (cluster is not None or snapshot is not None):
         fail("--cluster and --snapshot name what --samples is to hold, which is not given")
     files = files_of(paths)

@@ -1,0 +1,67 @@
+"""The local engine needs the extra `pipeline` alone: pyarrow, numpy and msgspec, and nothing that Spark brings."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.generate import generate
+from pipeline.tables.declared import TABLES
+from pipeline.tables.files import Place
+from tests.pipeline_journal.journals import write, written
+
+pytestmark = pytest.mark.slow
+
+# The path finders never come to what is held to be missing, so a fresh interpreter is as one without the extra `spark`.
+PROGRAM = """
+import json, pkgutil, sys
+from importlib import import_module
+sys.modules |= dict.fromkeys(("pyspark", "py4j", "pandas", "grpc", "google"))
+import pipeline
+found = pkgutil.walk_packages(pipeline.__path__, "pipeline.")
+names = [one.name for one in found if not one.name.startswith("pipeline.spark.") and one.name != "pipeline.job"]
+for name in (*names, "pipeline.spark.session"):
+    import_module(name)
+from click.testing import CliRunner
+from controller.cli.root import kedge
+done = [CliRunner().invoke(kedge, line) for line in json.loads(sys.argv[1])]
+print(json.dumps([(one.exit_code, one.stderr) for one in done]))
+print(len(names), sorted(name for name in sys.modules if name.startswith("pyspark.")))
+"""
+
+
+def test_the_local_engine_works_where_nothing_of_spark_is_installed(tmp_path: Path) -> None:
+    """Planned, cut, exported, audited; `--engine spark` says in a sentence what is missing."""
+    place = Place(tmp_path / "tables", "c", "1")
+    for name, table in generate(brokers=6, topics=2, partitions=6, racks=3, seed=1).items():
+        place.write(TABLES[name], table)
+    write(tmp_path / "journal", written())
+    tables, journal = str(tmp_path / "tables"), str(tmp_path / "journal")
+    local = [
+        ["plan", "check", tables],
+        ["plan", "drain", tables, "--brokers", "1001", "--report", str(tmp_path / "page.html")],
+        ["plan", "waves", tables, "--name", "drain", "--throttle", "1GB"],
+        ["plan", "export", tables, str(tmp_path / "out"), "--name", "drain"],
+        ["audit", journal, "--out", str(tmp_path / "audit")],
+        ["progress", journal],
+    ]
+    spark = [["plan", "check", tables, "--engine", "spark"], ["audit", journal, "--engine", "spark"]]
+    spark += [["progress", journal, "--engine", "spark", "--remote", "sc://127.0.0.1:1"]]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM, json.dumps([*local, *spark])],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    results, imported = done.stdout.splitlines()
+    *here, first, second, third = json.loads(results)
+    assert max(code for code, _ in here) < 2, here  # 1: violations are told
+    assert (tmp_path / "out" / "plan.json").is_file()
+    assert first == second == third == [2, "kedge: Spark needs the extra kedge[spark]\n"]
+    assert imported.endswith(" []")
+    assert int(imported.removesuffix(" []")) > 40
