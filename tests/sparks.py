@@ -1,23 +1,36 @@
-"""One session of Spark for the tests of all folders, started by the first that asks for it."""
+"""Sparks for the tests of all folders: one embedded session, started by the first that asks for it; what spark-submit
+needs, with workers that do not see this checkout; a cluster of a master and two workers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.request import urlopen
 
 import pytest
+
+from stores.servers import ServerProcess, free_port
+from stores.servers.process import free_ports
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+CHECKOUT: Final = Path(__file__).resolve().parents[1]
+# A test's rows are few: compiling for them costs more than it gives.
+_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 SETTINGS = {
     "spark.sql.session.timeZone": "Asia/Kathmandu",  # of which no result may depend
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.adaptive.enabled": "false",
     "spark.driver.memory": "1g",
-    # A test's rows are few: compiling for them costs more than it gives.
     "spark.sql.codegen.wholeStage": "false",
-    "spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.defaultJavaOptions": _JAVA,
     "spark.sql.streaming.stopTimeout": "30000",
 }
 
@@ -29,3 +42,107 @@ def spark() -> Iterator[SparkSession]:
 
     with session("local[2]", settings=SETTINGS) as opened:
         yield opened
+
+
+class Submitter(NamedTuple):
+    """An installation of Spark as it is on a cluster: `home` is pyspark's own, with `conf` and `work` in a folder of
+    the tests; Python workers have what the project needs, and the project only by `package`."""
+
+    home: Path
+    package: Path
+    environment: Mapping[str, str]
+
+    def submit(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """What spark-submit came to with these, the first of which are its own options."""
+        settings = {
+            **SETTINGS,
+            "spark.ui.enabled": "false",
+            "spark.executor.defaultJavaOptions": _JAVA,
+            "spark.driver.memory": "512m",
+            "spark.executor.memory": "512m",
+            "spark.local.dir": str(self.home / "local"),
+        }
+        given = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+        return subprocess.run(
+            [str(self.home / "bin" / "spark-submit"), *given, "--py-files", str(self.package), *arguments],
+            cwd=self.home,
+            env={**{name: value for name, value in os.environ.items() if name != "KEDGE_ENGINE"}, **self.environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="session")
+def submitter(tmp_path_factory: pytest.TempPathFactory) -> Submitter:
+    """spark-submit, the wheel of this checkout under the name that it takes, and workers without the checkout."""
+    import pyspark  # noqa: PLC0415 - as above
+
+    from pipeline.spark.embedded import QUIET, java  # noqa: PLC0415
+
+    home = tmp_path_factory.mktemp("spark-home")
+    installed = Path(pyspark.__file__).parent
+    for name in ("bin", "jars", "python", "sbin"):
+        (home / name).symlink_to(installed / name)
+    (home / "conf").mkdir()
+    (home / "conf" / "log4j2.properties").write_text(QUIET)
+    python = home / "worker-python"  # of the virtual environment the packages, and no link to the checkout
+    base = os.path.realpath(sys.executable)
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{installed.parent}" exec {base} "$@"\n')
+    python.chmod(0o755)
+    environment = {
+        "SPARK_HOME": str(home),
+        "SPARK_CONF_DIR": str(home / "conf"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "JAVA_HOME": str(Path(java()).resolve().parents[1]),
+        "PYSPARK_PYTHON": str(python),
+        "PYSPARK_DRIVER_PYTHON": str(python),
+    }
+    return Submitter(home, _wheel(tmp_path_factory.mktemp("wheel")).rename(home / "kedge.zip"), environment)
+
+
+def _wheel(folder: Path) -> Path:
+    """The wheel of this checkout, built from a copy: a build leaves files beside its sources."""
+    source = folder / "source"
+    source.mkdir()
+    for name in ("controller", "pipeline", "stores"):
+        shutil.copytree(CHECKOUT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(CHECKOUT / name, source)
+    program = f"from setuptools import build_meta; build_meta.build_wheel({str(folder)!r})"
+    subprocess.run([sys.executable, "-c", program], cwd=source, capture_output=True, check=True)
+    (wheel,) = folder.glob("kedge-*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="session")
+def spark_master(submitter: Submitter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A standalone master with two workers of one core each, on the loopback interface, and its address."""
+    folder, (port, page) = tmp_path_factory.mktemp("standalone"), free_ports(2)
+    master = f"spark://127.0.0.1:{port}"
+    run = [str(submitter.home / "bin" / "spark-class")]
+    environment = {**submitter.environment, "SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": _JAVA}
+    place = ["--host", "127.0.0.1", "--webui-port"]
+
+    def workers() -> int:
+        try:
+            with urlopen(f"http://127.0.0.1:{page}/json/") as answer:
+                return int(json.load(answer)["aliveworkers"])
+        except (OSError, ValueError):  # the page is there before its JSON is
+            return -1
+
+    def server(name: str, ready: int, *arguments: str) -> ServerProcess:
+        (folder / name).mkdir()
+        command = [*run, f"org.apache.spark.deploy.{arguments[0]}", *place, *arguments[1:]]
+        return ServerProcess(name, command, lambda: workers() >= ready, folder / name / "log", environment)
+
+    limits = ["--cores", "1", "--memory", "1g", "--work-dir", str(folder / "work"), master]
+    servers = [server("master", 0, "master.Master", str(page), "--port", str(port))]
+    servers += [server(f"worker {at}", at, "worker.Worker", str(free_port()), *limits) for at in (1, 2)]
+    try:
+        for one in servers:
+            one.start(180)
+        yield master
+    finally:
+        for one in reversed(servers):
+            one.stop()

@@ -252,6 +252,12 @@ ROOMS: Final = (
         third_party=("attrs", "numpy", "pyspark", "pyarrow", "grpc"),
     ),
     Room(
+        "pipeline.job",
+        ("controller.cli",),
+        "the commands as a program for spark-submit: it stands above them, and nothing imports it",
+        third_party=(),
+    ),
+    Room(
         "controller",
         (*_AROUND, "controller.rig"),
         "the door: it offers names of every floor, lazily (test_floors asks a fresh interpreter)",

@@ -1,0 +1,16 @@
+"""The commands as a program for spark-submit: `kedge plan`, `kedge audit` and `kedge progress` on its session.
+
+    spark-submit --py-files kedge.zip pipeline/job.py plan drain TABLES --all-clusters
+
+Arguments, files and exit codes are those of `kedge`; `--engine` defaults to spark.
+"""
+
+from __future__ import annotations
+
+import os
+
+from controller.cli import main
+
+if __name__ == "__main__":
+    os.environ.setdefault("KEDGE_ENGINE", "spark")
+    main()

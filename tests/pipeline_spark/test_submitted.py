@@ -1,0 +1,84 @@
+"""The commands as jobs of spark-submit, on real clusters whose workers have the project by `--py-files` alone.
+What a program prints on stderr, spark-submit prints on stdout."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from controller.cli.root import kedge
+from tests.pipeline_journal.journals import completed_early, written
+from tests.pipeline_journal.journals import write as write_journal
+from tests.pipeline_spark import fleets
+from tests.sparks import CHECKOUT, Submitter
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.server,
+    pytest.mark.timing("Several JVMs start at once, which takes its time on a machine that runs other work."),
+]
+
+JOB = str(CHECKOUT / "pipeline" / "job.py")
+
+
+def test_a_fleet_is_planned_by_workers_that_have_the_wheel_alone(submitter: Submitter, tmp_path: Path) -> None:
+    """`local-cluster`: two worker processes. The verbs, their output and what they write are those of `kedge`."""
+    fleet = fleets.generated(3)
+    for cluster in ("g0", "g2"):
+        fleets.change(fleet[cluster], 0, state="draining")
+    fleets.write(tmp_path / "tables", fleet)
+    line = ("plan", "drain", str(tmp_path / "tables"), "--all-clusters", "--json", "--out", str(tmp_path / "plans"))
+    here = CliRunner().invoke(kedge, line)
+    plans = {path.name: path.read_bytes() for path in (tmp_path / "plans").iterdir()}
+    for name in ("plans", "tables/plan", "tables/plan_move"):
+        shutil.rmtree(tmp_path / name)
+    done = submitter.submit("--master", "local-cluster[2,1,1024]", JOB, *line)
+    assert (done.returncode, done.stdout) == (here.exit_code, here.output), done.stderr
+    assert {path.name: path.read_bytes() for path in (tmp_path / "plans").iterdir()} == plans
+    assert sorted(plans) == ["g0.json", "g2.json"]
+
+
+def test_a_journal_is_audited_on_a_standalone_cluster(submitter: Submitter, spark_master: str, tmp_path: Path) -> None:
+    """A master and two workers; violations are the exit code of spark-submit."""
+    rows = written()
+    completed_early(rows)
+    write_journal(tmp_path / "journal", rows)
+    line = ("audit", "--json", str(tmp_path / "journal"))
+    here = CliRunner().invoke(kedge, line)
+    done = submitter.submit("--master", spark_master, JOB, *line)
+    assert (done.returncode, done.stdout) == (here.exit_code, here.output), done.stderr
+    assert here.exit_code == 1
+
+
+def test_a_session_under_spark_submit_is_set_by_spark_submit_alone(submitter: Submitter, tmp_path: Path) -> None:
+    """No default of ours and no other master; of ours is what a caller asks for."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    set_there = ("--conf", "spark.sql.session.timeZone=Asia/Tokyo", "--name", "theirs", "--master", "local[1]")
+    done = submitter.submit(*set_there, str(program))
+    assert done.returncode == 0, done.stderr
+    master, name, zone, partitions, ours, *refused = done.stdout.splitlines()
+    assert (master, name, zone, partitions, ours) == ("local[1]", "theirs", "Asia/Tokyo", "7", "False")
+    assert refused == [
+        "the session of spark-submit cannot take spark.master=local[2]",
+        "the session of spark-submit cannot take spark.jars.packages=a:b:1",
+    ]
+
+
+PROGRAM = """
+from pipeline.spark import NoSpark, session
+with session(settings={"spark.sql.shuffle.partitions": "7"}) as spark:
+    context = spark.sparkContext
+    print(context.master, context.appName, sep="\\n")
+    print(spark.conf.get("spark.sql.session.timeZone"), spark.conf.get("spark.sql.shuffle.partitions"), sep="\\n")
+    print("kedge" in spark.conf.get("spark.sql.warehouse.dir"))
+for asked in ({"master": "local[2]"}, {"settings": {"spark.jars.packages": "a:b:1"}}):
+    try:
+        with session(**asked):
+            pass
+    except NoSpark as error:
+        print(error)
+"""
