@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from click.testing import CliRunner, Result
 
 from controller.cli.root import kedge
 from controller.cli.serve.options import Place, as_brokers, as_place, as_topics
+
+WHOLE = "salt=AAAA,stored_key=AAAA,server_key=AAAA,iterations=4096"
 
 
 def serve(*arguments: str) -> Result:
@@ -131,6 +134,26 @@ def test_a_file_that_is_nested_too_deeply_is_one_line(option: str, tmp_path: Pat
     done = serve(option, str(file))
     assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr == f"kedge: {option}: {file}: lists or objects are nested too deeply in it\n"
+
+
+@pytest.mark.parametrize(
+    "entry, problem",
+    [
+        ("wonder", "expected salt=...,stored_key=...,server_key=...,iterations=..."),
+        (WHOLE.replace("salt=AAAA", "salt=AAA"), "salt is not base64"),
+        (WHOLE.replace("4096", "x"), "iterations must be a number within 4096..100000"),
+        (WHOLE.replace("4096", "1"), "iterations must be a number within 4096..100000"),
+        (WHOLE, "a short salt, or keys that do not fit"),
+    ],
+    ids=["password", "base64", "letters", "few", "short"],
+)
+def test_a_broken_entry_of_a_user_names_the_user(entry: str, problem: str, tmp_path: Path) -> None:
+    """And repeats nothing of what may be a password."""
+    file = tmp_path / "users.json"
+    file.write_text(json.dumps({"version": 1, "users": {"bob": {"SCRAM-SHA-512": entry}}}))
+    done = serve("--users", str(file))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr == f"kedge: --users: {file}: user 'bob': SCRAM-SHA-512: {problem}\n"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ import attrs
 from scramp import ScramMechanism
 from scramp.utils import ScramException, saslprep
 
+from controller.model.throttle_settings import whole_number
 from controller.wire.security.files import Reread
 
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -52,14 +53,15 @@ class Credential:
     @classmethod
     def parse(cls, text: str) -> Self:
         """`salt=...,stored_key=...,server_key=...,iterations=...`, bytes in base64: as Kafka keeps them. ValueError for
-        anything else."""
-        parts = dict(part.split("=", 1) for part in text.split(","))
+        anything else, which repeats nothing of it: it may be a password."""
+        parts = {name: value for name, _, value in (part.partition("=") for part in text.split(","))}
         if sorted(parts) != ["iterations", "salt", "server_key", "stored_key"]:
-            raise ValueError(f"salt, stored_key, server_key and iterations are asked for, not {sorted(parts)}")
-        salt, stored, server = (_decoded(parts[name]) for name in ("salt", "stored_key", "server_key"))
-        found = cls(salt, stored, server, int(parts["iterations"]))
-        if not _ITERATIONS_MIN <= found.iterations <= ITERATIONS_MAX:
-            raise ValueError(f"{found.iterations} iterations are not within {_ITERATIONS_MIN}..{ITERATIONS_MAX}")
+            raise ValueError("expected salt=...,stored_key=...,server_key=...,iterations=...")
+        salt, stored, server = (_decoded(name, parts[name]) for name in ("salt", "stored_key", "server_key"))
+        iterations = whole_number(parts["iterations"])
+        if iterations is None or not _ITERATIONS_MIN <= iterations <= ITERATIONS_MAX:
+            raise ValueError(f"iterations must be a number within {_ITERATIONS_MIN}..{ITERATIONS_MAX}")
+        found = cls(salt, stored, server, iterations)
         if len(salt) < _SALT_MIN or len(stored) != len(server):
             raise ValueError("a short salt, or keys that do not fit")
         return found
@@ -71,8 +73,11 @@ class Credential:
         return f"salt={salt},stored_key={stored},server_key={server},iterations={self.iterations}"
 
 
-def _decoded(text: str) -> bytes:
-    return base64.b64decode(text, validate=True)
+def _decoded(name: str, text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        raise ValueError(f"{name} is not base64") from None
 
 
 Kept = Mapping[str, Mapping[str, Credential]]
@@ -200,8 +205,15 @@ def _parse(said: Mapping[str, Any]) -> Kept:
         is_object = isinstance(texts, dict) and texts and set(texts) <= set(SCRAM)
         if not is_object or not all(isinstance(text, str) for text in texts.values()):
             raise ValueError(f"user {name!r}: an object with some of {', '.join(SCRAM)}, each a text, is asked for")
-        kept[name] = {mechanism: Credential.parse(text) for mechanism, text in texts.items()}
-        for mechanism, credential in kept[name].items():
-            if len(credential.stored_key) != hashlib.new(_HASHES[mechanism]).digest_size:
-                raise ValueError(f"user {name!r}: its keys are none of {mechanism}")
+        kept[name] = {mechanism: _credential(name, mechanism, text) for mechanism, text in texts.items()}
     return kept
+
+
+def _credential(name: str, mechanism: str, text: str) -> Credential:
+    try:
+        found = Credential.parse(text)
+    except ValueError as error:
+        raise ValueError(f"user {name!r}: {mechanism}: {error}") from None
+    if len(found.stored_key) != hashlib.new(_HASHES[mechanism]).digest_size:
+        raise ValueError(f"user {name!r}: its keys are none of {mechanism}")
+    return found
