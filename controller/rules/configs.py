@@ -10,7 +10,7 @@ from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, Definition, 
 from controller.model.throttle_settings import LONG_MAX
 from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, KeySettings
 from controller.model.view import ClusterView
-from controller.rules.static_configs import static_entries, static_value
+from controller.rules.static_configs import STATIC, static_entries, static_value
 
 CONFIG_BYTES_MAX = 950_000  # of any key (`znodes.md`)
 
@@ -32,12 +32,19 @@ def check_config(entity: ConfigEntity, name: str, value: str) -> str | None:
     """Why a setting of an entity may not get this value; None if it may."""
     definition = definitions_of(entity.kind).get(name)
     if definition is None:
-        return f"there is no {_word(entity)} setting {name!r:.120}"
+        return unchangeable(entity, name)
     if not definition.scope & _scope(entity):
         where = "for all brokers only" if entity.name != ALL_BROKERS else "for each broker by itself only"
         return f"{name} is set {where}"
     expected = definition.check(value)
     return None if expected is None else f"{name} must be {expected}, not {value!r:.120}"
+
+
+def unchangeable(entity: ConfigEntity, name: str) -> str:
+    """Why a setting that no request changes is refused: there is none of that name, or it is described only."""
+    if entity.kind != TOPICS and name in STATIC:
+        return f"{name} is read-only: it is set where the broker, or the controller, is started"
+    return f"there is no {_word(entity)} setting {name!r:.120}"
 
 
 def _word(entity: ConfigEntity) -> str:

@@ -28,7 +28,7 @@ from controller.model.requests import BROKER_ID_MAX
 from controller.model.throttle_settings import LIST_SEPARATOR, list_elements
 from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, UnreadSettings, settings_after
 from controller.model.view import ClusterView
-from controller.rules.configs import check_config, check_size, definitions_of
+from controller.rules.configs import check_config, check_size, definitions_of, unchangeable
 from controller.rules.found import due_by_brokers, due_by_topic
 
 _BROKER: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not broker 1: two keys would mean one broker
@@ -115,7 +115,7 @@ def _apply(entity: ConfigEntity, after: dict[str, str], op: AlterConfigOp) -> Ap
     definition = definitions_of(entity.kind).get(op.name)
     if op.op is OpType.DELETE:
         if definition is None and op.name not in after:
-            return InvalidConfig(f"{entity}: there is no setting {op.name!r:.120}")
+            return InvalidConfig(f"{entity}: {unchangeable(entity, op.name)}")
         after.pop(op.name, None)
         return None
     if op.value is None:

@@ -20,6 +20,7 @@ _OF_THE_HOST: Final = (
     ("reserved.broker.max.id", ConfigKind.INT, "The highest id that a broker may choose."),
 )
 _BY_DEFAULT: Final = Settings()
+STATIC: Final = {"broker.id", "advertised.listeners", "broker.rack", *(name for name, _, _ in _OF_THE_HOST)}
 
 
 def static_entries(view: ClusterView, broker: str) -> Iterator[ConfigEntry]:
