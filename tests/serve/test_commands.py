@@ -162,10 +162,15 @@ def test_a_topic_gets_fewer_partitions_later_or_at_once(run: Callable[..., Resul
         0,
         True,
     )
+    assert (
+        done.stdout
+        == "Read-only from now on, and deleted when the retention is over: partition(s) 2 of topic shrunk.\n"
+    )
     described = run("topics", "--describe", "--topic", name).stdout.splitlines()
     assert [line.endswith("Status: readOnly") for line in described[1:]] == [False, False, True]
     done = run("topics", "--alter", "--topic", name, "--partitions", 1, "--delete-partitions-delay")
-    assert (done.exit_code, "is under change: it is being reduced; nothing was changed" in done.stderr) == (1, True)
+    problem = "topic shrunk is under change: it is being reduced; nothing was changed"
+    assert (done.exit_code, done.stderr) == (1, f"Error while executing topic command : {problem}\n")
     assert run(*fewer, "--yes").exit_code == 0
     until(lambda: "PartitionCount: 2\t" in run("topics", "--describe", "--topic", name).stdout)
 
@@ -233,6 +238,13 @@ def test_a_proposal_puts_no_two_replicas_into_a_rack_unless_that_is_asked_for(tm
             assert sorted(replicas[0] for replicas in found) == [1, 2, 3, 4, 5, 6]
         blind = [proposed(seed, "--disable-rack-aware") for seed in range(5)]
         assert any(shares_a_rack(replicas) for found in blind for replicas in found)
+
+
+def test_a_setting_that_is_described_and_cannot_be_changed_is_said_to_be_read_only(run: Callable[..., Result]) -> None:
+    assert "broker.id=1 " in run("configs", "--describe", "--all", "--broker", 1).stdout
+    done = run("configs", "--alter", "--broker", 1, "--add-config", "broker.id=2")
+    said = "broker.id is read-only: it is set where the broker, or the controller, is started"
+    assert (done.exit_code, done.stderr) == (1, f"Error: brokers/1: {said}\n")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def shrink(cluster: Cluster, topic: TopicState, count: int, asked: Asked) -> Non
     moving = cluster.reassignments(TopicPartition(topic.name, index) for index in tail)
     if moving or (changing and (asked.delayed or changing[0] != count)):
         what = "reassigned" if moving else "reduced"
-        raise failure(f"WARNING: topic {topic.name} is under change: it is being {what}; nothing was changed")
+        raise failure(f"topic {topic.name} is under change: it is being {what}; nothing was changed")
     click.echo(_KEYED, err=True)
     if not asked.delayed and not asked.yes:
         _confirm(topic.name, tail)
@@ -35,8 +35,11 @@ def shrink(cluster: Cluster, topic: TopicState, count: int, asked: Asked) -> Non
         cluster.delete_partitions(topic.name, tail, immediate=not asked.delayed)
     except Refused as error:
         if error.code == _SWITCHED_OFF:
-            raise failure(f"WARNING: the cluster does not allow partitions to be deleted: {error}") from None
+            raise failure(f"the cluster does not allow partitions to be deleted: {error}") from None
         raise failure(error) from None
+    if asked.delayed and not asked.as_json:
+        which = f"partition(s) {', '.join(map(str, tail))} of topic {topic.name}"
+        click.echo(f"Read-only from now on, and deleted when the retention is over: {which}.")
 
 
 def _confirm(topic: str, tail: list[int]) -> None:
