@@ -9,6 +9,8 @@ Rules
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 import attrs
 
 from stores.base import MetadataStore
@@ -24,13 +26,14 @@ class Dump:
     ephemerals: int
 
 
-def dump(store: MetadataStore, *, timeout_s: float) -> Dump:
-    """All keys of `store` but the ephemeral ones. Writes nothing. Raises what the store raises."""
+def dump(store: MetadataStore, *, timeout_s: float, without: Container[str] = ()) -> Dump:
+    """All keys of `store` but the ephemeral ones and those in `without`. Writes nothing. Raises what `store` raises."""
     snapshot = store.snapshot("/", timeout_s=timeout_s)
+    lasting = [entry for entry in snapshot.entries if entry.owner is None]
     rows: dict[str, Row] = {
-        e.key: (e.value, e.version, e.generation, e.created, None) for e in snapshot.entries if e.owner is None
+        e.key: (e.value, e.version, e.generation, e.created, None) for e in lasting if e.key not in without
     }
     revision = max([snapshot.cursor, *(row[3] for row in rows.values())])
     unique = store.capabilities.versions_unique
     image = Image("global" if unique else "per_key", revision, rows, snapshot.consistent)
-    return Dump(image, len(snapshot.entries) - len(rows))
+    return Dump(image, len(snapshot.entries) - len(lasting))

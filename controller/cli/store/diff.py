@@ -1,7 +1,7 @@
 """`kedge store diff A B`: which keys two trees do not have alike, of stores or of files.
 
 * Keys and values count alone: versions, checksums and times are each store's own, so that files of equal trees differ.
-* Ephemeral keys are left out, as `dump` leaves them out.
+* Ephemeral keys and secrets are left out, as `dump` leaves them out.
 * Exit code: 0 they are alike, 1 they differ, 2 one of them cannot be read. Nothing is written.
 """
 
@@ -15,10 +15,10 @@ from typing import Final
 
 import click
 
-from controller.cli.printing import clean, fail, without_place
-from controller.cli.store.opening import READ_ALL_S, opened
+from controller.cli.printing import clean
+from controller.cli.store.opening import SECRETS, dumped, opened
 from controller.cli.store.reading import is_url, read_file
-from stores import StoreError, public_url, transfer
+from stores import public_url
 
 _SIGNS: Final = {"gone": "-", "new": "+", "other": "~"}
 
@@ -59,10 +59,6 @@ def _differing(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> dict[str
 
 def _values(place: str) -> Mapping[str, bytes]:
     if not is_url(place):
-        return read_file(place).values
+        return {key: value for key, value in read_file(place).values.items() if key not in SECRETS}
     with opened(place) as store:
-        try:
-            rows = transfer.dump(store, timeout_s=READ_ALL_S).image.rows
-        except StoreError as error:
-            fail(f"{public_url(place)}: cannot be read: {without_place(error)}")
-    return {key: row[0] for key, row in rows.items()}
+        return {key: row[0] for key, row in dumped(place, store).image.rows.items()}

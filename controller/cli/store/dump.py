@@ -1,7 +1,8 @@
 """`kedge store dump URL FILE`: the whole tree as one JSON file, in the format of the memory store's snapshot.
 
 * The file is the old one or the new one, never a part; without a word on stdout when it is stdout itself (`-`).
-* Ephemeral keys are left out and counted. Whether the keys are of one instant is said, and stands in the file.
+* Ephemeral keys are left out and counted, and secrets are left out (`opening.SECRETS`). Whether the keys are of one
+  instant is said, and stands in the file.
 * Exit code: 0 written, 2 the store cannot be read, or the file not be written.
 """
 
@@ -15,10 +16,10 @@ from typing import Any
 
 import click
 
-from controller.cli.printing import clean, fail, one_line, without_place
-from controller.cli.store.opening import READ_ALL_S, opened
+from controller.cli.printing import clean, fail, without_place
+from controller.cli.store.opening import dumped, opened
 from controller.cli.store.progress import bar
-from stores import StoreError, public_url, transfer
+from stores import public_url
 from stores.memory.file import Image, encode_image, write_image
 from stores.memory.lock import locked
 
@@ -29,20 +30,17 @@ from stores.memory.lock import locked
 @click.option("--json", "as_json", is_flag=True, help="Say what was done as one JSON object.")
 @click.option("--plain", is_flag=True, help="No progress bar; so it is, too, where stderr is no terminal.")
 def dump(url: str, file: str, *, as_json: bool, plain: bool) -> None:
-    """Write the whole tree of a store to FILE ("-": stdout), as JSON.
+    """Write the whole tree of a store to FILE ("-": stdout), as JSON. A FILE that exists is replaced.
 
     The format is that of the memory store's snapshot: memory:FILE opens it, kedge store load puts it into another
-    store. Nothing is written to the store. Ephemeral keys are left out.
+    store. Nothing is written to the store. Ephemeral keys, and the secret of its gateways, are left out.
     """
     if file != "-" and not Path(file).absolute().parent.is_dir():
         fail(f"{file}: there is no such folder")
     gc.disable()  # hundreds of thousands of values are made, and all of them stay until the end
     try:
         with opened(url) as store, bar("reading", shown=not plain):
-            try:
-                found = transfer.dump(store, timeout_s=READ_ALL_S)
-            except StoreError as error:
-                fail(f"{public_url(url)}: cannot be read: {without_place(error)}")
+            found = dumped(url, store)
         _write(file, found.image)
     finally:
         gc.enable()
@@ -71,7 +69,7 @@ def _write(file: str, image: Image) -> None:
             finally:
                 unlock()
     except OSError as error:
-        fail(f"{'stdout' if file == '-' else file}: {error.strerror or one_line(error)}")
+        fail(f"{'stdout' if file == '-' else file}: {without_place(error)}")
 
 
 def _say(done: dict[str, Any], *, as_json: bool, to_stderr: bool) -> None:

@@ -5,12 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from controller.cli.printing import fail, without_place
-from stores import MetadataStore, StoreError, open_store, public_url
+from controller.codec import keys
+from stores import MetadataStore, StoreError, open_store, public_url, transfer
 
 CALL_S = 15.0  # of a call that reads or writes little
 READ_ALL_S = 120.0  # of one that reads everything
+SECRETS: Final = frozenset({keys.GATEWAYS_SECRET})
+"""Keys that are no part of a tree that is taken out of a store, which people send to each other: each store makes its
+own."""
 
 
 @contextmanager
@@ -28,3 +33,11 @@ def opened(url: str, *, read_only: bool = True) -> Iterator[MetadataStore]:
             store.close()
         except OSError as error:
             fail(f"{public_url(url)}: cannot be written: {without_place(error)}")
+
+
+def dumped(url: str, store: MetadataStore) -> transfer.Dump:
+    """The whole tree of the store, without SECRETS. Exits with 2 where it cannot be read."""
+    try:
+        return transfer.dump(store, timeout_s=READ_ALL_S, without=SECRETS)
+    except StoreError as error:
+        fail(f"{public_url(url)}: cannot be read: {without_place(error)}")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from controller.rig import Rig
+from controller.wire.cluster_id import gateways_secret
 from stores import ABSENT, PRESENT, MemoryServer, MemoryStore, Put, open_store
 from tests.cli.store.places import (
     KINDS,
@@ -99,6 +100,21 @@ def test_ephemeral_keys_are_left_out_of_a_dump_and_counted(make: Make, tmp_path:
         done = run("dump", url, str(file))
     assert "; 1 ephemeral key left out" in done.stdout
     assert "/controller" not in values_of(file)
+
+
+@everywhere
+def test_the_secret_of_gateways_stays_in_its_store(make: Make, tmp_path: Path) -> None:
+    """A dump may be given to others, and is like its store all the same; another store makes a secret of its own."""
+    url, file, other = filled(make(tmp_path)), tmp_path / "dump.json", make(tmp_path)
+    with closing(open_store(url)) as store:
+        secret = gateways_secret(store)
+    assert run("dump", url, str(file)).exit_code == 0
+    assert secret not in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert run("diff", url, str(file)).exit_code == run("diff", str(file), url).exit_code == 0
+    assert run("load", str(file), other).exit_code == 0
+    with closing(open_store(other)) as store:
+        assert gateways_secret(store) not in {"", secret}
 
 
 @everywhere
