@@ -5,13 +5,14 @@ from __future__ import annotations
 import http.client
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import pytest
 
 from controller.cli.serve.options import Place
 from controller.cli.serve.pages import THREADS_MAX, Pages
 from tests.serve.processes import DEADLINE_S
+from tests.wire.served import until
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +66,23 @@ def test_so_many_are_served_at_a_time_and_the_next_one_is_hung_up_on(pages: Page
         while silent[0].recv(1000):
             pass
     assert asked(pages, "localhost") == (200, b"here")
+
+
+def test_who_takes_too_long_is_hung_up_on_however_often_a_byte_comes() -> None:
+    """As many as are served at a time; those who come after them are served in the end."""
+    with (
+        Pages(Place("127.0.0.1", 0), {"/": lambda: ("text/plain", b"here")}, request_s=0.5) as pages,
+        ExitStack() as held,
+    ):
+        where = (pages.place.host, pages.place.port)
+        slow = [held.enter_context(socket.create_connection(where, DEADLINE_S)) for _ in range(THREADS_MAX)]
+
+        def is_served() -> bool:
+            for connection in slow:
+                with suppress(OSError):
+                    connection.sendall(b"G")
+            with suppress(OSError, http.client.HTTPException):
+                return asked(pages, "localhost") == (200, b"here")
+            return False
+
+        until(is_served)

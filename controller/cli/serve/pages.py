@@ -8,7 +8,9 @@ from __future__ import annotations
 import ipaddress
 import socket
 import threading
+import time
 from collections.abc import Callable, Container, Iterable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Self, TypeAlias
@@ -20,7 +22,7 @@ from controller.cli.serve.options import Place
 Page: TypeAlias = Callable[[], tuple[str, bytes]]
 """Content type and body. What it raises is answered with 503 and one line."""
 
-IDLE_S: Final = 30.0  # a connection on which nothing comes for so long is closed
+REQUEST_S: Final = 30.0  # whoever takes longer, however often a byte comes, is hung up on
 THREADS_MAX: Final = 50  # one for each connection; one more is hung up on
 HEADERS: Final = {
     "Cache-Control": "no-store",
@@ -32,8 +34,8 @@ HEADERS: Final = {
 
 class Pages:
     """`with Pages(place, {"/": page}) as pages:` listens until it is closed. `names`: by which browsers may call it,
-    besides addresses, the place's own host and the machine's. `headers`: of every answer. OSError where the place
-    cannot be had."""
+    besides addresses, the place's own host and the machine's. `headers`: of every answer. `request_s`: how long a
+    request may take, with its answer. OSError where the place cannot be had."""
 
     def __init__(
         self,
@@ -41,10 +43,11 @@ class Pages:
         pages: Mapping[str, Page],
         names: Iterable[str] = (),
         headers: Mapping[str, str] = HEADERS,
+        request_s: float = REQUEST_S,
     ) -> None:
         machine = socket.gethostname()
         ours = {"localhost", place.host, machine, machine.partition(".")[0], *names}
-        self._server = _Server(place, pages, frozenset(name.lower() for name in ours), headers)
+        self._server = _Server(place, pages, frozenset(name.lower() for name in ours), headers, request_s)
         self._thread = threading.Thread(target=self._server.serve_forever, name="kedge-pages", daemon=True)
         self._thread.start()
         self.place = Place(place.host, self._server.server_address[1])
@@ -66,10 +69,17 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def __init__(
-        self, place: Place, pages: Mapping[str, Page], names: Container[str], headers: Mapping[str, str]
+        self,
+        place: Place,
+        pages: Mapping[str, Page],
+        names: Container[str],
+        headers: Mapping[str, str],
+        request_s: float,
     ) -> None:
         self.pages, self.names, self.headers = pages, names, headers
         self._free = threading.BoundedSemaphore(THREADS_MAX)
+        self._request_s = request_s
+        self._ends_s: dict[socket.socket, float] = {}
         self.address_family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
         super().__init__((place.host, place.port), _Handler)
 
@@ -78,17 +88,29 @@ class _Server(ThreadingHTTPServer):
         if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
             return
+        self._ends_s[request] = time.monotonic() + self._request_s
         try:
             super().process_request(request, client_address)
         except BaseException:
-            self._free.release()  # there is no thread that would
+            self._done(request)  # there is no thread that would
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._free.release()
+            self._done(request)
+
+    def _done(self, request: socket.socket) -> None:
+        del self._ends_s[request]
+        self._free.release()
+
+    def service_actions(self) -> None:
+        """Twice a second: the thread of a request whose time is over reads no more of it, and ends."""
+        for request, end_s in list(self._ends_s.items()):
+            if time.monotonic() > end_s:
+                with suppress(OSError):  # it was closed just now
+                    request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that went away in the middle is its own affair."""
@@ -97,7 +119,6 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: _Server
     server_version, sys_version = "kedge", ""
-    timeout = IDLE_S
 
     def do_GET(self) -> None:
         """The page of the path, or 404."""
