@@ -43,7 +43,7 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.ForeignTargetFound: reassignment.foreign_target_found,
     e.ElectLeader: leader_election.elect_leader,
     e.ReplicaDied: leader_election.replica_died,
-    e.ReplicasDied: leader_election.replicas_died,
+    e.ReplicasDied: leader_election.replica_died,
     e.PartitionDue: leader_election.partition_due,
     e.CreateTopic: topics.create_topic,
     e.CreatePartitions: topics.create_partitions,

@@ -106,34 +106,19 @@ def _is_true(value: str) -> bool:
     return value.strip().lower() == "true"
 
 
-def replica_died(view: ClusterView, event: ReplicaDied) -> Decision:
-    """A replica's broker or disk is gone: another leader, or I without the dead."""
-    partition = view.partition(event.topic, event.partition)
-    if partition is None or not partition.has_state or is_kept(view, partition, event.broker):
-        return Decision()
-    if view.is_deleting(event.topic) or partition.is_offline:
-        return Decision()
-    if partition.leader == event.broker:
-        return _lead_again(view, partition, "leader died")
-    if event.broker not in partition.isr or partition.leader == NO_LEADER:
-        return Decision()
-    isr = tuple(b for b in partition.isr if is_kept(view, partition, b))
-    if not isr or partition.leader not in isr:
-        return Decision()  # the leader is dead as well: its own event elects
-    after = partition.but(isr=isr, leader_epoch=partition.leader_epoch + 1)
-    return _and_settle(view, [IsrChanged(partition, after, "follower died")], after)
-
-
-def replicas_died(view: ClusterView, event: ReplicasDied) -> Decision:
-    """A takeover found brokers of this partition dead: as `replica_died` of all of them at once."""
+def replica_died(view: ClusterView, event: ReplicaDied | ReplicasDied) -> Decision:
+    """Replicas are gone with their broker or disk: another leader, or I without all that are dead. Of several that are
+    dead the first event decides, and nothing is left to the others."""
     partition = view.partition(event.topic, event.partition)
     if partition is None or not partition.has_state or view.is_deleting(event.topic) or partition.is_offline:
         return Decision()
-    isr = tuple(b for b in partition.isr if is_kept(view, partition, b))
-    if len(isr) == len(partition.isr) or partition.leader == NO_LEADER:
+    if partition.leader == NO_LEADER:
         return Decision()
-    if partition.leader not in isr:
+    if not is_kept(view, partition, partition.leader):
         return _lead_again(view, partition, "leader died")
+    isr = tuple(b for b in partition.isr if is_kept(view, partition, b))
+    if len(isr) == len(partition.isr) or partition.leader not in isr:
+        return Decision()
     after = partition.but(isr=isr, leader_epoch=partition.leader_epoch + 1)
     return _and_settle(view, [IsrChanged(partition, after, "follower died")], after)
 
