@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 _PLACES: Final = pa.schema([("root", pa.string()), ("cluster", pa.string()), ("snapshot", pa.string())])
 _SAID: Final = pa.schema([*_PLACES, ("said", pa.string()), ("kind", pa.string()), ("error", pa.string())])
 _COLUMNS: Final = ", ".join(f"{name} string" for name in _SAID.names)
-_TASKS_MAX: Final = 512
+_TASKS: Final = 64  # one for each snapshot, up to so many
+_IN_A_TASK: Final = 8  # then so many: a task costs 0.03 s of a core, and a plan of 10,000 partitions 0.05 s
 _ERRORS: Final = {kind.__name__: kind for kind in (BadInput, NotFound, NothingAsked, EngineFailed)}
 _Batches: TypeAlias = Iterator[Any]
 
@@ -33,7 +34,7 @@ def results(spark: SparkSession, verb: Verb, places: Sequence[Place]) -> Iterato
     was written until then stays, and doing it again writes the same."""
     rows = [(place.root.absolute().text, place.cluster, place.snapshot) for place in places]
     given = pa.table(list(zip(*rows, strict=True)), schema=_PLACES)
-    spread = spark.createDataFrame(given).repartition(min(len(places), _TASKS_MAX))
+    spread = spark.createDataFrame(given).repartition(min(len(places), max(_TASKS, len(places) // _IN_A_TASK)))
     done = {
         (row["cluster"], row["snapshot"]): _result(row) for row in _collected(spread.mapInArrow(_work(verb), _COLUMNS))
     }

@@ -36,7 +36,7 @@ from stores import StoreError, public_url
 _DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)\s*([smhd]?)")
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _IN_MEMORY: Final = (
-    "a memory store is its process's own: its file is read when that starts and written when it ends, and what is put "
+    "a memory store is its process's own: its file is read when that starts and written by it alone, and what is put "
     "there meanwhile is seen by nobody; call pipeline.submit.submit in that process"
 )
 
