@@ -23,11 +23,12 @@ from controller.runtime.idle_throttles import IdleThrottles
 from controller.runtime.inbox import Hint, Item, Job, Query, Request, Sent, WorkQueue
 from controller.runtime.loaded import Loaded
 from controller.runtime.lookout import Lookout
-from controller.runtime.publisher import Publisher, Timers
+from controller.runtime.publisher import Publisher
 from controller.runtime.rebalance import Rebalancing
 from controller.runtime.reductions import Retirements
 from controller.runtime.rounds import Round
 from controller.runtime.services import Services
+from controller.runtime.timers import Timers
 from controller.runtime.writer import FIXED_OPS, Writer
 from controller.state.tally import Tally
 from stores.base import StoreError

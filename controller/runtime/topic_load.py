@@ -134,7 +134,7 @@ class TopicLoad:
 
     def _problem(self, key: str, topic: str, number: int | None, error: BadValue, value: bytes | None) -> None:
         said = forbidden(key) if value is FORBIDDEN else error
-        self._loaded.state.set_problem(topic, number, f"{key}: {said}")
+        self._loaded.state.load_problem(topic, number, f"{key}: {said}")
 
     def _columns(self, paths: Sequence[str]) -> Columns:
         return self._store.get_columns(paths, timeout_s=self._timeout_s)

@@ -9,46 +9,104 @@ such), `("reduction", topic)` (which partitions of it go), `("throttles", slot)`
 `("errand", key)` (an errand that goes), `LEGACY`,
 `("migration", version)` (its marker goes). Each is encoded once, from the
 state, however many records set it.
+
+Whatever a record changes it changes by a method here, or says with `undone_by` how that is undone: there is no second
+function per record that could be forgotten.
 """
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias, TypeVar
 
-from controller.model.records import Record, ReplicasGrown
+from controller.model.records import Record
 
 Mark: TypeAlias = tuple[str, object]
 
 LEGACY: Final[Mark] = ("legacy", "key")
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Batch:
-    """Records in the order in which they were applied, each with what its undoing needs and the marks that it set
-    first. `apply_all` alone adds to it."""
+    """Records in the order in which they were applied, each with its token (what its marks and whoever is told of it
+    need besides it) and the marks that it set first. `apply_all` alone adds to it."""
 
-    __slots__ = ("late_topics", "log", "marks")
+    __slots__ = ("_inverses", "late_topics", "log", "marks")
 
     def __init__(self) -> None:
         self.log: list[tuple[Record, object, tuple[Mark, ...]]] = []
         self.marks: dict[Mark, None] = {}
         self.late_topics: dict[str, int] = {}  # whose key is behind, by how many rows, and may be written later
+        self._inverses: list[tuple[int, Callable[..., object], tuple[Any, ...]]] = []  # of the record with that index
 
     def __len__(self) -> int:
         return len(self.log)
 
+    # --- changes that are undone with the record that is being applied
+
+    def put(self, of: dict[K, V], key: K, value: V) -> None:
+        """`of[key] = value`."""
+        if key in of:
+            self.undone_by(of.__setitem__, key, of[key])
+        else:
+            self.undone_by(of.__delitem__, key)
+        of[key] = value
+
+    def take(self, of: dict[K, V], key: K) -> V:
+        """What stood under `key`, which is there, and is not any more."""
+        value = of.pop(key)
+        self.undone_by(of.__setitem__, key, value)
+        return value
+
+    def add(self, of: set[K], item: K) -> None:
+        """`item` is in the set."""
+        if item not in of:
+            of.add(item)
+            self.undone_by(of.remove, item)
+
+    def discard(self, of: set[K], item: K) -> None:
+        """`item` is not in the set."""
+        if item in of:
+            of.remove(item)
+            self.undone_by(of.add, item)
+
+    def set(self, of: object, name: str, value: object) -> None:
+        """`of.name = value`."""
+        self.keep(of, name)
+        setattr(of, name, value)
+
+    def keep(self, of: object, *names: str) -> None:
+        """These attributes are about to change."""
+        for name in names:
+            self.undone_by(setattr, of, name, getattr(of, name))
+
+    def undone_by(self, do: Callable[..., object], *arguments: object) -> None:
+        """What was just changed is as before after this call."""
+        self._inverses.append((len(self.log), do, arguments))
+
+    def grew(self, topic: str) -> None:
+        """R of one more row of `topic` grew."""
+        self.late_topics[topic] = self.late_topics.get(topic, 0) + 1
+        self.undone_by(self._grew_less, topic)
+
+    def _grew_less(self, topic: str) -> None:
+        self.late_topics[topic] -= 1
+        if not self.late_topics[topic]:
+            del self.late_topics[topic]
+
+    # --- undoing
+
     def take_back(self) -> tuple[Record, object]:
-        """The last record and its token, out of the batch with the marks that only it set."""
+        """The last record and its token, out of the batch with the marks that only it set and with what it changed."""
         record, token, fresh = self.log.pop()
         for mark in fresh:
             del self.marks[mark]
-        if type(record) is ReplicasGrown:
-            self.grew(record.after.topic, -1)
+        self.take_back_rest()
         return record, token
 
-    def grew(self, topic: str, by: int) -> None:
-        """R of so many rows of `topic` grew."""
-        rows = self.late_topics.get(topic, 0) + by
-        if rows:
-            self.late_topics[topic] = rows
-        else:
-            del self.late_topics[topic]
+    def take_back_rest(self) -> None:
+        """What was changed for a record that is not in the batch: it was taken out, or failed while it was applied."""
+        while self._inverses and self._inverses[-1][0] >= len(self.log):
+            _, do, arguments = self._inverses.pop()
+            do(*arguments)

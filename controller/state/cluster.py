@@ -182,17 +182,12 @@ class ClusterState(Known):
         if tp is not None:
             del self.listing[tp]
 
-    def set_disk(self, number: int, broker: int, *, gone: bool) -> None:
-        if gone:
-            self._gone.add((number, broker))
-        else:
-            self._gone.discard((number, broker))
+    def load_problem(self, topic: str, partition: int | None, problem: str) -> None:
+        """Take in that a key cannot be read."""
+        self.problems[topic, partition] = problem
 
-    def set_problem(self, topic: str, partition: int | None, problem: str | None) -> None:
-        if problem is None:
-            self.problems.pop((topic, partition), None)
-        else:
-            self.problems[topic, partition] = problem
+    def set_disk(self, number: int, broker: int, *, gone: bool) -> None:
+        (self.batch.add if gone else self.batch.discard)(self._gone, (number, broker))
 
     # --- topics that are deleted
 

@@ -93,10 +93,6 @@ class Intents:
         self._open[broker][slot] = self._undurable[broker][slot] = intent
         self._one_more(slot)
 
-    def unopen(self, intent: DeleteIntent) -> None:
-        """Undo `open`."""
-        self.close(intent)
-
     def close(self, intent: DeleteIntent) -> tuple[int | None, KeyId | None]:
         """Under which seq the intent was durable (None: not yet), and the key that has nothing open any more by this
         (None: there is none such)."""

@@ -26,11 +26,6 @@ class Legacy:
         self.entries = {entry.name: entry for entry in key.entries}
         self.is_there = key.version != 0
 
-    def unload(self, before: LegacyKey) -> None:
-        """Undo `load`, before which nothing was in force."""
-        self.load(before)
-        assert not self.entries, "a plan is read only where there is none"
-
     @property
     def is_behind(self) -> bool:
         """Whether the key names entries that are not in force any more."""

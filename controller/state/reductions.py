@@ -37,15 +37,9 @@ class Reductions:
         found = self.of.get(topic)
         return 0 if found is None else found.version
 
-    def make(self, topic: str) -> Reduction:
-        """The reduction of a topic, as it is, or a new one."""
-        return self.of.setdefault(topic, Reduction())
-
-    def drop_empty(self, topic: str) -> None:
-        """Undo `make`."""
-        found = self.of.get(topic)
-        if found is not None and not found.version and not found.entries:
-            del self.of[topic]
+    def known(self, topic: str) -> Reduction:
+        """The reduction of a topic; one without a key and without entries where there is none."""
+        return self.of.get(topic) or Reduction()
 
     def stands(self, topic: str, version: int) -> None:
         """A commit left the key at `version`; 0: it is absent."""

@@ -95,7 +95,7 @@ class Planting:
 
     def do_unreadable(self, line: Line) -> None:
         topic, number = name_of(line.words[0]) if "-" in line.words[0] else (line.words[0], None)
-        self.world.state.set_problem(topic, number, "the key is broken")
+        self.world.state.load_problem(topic, number, "the key is broken")
 
     def do_deleting(self, line: Line) -> None:
         self.world.state.start_deletion(line.words[0], 1)

@@ -13,7 +13,7 @@ from controller.codec import keys, partition_state
 from controller.codec import topic as topic_codec
 from controller.machine import RULES
 from controller.model.events import BrokerCame, BrokerGone, Decision, Event, PartitionDue
-from controller.model.records import BrokerRegistered
+from controller.model.records import BadKey, BrokerRegistered
 from controller.rig import InvariantBroken, NotInTime
 from controller.rig.server import write
 from controller.rules import found, leader_election
@@ -22,6 +22,8 @@ from controller.runtime.lookout import Lookout
 from controller.runtime.requests import Builder
 from controller.runtime.topic_load import TopicLoad
 from controller.state import ClusterState
+from controller.state.tables import TABLE
+from controller.state.tables.kinds import no_keys, nothing
 from stores.base import Changed, Put, Resync
 from stores.faults import LoseReply, at_commit
 from stores.memory import MemoryStore
@@ -93,7 +95,8 @@ def misses_deaths(patch: Patch) -> None:
 
 def takes_the_unreadable_for_new(patch: Patch) -> None:
     """A partition whose state key cannot be read is one without a state: it gets its first leader."""
-    patch.setattr(ClusterState, "set_problem", lambda *_: None)
+    patch.setattr(ClusterState, "load_problem", lambda *_: None)
+    patch.setitem(TABLE, BadKey, (nothing, no_keys))
     due = leader_election.partition_due
     right = TopicLoad._add_topic  # noqa: SLF001
 

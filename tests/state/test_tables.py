@@ -11,6 +11,7 @@ from controller import machine
 from controller.model import events, records
 from controller.model.records import KeyVersion, KeyVersions
 from controller.model.values import DeleteIntent, Partition, Settings, Topic
+from controller.runtime.telling import TOLD
 from controller.state import ClusterState, apply, start_batch, undo_to
 from controller.state.intents import Intents
 from controller.state.tables import TABLE
@@ -22,9 +23,10 @@ def kinds(module: ModuleType, root: type) -> set[type]:
     return found - {root, records.PartitionRecord, events.LastOf, events.ThrottleRequest, events.KeyRead}
 
 
-def test_every_record_stands_in_the_table() -> None:
-    """Whatever a rule may answer with can be applied, undone, and dirties known keys."""
-    assert set(TABLE) == kinds(records, records.Record)
+def test_every_record_stands_in_the_tables() -> None:
+    """Whatever a rule may answer with can be applied, dirties known keys, and is told to whoever must hear of it."""
+    assert set(TABLE) == set(TOLD) == kinds(records, records.Record)
+    assert {kind for kind, (do, _) in TABLE.items() if do is None} >= {kind for kind, tell in TOLD.items() if not tell}
 
 
 def test_every_event_has_a_rule() -> None:

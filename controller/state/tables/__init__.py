@@ -1,7 +1,8 @@
-"""Tables keyed by record type: how a record is applied, how it is undone, which keys it makes dirty.
+"""A table keyed by record type: how a record is applied, and which keys it makes dirty.
 
-Applying gives a token, whatever undoing needs beside the record. What a record makes dirty is read after it was
-applied; of one that puts a row (`kinds.Table`) that is what it dirties besides the state key.
+Applying changes the state by the methods of the batch, which know how that is undone, and gives a token: what its marks
+or whoever is told of it need besides the record. What a record makes dirty is read after it was applied; of one that
+puts a row (`kinds.Table`) that is what it dirties besides the state key.
 Every record type stands in the table (a test holds it to that).
 """
 
@@ -16,7 +17,7 @@ from controller.state.batch import Batch, Mark
 from controller.state.cluster import ClusterState
 from controller.state.tables import brokers, found, orders, partitions, reductions, settings, throttles, topics
 from controller.state.tables.kinds import Table
-from controller.state.tables.partitions import late_topic_key, number_of, state_key
+from controller.state.tables.partitions import late_topic_key, number_of, put_back, state_key
 
 TABLE: Final[Table] = {
     **partitions.TABLE,
@@ -49,7 +50,7 @@ def apply_all(state: ClusterState, records: Sequence[r.Record]) -> None:
     number, own, is_dirty = -1, _NO_RUN, False  # of the run: its row, its state key, whether that is dirty
     record: Any
     for record in records:
-        do, _, dirty = TABLE[type(record)]
+        do, dirty = TABLE[type(record)]
         fresh: tuple[Mark, ...] = ()
         if do is not None:
             token = do(state, record)
@@ -76,9 +77,13 @@ def apply_all(state: ClusterState, records: Sequence[r.Record]) -> None:
 
 def undo_to(state: ClusterState, length: int) -> None:
     """Undo the last records of the batch until `length` of them are left."""
-    while len(state.batch) > length:
-        record, token = state.batch.take_back()
-        TABLE[type(record)][1](state, record, token)
+    batch = state.batch
+    batch.take_back_rest()
+    while len(batch) > length:
+        record: Any
+        record, token = batch.take_back()
+        if TABLE[type(record)][0] is None:
+            put_back(state, record.before, token)
 
 
 def start_batch(state: ClusterState) -> Batch:

@@ -7,15 +7,12 @@ from typing import Final
 from controller.model import records as r
 from controller.state.batch import Mark
 from controller.state.cluster import ClusterState
-from controller.state.tables.kinds import Table, no_keys, nothing, undo_nothing
+from controller.state.tables.kinds import Table, no_keys, nothing
 
 
 def _set_version(state: ClusterState, record: r.KeyVersionFound) -> None:
     _move_version(state, record, record.found)
-
-
-def _unset_version(state: ClusterState, record: r.KeyVersionFound, token: object) -> None:
-    _move_version(state, record, record.before)
+    state.batch.undone_by(_move_version, state, record, record.before)
 
 
 def _move_version(state: ClusterState, record: r.KeyVersionFound, at: r.KeyVersion) -> None:
@@ -36,24 +33,20 @@ def _foreign_key(state: ClusterState, record: r.ForeignChange, token: object) ->
 
 
 def _set_problem(state: ClusterState, record: r.BadKey) -> None:
-    state.set_problem(record.topic, record.partition, record.problem)
-
-
-def _unset_problem(state: ClusterState, record: r.BadKey, token: object) -> None:
-    state.set_problem(record.topic, record.partition, record.before)
+    key = (record.topic, record.partition)
+    if record.problem is not None:
+        state.batch.put(state.problems, key, record.problem)
+    elif key in state.problems:
+        state.batch.take(state.problems, key)
 
 
 def _work_off(state: ClusterState, record: r.MigrationWorkedOff) -> None:
-    state.migration_version = 0
-
-
-def _not_worked_off(state: ClusterState, record: r.MigrationWorkedOff, token: object) -> None:
-    state.migration_version = record.version
+    state.batch.set(state, "migration_version", 0)
 
 
 TABLE: Final[Table] = {
-    r.KeyVersionFound: (_set_version, _unset_version, no_keys),
-    r.ForeignChange: (nothing, undo_nothing, _foreign_key),
-    r.MigrationWorkedOff: (_work_off, _not_worked_off, lambda _, record, __: [("migration", record.version)]),
-    r.BadKey: (_set_problem, _unset_problem, no_keys),
+    r.KeyVersionFound: (_set_version, no_keys),
+    r.ForeignChange: (nothing, _foreign_key),
+    r.MigrationWorkedOff: (_work_off, lambda _, record, __: [("migration", record.version)]),
+    r.BadKey: (_set_problem, no_keys),
 }

@@ -1,4 +1,4 @@
-"""The words of the tables: what applying, undoing and dirtying are, and those that do nothing."""
+"""The words of the tables: what applying and dirtying are, and those that do nothing."""
 
 from __future__ import annotations
 
@@ -10,18 +10,13 @@ from controller.state.batch import Mark
 from controller.state.cluster import ClusterState
 
 Apply: TypeAlias = Callable[[ClusterState, Any], object]
-Undo: TypeAlias = Callable[[ClusterState, Any, object], None]
 Dirty: TypeAlias = Callable[[ClusterState, Any, Any], Sequence[Mark]]
-Table: TypeAlias = dict[type[r.Record], tuple[Apply | None, Undo, Dirty]]
+Table: TypeAlias = dict[type[r.Record], tuple[Apply | None, Dirty]]
 """Without an Apply a record puts the row of a partition, `after` in the place of `before`; its token is the number."""
 
 
 def nothing(state: ClusterState, record: r.Record) -> None:
     """For the journal only."""
-
-
-def undo_nothing(state: ClusterState, record: r.Record, token: object) -> None:
-    """Nothing was applied."""
 
 
 def no_keys(state: ClusterState, record: r.Record, token: object) -> Sequence[Mark]:

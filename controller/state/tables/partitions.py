@@ -12,13 +12,13 @@ from controller.state.cluster import ClusterState
 from controller.state.tables.kinds import Table
 
 
-def _put_back(state: ClusterState, record: r.PartitionRecord | r.StateKeyRemoved, number: object) -> None:
-    """For what stands, which is what the record left, or not yet: where a later record of its Decision could not be
-    applied, the row of the run was never put."""
+def put_back(state: ClusterState, before: Partition, number: object) -> None:
+    """In the place of what stands, which is what the record left, or not yet: where a later record of its Decision
+    could not be applied, the row of the run was never put."""
     assert isinstance(number, int)
     row = state.rows[number]
     assert row is not None
-    state.put_row(number, row, record.before)
+    state.put_row(number, row, before)
 
 
 def number_of(state: ClusterState, partition: Partition) -> int:
@@ -65,21 +65,19 @@ def _topic_of_override(_: ClusterState, record: r.PartitionRecord, __: int) -> S
 def late_topic_key(state: ClusterState, record: r.PartitionRecord, _: int) -> Sequence[Mark]:
     """Not even the state key: R of a moving partition can be derived from T and I, and the topic key, which holds a
     whole topic, is written later."""
-    state.batch.grew(record.after.topic, 1)
+    state.batch.grew(record.after.topic)
     return ()
 
 
-PARTITION: Final = (None, _put_back)
-
 TABLE: Final[Table] = {
-    r.LeaderElected: (*PARTITION, _topic_of_isr),
-    r.IsrChanged: (*PARTITION, _topic_of_isr),
-    r.TargetSet: (*PARTITION, _topic_key),
-    r.TargetReplaced: (*PARTITION, _topic_of_override),
-    r.ReplicasGrown: (*PARTITION, late_topic_key),
-    r.ReplicasChanged: (*PARTITION, _topic_key),
-    r.TargetCleared: (*PARTITION, _topic_key),
-    r.IsrShrunk: (*PARTITION, state_key),
-    r.LeaderEpochRaised: (*PARTITION, state_key),
-    r.StateFound: (*PARTITION, _topic_of_isr),
+    r.LeaderElected: (None, _topic_of_isr),
+    r.IsrChanged: (None, _topic_of_isr),
+    r.TargetSet: (None, _topic_key),
+    r.TargetReplaced: (None, _topic_of_override),
+    r.ReplicasGrown: (None, late_topic_key),
+    r.ReplicasChanged: (None, _topic_key),
+    r.TargetCleared: (None, _topic_key),
+    r.IsrShrunk: (None, state_key),
+    r.LeaderEpochRaised: (None, state_key),
+    r.StateFound: (None, _topic_of_isr),
 }

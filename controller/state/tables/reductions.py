@@ -6,35 +6,28 @@ from typing import Final
 
 from controller.model import records as r
 from controller.state.batch import Mark
-from controller.state.cluster import ClusterState, Purged
+from controller.state.cluster import ClusterState
+from controller.state.reductions import Reduction
 from controller.state.tables.kinds import Table, no_keys
-from controller.state.tables.partitions import PARTITION, state_key
+from controller.state.tables.partitions import state_key
 
 
-def _purge(state: ClusterState, record: r.PartitionPurged) -> Purged:
+def _purge(state: ClusterState, record: r.PartitionPurged) -> int:
+    """The number that the partition had."""
     assert record.before.partition == state.partition_count(record.before.topic) - 1, "the last one goes first"
-    return state.purge_last_partition(record.before.topic)
+    purged = state.purge_last_partition(record.before.topic)
+    state.batch.undone_by(state.unpurge, record.before.topic, purged)
+    return purged.number
 
 
-def _unpurge(state: ClusterState, record: r.PartitionPurged, token: object) -> None:
-    assert isinstance(token, Purged)
-    state.unpurge(record.before.topic, token)
-
-
-def _purged_keys(state: ClusterState, record: r.PartitionPurged, token: object) -> list[Mark]:
-    assert isinstance(token, Purged)
+def _purged_keys(state: ClusterState, record: r.PartitionPurged, number: int) -> list[Mark]:
     before = record.before
-    return [("state", token.number), ("parent", (before.topic, before.partition)), ("topic", before.topic)]
+    return [("state", number), ("parent", (before.topic, before.partition)), ("topic", before.topic)]
 
 
 def _change(state: ClusterState, record: r.ReductionChanged) -> None:
-    state.reducing.make(record.topic).entries = record.after
-    state.reducing.drop_empty(record.topic)
-
-
-def _unchange(state: ClusterState, record: r.ReductionChanged, token: object) -> None:
-    state.reducing.make(record.topic).entries = record.before
-    state.reducing.drop_empty(record.topic)
+    known = state.reducing.known(record.topic)
+    _stands(state, record.topic, Reduction(known.version, record.after, known.extra))
 
 
 def _changed_key(state: ClusterState, record: r.ReductionChanged, token: object) -> list[Mark]:
@@ -42,48 +35,34 @@ def _changed_key(state: ClusterState, record: r.ReductionChanged, token: object)
 
 
 def _find(state: ClusterState, record: r.ReductionKeyFound) -> None:
-    known = state.reducing.make(record.topic)
-    known.version, known.extra = record.found, record.extra
-    state.reducing.drop_empty(record.topic)
+    known = state.reducing.known(record.topic)
+    _stands(state, record.topic, Reduction(record.found, known.entries, record.extra))
 
 
-def _unfind(state: ClusterState, record: r.ReductionKeyFound, token: object) -> None:
-    known = state.reducing.make(record.topic)
-    known.version, known.extra = record.before, record.extra_before
-    state.reducing.drop_empty(record.topic)
-
-
-def _refuse(state: ClusterState, record: r.ReductionRefused) -> int:
+def _refuse(state: ClusterState, record: r.ReductionRefused) -> None:
     """Without entries the key goes."""
-    known = state.reducing.make(record.topic)
-    before, known.version = known.version, record.version
-    return before
+    known = state.reducing.known(record.topic)
+    state.batch.put(state.reducing.of, record.topic, Reduction(record.version, known.entries, known.extra))
 
 
-def _unrefuse(state: ClusterState, record: r.ReductionRefused, token: object) -> None:
-    assert isinstance(token, int)
-    state.reducing.of[record.topic].version = token
-    state.reducing.drop_empty(record.topic)
+def _stands(state: ClusterState, topic: str, reduction: Reduction) -> None:
+    """Without a key and without entries there is none."""
+    if reduction.version or reduction.entries:
+        state.batch.put(state.reducing.of, topic, reduction)
+    elif topic in state.reducing.of:
+        state.batch.take(state.reducing.of, topic)
 
 
 def _unread(state: ClusterState, record: r.ReductionUnread) -> None:
-    _mark_unread(state, record.topic, is_unread=record.is_unread)
-
-
-def _undo_unread(state: ClusterState, record: r.ReductionUnread, token: object) -> None:
-    _mark_unread(state, record.topic, is_unread=not record.is_unread)
-
-
-def _mark_unread(state: ClusterState, topic: str, *, is_unread: bool) -> None:
-    (state.reducing.unread.add if is_unread else state.reducing.unread.discard)(topic)
+    (state.batch.add if record.is_unread else state.batch.discard)(state.reducing.unread, record.topic)
 
 
 TABLE: Final[Table] = {
-    r.StatusChanged: (*PARTITION, state_key),
-    r.HoldersTold: (*PARTITION, state_key),
-    r.PartitionPurged: (_purge, _unpurge, _purged_keys),
-    r.ReductionChanged: (_change, _unchange, _changed_key),
-    r.ReductionKeyFound: (_find, _unfind, no_keys),
-    r.ReductionRefused: (_refuse, _unrefuse, lambda _, record, __: [("reduction", record.topic)]),
-    r.ReductionUnread: (_unread, _undo_unread, no_keys),
+    r.StatusChanged: (None, state_key),
+    r.HoldersTold: (None, state_key),
+    r.PartitionPurged: (_purge, _purged_keys),
+    r.ReductionChanged: (_change, _changed_key),
+    r.ReductionKeyFound: (_find, no_keys),
+    r.ReductionRefused: (_refuse, lambda _, record, __: [("reduction", record.topic)]),
+    r.ReductionUnread: (_unread, no_keys),
 }

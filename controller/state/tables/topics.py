@@ -7,9 +7,8 @@ from typing import Final
 from controller.model import records as r
 from controller.model.values import Partition, without_state
 from controller.state.batch import Mark
-from controller.state.cluster import ClusterState, Deleted
-from controller.state.tables.kinds import Table, no_keys, nothing, undo_nothing
-from controller.state.tables.partitions import PARTITION
+from controller.state.cluster import ClusterState
+from controller.state.tables.kinds import Table, no_keys, nothing
 
 
 def _create_topic(state: ClusterState, record: r.TopicCreated) -> None:
@@ -17,13 +16,12 @@ def _create_topic(state: ClusterState, record: r.TopicCreated) -> None:
     row.is_new = True
     for partition, replicas in enumerate(record.assignments):
         state.add_partition(row, without_state(record.topic.name, partition, replicas))
+    state.batch.undone_by(_drop_topic, state, record.topic.name)
 
 
-def _drop_topic(state: ClusterState, record: r.TopicCreated | r.TopicFound, token: object) -> None:
-    row = state.topics[record.topic.name]
-    for _ in range(len(row.numbers)):
-        state.remove_last_partition(row)
-    state.remove_topic(record.topic.name)
+def _drop_topic(state: ClusterState, name: str) -> None:
+    _drop_partitions(state, name, state.partition_count(name))
+    state.remove_topic(name)
 
 
 def _created_keys(state: ClusterState, record: r.TopicCreated, token: object) -> list[Mark]:
@@ -37,24 +35,22 @@ def _add_partitions(state: ClusterState, record: r.PartitionsAdded) -> None:
     row = state.topics[record.topic.name]
     for i, replicas in enumerate(record.assignments):
         state.add_partition(row, without_state(record.topic.name, record.first + i, replicas))
+    state.batch.undone_by(_drop_partitions, state, record.topic.name, len(record.assignments))
 
 
-def _drop_partitions(state: ClusterState, record: r.PartitionsAdded, token: object) -> None:
-    row = state.topics[record.topic.name]
-    for _ in record.assignments:
+def _drop_partitions(state: ClusterState, name: str, count: int) -> None:
+    row = state.topics[name]
+    for _ in range(count):
         state.remove_last_partition(row)
 
 
 def _find_topic(state: ClusterState, record: r.TopicFound) -> None:
     state.load_topic(record.topic, record.partitions, record.configs, record.versions)
+    state.batch.undone_by(_drop_topic, state, record.topic.name)
 
 
 def _change_topic(state: ClusterState, record: r.TopicChanged) -> None:
-    state.topics[record.after.name].topic = record.after
-
-
-def _unchange_topic(state: ClusterState, record: r.TopicChanged, token: object) -> None:
-    state.topics[record.before.name].topic = record.before
+    state.batch.set(state.topics[record.after.name], "topic", record.after)
 
 
 def _topic_key(state: ClusterState, record: r.PartitionsAdded, token: object) -> list[Mark]:
@@ -66,10 +62,7 @@ def _topic_key(state: ClusterState, record: r.PartitionsAdded, token: object) ->
 
 def _start_deletion(state: ClusterState, record: r.TopicDeletionStarted) -> None:
     state.start_deletion(record.topic.name, record.version)
-
-
-def _unstart_deletion(state: ClusterState, record: r.TopicDeletionStarted, token: object) -> None:
-    del state.deletions[record.topic.name]
+    state.batch.undone_by(state.deletions.pop, record.topic.name)
 
 
 def _started_key(state: ClusterState, record: r.TopicDeletionStarted, token: object) -> list[Mark]:
@@ -89,13 +82,8 @@ def _parent(partition: Partition) -> Mark:
     return ("parent", (partition.topic, partition.partition))
 
 
-def _delete_topic(state: ClusterState, record: r.TopicDeleted) -> object:
-    return state.delete_topic(record.topic.name)
-
-
-def _undelete_topic(state: ClusterState, record: r.TopicDeleted, token: object) -> None:
-    assert isinstance(token, Deleted)
-    state.undelete_topic(token)
+def _delete_topic(state: ClusterState, record: r.TopicDeleted) -> None:
+    state.batch.undone_by(state.undelete_topic, state.delete_topic(record.topic.name))
 
 
 def _deleted_keys(state: ClusterState, record: r.TopicDeleted, token: object) -> list[Mark]:
@@ -106,56 +94,32 @@ def _deleted_keys(state: ClusterState, record: r.TopicDeleted, token: object) ->
 
 
 def _find_deletion(state: ClusterState, record: r.DeletionKeyFound) -> None:
-    state.deletions[record.topic].version = record.found
-
-
-def _unfind_deletion(state: ClusterState, record: r.DeletionKeyFound, token: object) -> None:
-    state.deletions[record.topic].version = record.before
+    state.batch.set(state.deletions[record.topic], "version", record.found)
 
 
 def _found_key(state: ClusterState, record: r.DeletionKeyFound, token: object) -> list[Mark]:
     return [] if record.found else [("deletion", record.topic)]
 
 
-def _refuse_deletion(state: ClusterState, record: r.DeletionRefused) -> object:
-    before = state.refused.get(record.topic)
-    state.refused[record.topic] = record.version
-    return before
-
-
-def _unrefuse_deletion(state: ClusterState, record: r.DeletionRefused, token: object) -> None:
-    if isinstance(token, int):
-        state.refused[record.topic] = token
-    else:
-        del state.refused[record.topic]
+def _refuse_deletion(state: ClusterState, record: r.DeletionRefused) -> None:
+    state.batch.put(state.refused, record.topic, record.version)
 
 
 def _unread_deletion(state: ClusterState, record: r.DeletionUnread) -> None:
-    _mark_unread(state, record.topic, is_unread=record.is_unread)
-
-
-def _undo_unread_deletion(state: ClusterState, record: r.DeletionUnread, token: object) -> None:
-    _mark_unread(state, record.topic, is_unread=not record.is_unread)
-
-
-def _mark_unread(state: ClusterState, topic: str, *, is_unread: bool) -> None:
-    if is_unread:
-        state.unread_deletions.add(topic)
-    else:
-        state.unread_deletions.remove(topic)
+    (state.batch.add if record.is_unread else state.batch.discard)(state.unread_deletions, record.topic)
 
 
 TABLE: Final[Table] = {
-    r.TopicCreated: (_create_topic, _drop_topic, _created_keys),
-    r.PartitionsAdded: (_add_partitions, _drop_partitions, _topic_key),
-    r.TopicFound: (_find_topic, _drop_topic, no_keys),
-    r.TopicChanged: (_change_topic, _unchange_topic, lambda _, record, __: [("topic", record.after.name)]),
-    r.TopicDeletionStarted: (_start_deletion, _unstart_deletion, _started_key),
-    r.PartitionStopped: (*PARTITION, _stopped_keys),
-    r.StateKeyRemoved: (*PARTITION, _removed_keys),
-    r.TopicDeleted: (_delete_topic, _undelete_topic, _deleted_keys),
-    r.DeletionKeyFound: (_find_deletion, _unfind_deletion, _found_key),
-    r.DeletionUnread: (_unread_deletion, _undo_unread_deletion, no_keys),
-    r.DeletionRefused: (_refuse_deletion, _unrefuse_deletion, lambda _, record, __: [("deletion", record.topic)]),
-    r.KeysRewritten: (nothing, undo_nothing, lambda _, record, __: [("topic", record.topic)]),
+    r.TopicCreated: (_create_topic, _created_keys),
+    r.PartitionsAdded: (_add_partitions, _topic_key),
+    r.TopicFound: (_find_topic, no_keys),
+    r.TopicChanged: (_change_topic, lambda _, record, __: [("topic", record.after.name)]),
+    r.TopicDeletionStarted: (_start_deletion, _started_key),
+    r.PartitionStopped: (None, _stopped_keys),
+    r.StateKeyRemoved: (None, _removed_keys),
+    r.TopicDeleted: (_delete_topic, _deleted_keys),
+    r.DeletionKeyFound: (_find_deletion, _found_key),
+    r.DeletionUnread: (_unread_deletion, no_keys),
+    r.DeletionRefused: (_refuse_deletion, lambda _, record, __: [("deletion", record.topic)]),
+    r.KeysRewritten: (nothing, lambda _, record, __: [("topic", record.topic)]),
 }

@@ -1,0 +1,299 @@
+"""Who hears of a record once it is committed: brokers, the host, timers, and those that look at keys again.
+
+A table keyed by record type, as applying and the journal have one (a test holds all of them to every type). Without an
+entry of its own a record of a partition makes its replicas hear what they must obey, and all others its metadata.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeAlias
+
+from controller.codec import keys
+from controller.model import records as r
+from controller.model.values import BROKERS, TOPICS, DeleteIntent, Partition
+from controller.runtime.dispatcher import Dispatcher
+from controller.runtime.legacy import say
+from controller.runtime.lookout import Lookout
+from controller.runtime.services import Services
+from controller.runtime.timers import Timers
+from controller.state import ClusterState, Mark
+
+_log = logging.getLogger(__name__)
+
+
+class Telling:
+    """What the records of a commit make others hear; what goes out for many at once is collected first."""
+
+    __slots__ = (
+        "_deleted", "_intended", "_purged", "dispatcher", "lookout", "moves", "services", "state", "timers", "touched"
+    )  # fmt: skip
+
+    def __init__(
+        self, services: Services, state: ClusterState, dispatcher: Dispatcher, lookout: Lookout, timers: Timers
+    ) -> None:
+        self.services = services
+        self.state = state
+        self.dispatcher = dispatcher
+        self.lookout = lookout
+        self.timers = timers
+        self._begin()
+
+    def _begin(self) -> None:
+        self.touched: dict[int, bool] = {}  # by number: whether its replicas hear of it, or all of its metadata only
+        self.moves: list[Partition] = []
+        self._intended: list[DeleteIntent] = []
+        self._deleted: list[DeleteIntent] = []
+        self._purged: list[tuple[Partition, int]] = []
+
+    def tell(self, log: Sequence[tuple[r.Record, Any, Sequence[Mark]]]) -> None:
+        """Each record is looked at once. Of one that says how a partition is now, the token is its number."""
+        self._begin()
+        touched = self.touched
+        record: Any
+        for record, token, _ in log:
+            tell = TOLD[type(record)]
+            if tell is not None:
+                tell(self, record, token)
+            elif record.before.leader_epoch != record.after.leader_epoch:
+                touched[token] = True  # whatever the replicas must obey raises the leader epoch
+            elif token not in touched:  # growth of R and I that the leader itself told, say
+                touched[token] = False
+        self.timers.moves(self.moves)
+        self.dispatcher.intended(self._intended)
+        self.dispatcher.partitions_changed(touched)
+        self.services.progress.forget((i.topic, i.partition, i.broker) for i in self._deleted)
+        for partition, number in self._purged:
+            self.dispatcher.purged(number, partition)
+            self.services.notices.partition_purged(partition.topic, partition.partition)
+            self.forget_reports(partition)
+
+    def touch(self, record: r.PartitionRecord, number: int) -> None:
+        """As of a record without an entry."""
+        if record.before.leader_epoch != record.after.leader_epoch:
+            self.touched[number] = True
+        else:
+            self.touched.setdefault(number, False)
+
+    def forget_reports(self, partition: Partition) -> None:
+        """Nobody asks any more what its logs hold; a report that came after its log was deleted goes with the topic."""
+        brokers = (*partition.members, *partition.isr)
+        self.services.progress.forget([(partition.topic, partition.partition, broker) for broker in brokers])
+
+    def intended(self, record: r.DeleteIntended, _: object) -> None:
+        self._intended.append(record.intent)
+
+    def deleted(self, record: r.ReplicaDeleted, _: object) -> None:
+        self._deleted.append(record.intent)
+
+    def purged(self, record: r.PartitionPurged, number: int) -> None:
+        self._purged.append((record.before, number))
+
+
+Tell: TypeAlias = Callable[[Telling, Any, Any], None]
+
+
+def _nobody(telling: Telling, record: r.Record, token: object) -> None:
+    """It changes nothing that others see, or others hear of it by another record."""
+
+
+# --- partitions
+
+
+def _metadata(telling: Telling, _: r.PartitionRecord, number: int) -> None:
+    """Its members hear of it by StopReplica."""
+    telling.touched.setdefault(number, False)
+
+
+def _elected(telling: Telling, record: r.LeaderElected | r.LeaderEpochRaised, number: int) -> None:
+    telling.touch(record, number)
+    if telling.state.rows[number] is not None and _may_be_unheard(telling.state, record):
+        telling.dispatcher.created(number, record.after.isr)
+
+
+def _may_be_unheard(state: ClusterState, record: r.LeaderElected | r.LeaderEpochRaised) -> bool:
+    """Whether its brokers may have no log of the partition yet: it got its first leader, or has still the one that
+    the store told of, from which the cluster was moved here."""
+    if isinstance(record, r.LeaderElected):
+        return not record.before.has_state
+    topic = state.topic(record.after.topic)
+    return topic is not None and record.before.leader_epoch == topic.created_epoch(record.after.partition)
+
+
+def _target(telling: Telling, record: r.TargetSet | r.TargetReplaced, number: int) -> None:
+    """With a deadline, perhaps."""
+    telling.touch(record, number)
+    telling.moves.append(record.after)
+
+
+def _state_found(telling: Telling, record: r.StateFound, number: int) -> None:
+    telling.touched[number] = True  # of the same leader epoch, perhaps
+    telling.dispatcher.readable_again(record.after)
+    telling.moves.append(record.after)
+
+
+def _state_key_removed(telling: Telling, record: r.StateKeyRemoved, _: object) -> None:
+    telling.forget_reports(record.before)
+
+
+def _disk_gone(telling: Telling, record: r.DiskGone, _: object) -> None:
+    number = telling.state.number(record.topic, record.partition)
+    if number is not None:
+        telling.touched.setdefault(number, False)
+
+
+def _foreign_change(telling: Telling, record: r.ForeignChange, _: object) -> None:
+    """A state key that was written again has a later partition epoch, without which no leader may change the isr."""
+    if record.partition is None or not record.is_rewritten:
+        return
+    number = telling.state.number(record.topic, record.partition)
+    if number is not None:
+        telling.touched[number] = True
+
+
+# --- topics
+
+
+def _topic_found(telling: Telling, record: r.TopicFound, _: object) -> None:
+    name, numbers = record.topic.name, telling.state.topics[record.topic.name].numbers
+    telling.touched.update({numbers[i]: True for i in range(len(record.partitions))})
+    telling.moves += record.partitions
+    telling.lookout.configs.topic_hinted(name)  # changed perhaps since it was read
+    telling.lookout.look_at_deletions()
+    telling.services.notices.config_changed(TOPICS, name, record.configs)
+
+
+def _topic_created(telling: Telling, record: r.TopicCreated, _: object) -> None:
+    """Also of no settings: the host may remember a former topic's."""
+    telling.services.notices.config_changed(TOPICS, record.topic.name, record.configs)
+
+
+def _topic_deleted(telling: Telling, record: r.TopicDeleted, _: object) -> None:
+    telling.services.notices.config_changed(TOPICS, record.topic.name, {})
+
+
+def _deletion_started(telling: Telling, record: r.TopicDeletionStarted, _: object) -> None:
+    telling.dispatcher.deletion_started(record.topic.name, record.topic.topic_id)
+
+
+def _reduction_changed(telling: Telling, record: r.ReductionChanged, _: object) -> None:
+    telling.lookout.findings.good(keys.DELETE_PARTITIONS)
+    for partition in record.gone:
+        telling.services.notices.partition_purged(record.topic, partition)
+
+
+def _reduction_refused(telling: Telling, record: r.ReductionRefused, _: object) -> None:
+    """People hear of a key that was removed until a reduction is begun."""
+    said = f"{keys.delete_partitions(record.topic)} was removed: {record.detail}"
+    telling.lookout.findings.bad(keys.DELETE_PARTITIONS, said)
+    _log.warning("%s", said)
+
+
+# --- brokers
+
+
+def _registered(telling: Telling, record: r.BrokerRegistered, _: object) -> None:
+    telling.dispatcher.registered(record.broker)
+    telling.lookout.brokers_due = True  # another registration may have been seen before this one was decided
+
+
+def _left(telling: Telling, record: r.BrokerLeft, _: object) -> None:
+    telling.dispatcher.left(record.broker.broker_id)
+    telling.lookout.brokers_due = True
+
+
+def _death_worked_off(telling: Telling, _: r.DeathWorkedOff, __: object) -> None:
+    telling.lookout.brokers_due = True
+
+
+def _asked_again(telling: Telling, record: r.BrokerAskedAgain, _: object) -> None:
+    telling.dispatcher.ask_again(record.broker_id)
+
+
+def _intent_dropped(telling: Telling, record: r.IntentDropped, _: object) -> None:
+    if record.forgotten:
+        intent = record.intent
+        telling.services.progress.forget([(intent.topic, intent.partition, intent.broker)])
+
+
+# --- settings, throttles, and what others wrote
+
+
+def _configs_altered(telling: Telling, record: r.ConfigsAltered, _: object) -> None:
+    telling.services.notices.config_changed(record.entity.kind, record.entity.name, record.after)
+
+
+def _config_changed(telling: Telling, record: r.ConfigChanged, _: object) -> None:
+    if record.before != record.after:
+        telling.services.notices.config_changed(TOPICS, record.topic, record.after)
+
+
+def _broker_config_changed(telling: Telling, record: r.BrokerConfigChanged, _: object) -> None:
+    if record.before != record.after:
+        telling.services.notices.config_changed(BROKERS, record.name, record.after)
+
+
+def _throttle_marked(telling: Telling, record: r.ThrottleMarkChanged, _: object) -> None:
+    telling.timers.throttles.marked(record, telling.services.elapsed_ms())
+
+
+def _legacy(_: Telling, record: r.Record, __: object) -> None:
+    say(record)
+
+
+def _errand_worked_off(telling: Telling, record: r.ErrandWorkedOff, _: object) -> None:
+    telling.lookout.errands.worked_off(record)
+
+
+def _bad_key(telling: Telling, record: r.BadKey, _: object) -> None:
+    if record.problem is None:
+        telling.lookout.look_at_deletions()  # one may have waited for the topic, which is there again, or gone
+    if not telling.state.problems:
+        telling.dispatcher.everything_readable()
+
+
+TOLD: Final[dict[type[r.Record], Tell | None]] = {
+    **dict.fromkeys(
+        (r.IsrChanged, r.IsrShrunk, r.ReplicasGrown, r.ReplicasChanged, r.TargetCleared, r.StatusChanged), None
+    ),
+    **dict.fromkeys((r.PartitionStopped, r.HoldersTold), _metadata),
+    **dict.fromkeys((r.LeaderElected, r.LeaderEpochRaised), _elected),
+    **dict.fromkeys((r.TargetSet, r.TargetReplaced), _target),
+    r.StateFound: _state_found,
+    r.StateKeyRemoved: _state_key_removed,
+    r.PartitionPurged: Telling.purged,
+    r.DiskGone: _disk_gone,
+    r.ForeignChange: _foreign_change,
+    r.TopicFound: _topic_found,
+    r.TopicCreated: _topic_created,
+    r.TopicDeleted: _topic_deleted,
+    r.TopicDeletionStarted: _deletion_started,
+    r.ReductionChanged: _reduction_changed,
+    r.ReductionRefused: _reduction_refused,
+    r.BrokerRegistered: _registered,
+    r.BrokerLeft: _left,
+    r.DeathWorkedOff: _death_worked_off,
+    r.BrokerAskedAgain: _asked_again,
+    r.DeleteIntended: Telling.intended,
+    r.ReplicaDeleted: Telling.deleted,
+    r.IntentDropped: _intent_dropped,
+    **dict.fromkeys((r.ConfigsAltered, r.ThrottleSet, r.ThrottleRemoved, r.ThrottleRestored), _configs_altered),
+    r.ConfigChanged: _config_changed,
+    r.BrokerConfigChanged: _broker_config_changed,
+    r.ThrottleMarkChanged: _throttle_marked,
+    **dict.fromkeys((r.LegacyEntryRemoved, r.LegacyKeyChanged, r.LegacyKeyBroken), _legacy),
+    r.ErrandWorkedOff: _errand_worked_off,
+    r.BadKey: _bad_key,
+    **dict.fromkeys(
+        (
+            r.BrokerForgotten, r.BrokerShutsDown, r.ChangePurged, r.DeletionKeyFound, r.DeletionRefused,
+            r.DeletionUnread, r.IntentsKeyEmptied, r.KeyVersionFound, r.KeysRewritten, r.LegacyKeyRemoved,
+            r.LegacyKeyRewritten, r.LegacyPlanWritten, r.LegacySubmitted, r.MigrationWorkedOff, r.PartitionsAdded,
+            r.ReductionKeyFound, r.ReductionUnread, r.RegistrationKnown, r.RegistrationUnread, r.ThrottleReleased,
+            r.ThrottleRemovalBegan, r.ThrottleRemovalEnded, r.ThrottleRequestBegan, r.ThrottleRequestEnded,
+            r.ThrottleStays, r.TopicChanged,
+        ),
+        _nobody,
+    ),
+}  # fmt: skip

@@ -1,0 +1,61 @@
+"""Times that a term waits for: a move's deadline, a topic's key that is behind, throttles without a move."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+
+from controller.model.events import Event, MoveDeadline, TopicKeyDue
+from controller.model.values import Partition
+from controller.runtime.idle_throttles import IdleThrottles
+from controller.state import Mark
+
+
+class Timers:
+    """When to look at a move's deadline, at a topic's key that is behind, at throttles without a move."""
+
+    def __init__(self, rewrite_after_ms: int, throttles: IdleThrottles) -> None:
+        self.throttles = throttles
+        self._rewrite_after_ms = rewrite_after_ms
+        self._deadlines: list[tuple[int, str, int]] = []
+        self._late_topics: dict[str, int] = {}  # topic -> when its key is due
+
+    def moves(self, partitions: Iterable[Partition]) -> None:
+        """The partitions move; the deadlines of those that have one are remembered."""
+        for partition in partitions:
+            if partition.move is not None and partition.move.deadline_ms is not None:
+                heapq.heappush(self._deadlines, (partition.move.deadline_ms, partition.topic, partition.partition))
+
+    def topics_late(self, topics: Iterable[str], now_ms: int) -> None:
+        """Their keys are behind since `now_ms` (`elapsed_ms`)."""
+        for topic in topics:
+            self._late_topics.setdefault(topic, now_ms + self._rewrite_after_ms)
+
+    def topics_written(self, marks: Iterable[Mark]) -> None:
+        """The keys of topics among those that `marks` names are not behind any more."""
+        if self._late_topics:
+            for kind, of in marks:
+                if kind == "topic":
+                    self._late_topics.pop(str(of), None)
+
+    def due(self, now_ms: int, elapsed_ms: int) -> list[Event]:
+        """What time has come for, deadlines by the wall clock `now_ms`. A deadline that was replaced meanwhile changes
+        nothing when it is decided."""
+        self.throttles.say(elapsed_ms)
+        events: list[Event] = []
+        while self._deadlines and self._deadlines[0][0] <= now_ms:
+            _, topic, partition = heapq.heappop(self._deadlines)
+            events.append(MoveDeadline(now_ms, topic, partition))
+        if self._late_topics:
+            late = [topic for topic, due_ms in self._late_topics.items() if due_ms <= elapsed_ms]
+            for topic in late:
+                del self._late_topics[topic]
+                events.append(TopicKeyDue(now_ms, topic))
+        return events
+
+    def next_due_ms(self, now_ms: int, elapsed_ms: int) -> int | None:
+        """In `elapsed_ms`."""
+        times = [*self._late_topics.values(), *(elapsed_ms + due_ms - now_ms for due_ms, _, _ in self._deadlines[:1])]
+        if self.throttles.next_due_ms is not None:
+            times.append(self.throttles.next_due_ms)
+        return min(times, default=None)
