@@ -32,7 +32,7 @@ from controller.runtime.pace import Pace
 from controller.runtime.publisher import Publisher
 from controller.runtime.rereading import Rereading
 from controller.runtime.services import Deposed, Services
-from controller.runtime.writer import FIXED_OPS, Budget, Writer
+from controller.runtime.writer import FIXED_OPS, Writer
 from controller.state import ClusterState, Mark, start_batch, undo_to
 from stores.base import Op, OutcomeUnknown, Put, StoreError, Unavailable, Version
 
@@ -69,10 +69,10 @@ class Batching:
         self._committed = committed
         self._rereading = Rereading(services, state, lookout, writer, committer)
         self._decided: list[tuple[Job, Decision]] = []
+        self._starts: list[int] = []  # of each Decision: how many records the batch held before it
         self._marks: list[Mark] = []
         self._ops: list[Op] = []
         self._unread: Result | None = None  # applied, and what it left could not be read yet
-        self._is_careful = False  # the batch before was closed for its bytes
         self._conflicts: dict[Mark, int] = {}
         self._held: dict[Mark, int] = {}  # keys that others keep writing -> until when they are left alone
         self.pace = Pace(services.clock, services.settings.commit_decisions_max)
@@ -94,14 +94,9 @@ class Batching:
         self._writer.forget_unread(self.services.store.forbidden)
         self.pace.begin()
         measures.deciding()
-        outgrew = self._decide()
-        if not self._is_careful and not self._writer.fits(
-            state.batch, self.services.store.capabilities.commit_bytes_max
-        ):
-            self.work.put_back(self._undo())
-            self._is_careful = True
-            outgrew = self._decide()
-        self._is_careful = self._is_careful and outgrew
+        self._decide()
+        while not self._writer.fits(state.batch, self.services.store.capabilities.commit_bytes_max):
+            self._take_back_half()
         if state.batch.log:
             self._marks, self._ops = self._writer.ops(state.batch, self._committer.next_seq)
             self._committer.begin(self._ops)
@@ -111,18 +106,17 @@ class Batching:
         else:
             self._publish()
 
-    def _decide(self) -> bool:  # noqa: C901 - one loop, for speed
-        """The batch is full, or nothing is ready; whether it was closed for its bytes. What is asked for every job is
-        asked here and not by a call.
+    def _decide(self) -> None:  # noqa: C901 - one loop, for speed
+        """The batch is full, or nothing is ready. What is asked for every job is asked here and not by a call.
 
-        How many bytes it takes is reckoned for all of it, afterwards, and Decision by Decision where that is needed
-        (`_is_careful`): a move has nine records, and to reckon what each adds takes longer than its rules."""
-        state, measures, outgrew = self.state, self.services.measures, False
-        budget = self._budget() if self._is_careful else None
+        How many bytes it takes is reckoned afterwards, for all of it: a move has nine records, and to reckon what each
+        adds takes longer than its rules."""
+        state, measures = self.state, self.services.measures
         ops_max = self.services.store.capabilities.commit_ops_max - FIXED_OPS
         decisions_max, records_max = self.pace.decisions, self.pace.records
         now_ms, now_s = self.services.elapsed_ms(), measures.now_s if measures.is_kept else None
-        log, marks, decided, next_job = state.batch.log, state.batch.marks, self._decided, self.work.next
+        log, marks, next_job = state.batch.log, state.batch.marks, self.work.next
+        decided, starts = self._decided, self._starts
         ended_s: list[float] = []
         while len(decided) < decisions_max and len(log) < records_max and (job := next_job()) is not None:
             is_late = job.deadline_ms is not None and now_ms >= job.deadline_ms
@@ -141,26 +135,33 @@ class Batching:
                 if self._rereading.superseded(job.event) is None:  # else the key is read again when it is released
                     self.work.delay(job, self.services.elapsed_ms())
                 continue
-            if len(marks) > ops_max or (budget is not None and not budget.take(log[before:])):
-                outgrew = len(marks) <= ops_max
+            if len(marks) > ops_max:
                 undo_to(state, before)
                 if decided:
                     self.work.put_back([job])
                     break
                 self._refuse_too_large(job)
-                self._keep(job)
-                budget = budget and self._budget()
                 continue
             decided.append((job, decision))
+            starts.append(before)
             if now_s is not None:
                 ended_s.append(now_s())
         if ended_s:
             measures.decided([job for job, _ in decided], ended_s)
-        return outgrew
 
-    def _budget(self) -> Budget:
-        capabilities = self.services.store.capabilities
-        return Budget(self._writer, capabilities.commit_ops_max, capabilities.commit_bytes_max)
+    def _take_back_half(self) -> None:
+        """The batch is more than the store takes: half of it waits for the next one. What is too large alone is
+        refused, and others are decided."""
+        kept = len(self._decided) // 2
+        jobs = [job for job, _ in self._decided[kept:]]
+        undo_to(self.state, self._starts[kept])
+        del self._decided[kept:], self._starts[kept:]
+        self.pace.too_many(len(jobs) + kept)
+        if kept:
+            self.work.put_back(jobs)
+        else:
+            self._refuse_too_large(jobs[0])
+            self._decide()
 
     def _failed(self, job: Job, before: int, error: Exception) -> None:
         """A rule failed on a job: nothing of it is applied, it is reported, and whoever asked gets the error."""
@@ -215,6 +216,7 @@ class Batching:
         )
         self.findings["too large"] = str(error)
         self.services.outstanding.complete(job.future, error)
+        self._keep(job)
 
     # --- commit
 
@@ -289,7 +291,7 @@ class Batching:
         return tuple(versions), events
 
     def _publish(self, seq: int = 0) -> None:
-        decided, self._decided = self._decided, []
+        decided, self._decided, self._starts = self._decided, [], []
         batch = start_batch(self.state)
         if batch.log:
             self._committed()  # whoever is answered now sees what became of it
@@ -310,7 +312,7 @@ class Batching:
         undo_to(self.state, 0)
         start_batch(self.state)
         jobs = [job for job, _ in self._decided]
-        self._decided = []
+        self._decided, self._starts = [], []
         return jobs
 
     def _conflicted(self, result: Result) -> None:

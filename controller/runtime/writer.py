@@ -1,7 +1,7 @@
 """Marks -> ops: each dirty key encoded once, from the state, however many records touched it.
 
-`cost_max` says, before anything is encoded, what a mark may add to a commit at most, so that a batch is closed before
-it outgrows what the store declares.
+`cost_max` says, before anything is encoded, what a mark adds to a commit at most, so that a batch is never more than
+the store declares (`fits`).
 """
 
 from __future__ import annotations
@@ -10,17 +10,9 @@ from collections.abc import Container, Sequence
 from typing import Final, cast
 
 from controller.codec import keys, partition_state, small
-from controller.codec import topic as topic_codec
 from controller.codec.partition_state import ID_BYTES_MAX
 from controller.model.records import (
     UNREAD,
-    ConfigsAltered,
-    DeleteIntended,
-    PartitionRecord,
-    PartitionsAdded,
-    Record,
-    StateFound,
-    TopicChanged,
 )
 from controller.runtime.written import STATE_KEY_BYTES_MAX, Ground, kinds_of
 from controller.state import Batch, ClusterState, Mark
@@ -28,67 +20,6 @@ from stores.base import ABSENT, Entry, Op, Put, Version
 
 FIXED_BYTES: Final = 400  # the two ops of the fence
 FIXED_OPS: Final = 2
-
-
-class Budget:
-    """How much of what the store declares a batch has used, Decision by Decision: where it would outgrow that as a
-    whole (`Writer.fits`)."""
-
-    def __init__(self, writer: Writer, ops_max: int, bytes_max: int) -> None:
-        self._cost_max = writer.cost_max
-        self._ops_left = ops_max - FIXED_OPS
-        self._bytes_left = bytes_max - FIXED_BYTES
-        self._intent_bytes: dict[int, int] = {}
-
-    def take(self, log: Sequence[tuple[Record, object, Sequence[Mark]]]) -> bool:
-        """Count what the records of one Decision add; False if the batch would outgrow the store by it."""
-        for record, _, fresh in log:
-            if fresh:
-                self._ops_left -= len(fresh)
-                for mark in fresh:
-                    self._bytes_left -= self._cost_max(mark)
-            elif isinstance(record, PartitionRecord):
-                self._bytes_left -= _partition_growth_max(record)
-            if type(record) is DeleteIntended:
-                size = small.intent_bytes_max(record.intent)
-                self._bytes_left -= size
-                used = self._intent_bytes.get(record.intent.broker, 0) + size
-                self._intent_bytes[record.intent.broker] = used
-                if used > small.INTENTS_BYTES_MAX:
-                    return False
-            elif not isinstance(record, PartitionRecord):
-                self._bytes_left -= _own_bytes_max(record, is_fresh=bool(fresh))
-        return self._ops_left >= 0 and self._bytes_left >= 0
-
-
-def _partition_growth_max(record: PartitionRecord) -> int:
-    """What a record may add to keys that the batch writes anyhow; their bounds were reckoned before it."""
-    before, after = record.before, record.after
-    if type(record) is StateFound:
-        exact = partition_state.state_bytes_max(after) - partition_state.state_bytes_max(before)
-        return max(0, exact) + ID_BYTES_MAX * max(0, len(after.replicas) - len(before.replicas))
-    ids = 0
-    if after.isr is not before.isr:
-        ids += max(0, len(after.isr) - len(before.isr))
-    if after.replicas is not before.replicas:
-        ids += max(0, len(after.replicas) - len(before.replicas))
-    if after.move is not before.move and after.move is not None:
-        ids += len(after.move.target) + len(after.move.origin)
-    return ID_BYTES_MAX * ids
-
-
-def _own_bytes_max(record: Record, *, is_fresh: bool) -> int:
-    """What a record of another kind may add to keys that the batch writes anyhow (`is_fresh`: some of its keys were
-    reckoned with it); and what a key holds of it that says nothing of that in its bound."""
-    if isinstance(record, ConfigsAltered):  # its key may have been dirty before
-        return len(small.encode_config(record.after))
-    if is_fresh:
-        return 0
-    if type(record) is PartitionsAdded:
-        return sum(12 + 11 * len(replicas) for replicas in record.assignments)
-    if type(record) is TopicChanged:
-        return max(0, topic_codec.topic_bytes_max(record.after, ()) - topic_codec.topic_bytes_max(record.before, ()))
-    return 0
 
 
 class Writer:

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from controller.model.records import UNREAD, IsrChanged
 from controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Partition, Settings, Topic
-from controller.runtime.writer import FIXED_BYTES, Budget, Writer
+from controller.runtime.writer import FIXED_BYTES, Writer
 from controller.runtime.written import Ground, StateKeys
 from controller.state import ClusterState, Mark, apply
 from stores.base import Version
@@ -34,15 +34,12 @@ def holding(partition: Partition, version: int = 0, generation: int = -1) -> Clu
 
 @given(PARTITIONS | WITHOUT_STATE)
 def test_a_state_key_is_reckoned_in_a_batch_as_by_itself(partition: Partition) -> None:
-    """To the byte, together with others or Decision by Decision: one less, and the batch would outgrow the store."""
+    """To the byte: one less, and the batch would outgrow the store."""
     state = holding(partition)
     writer = Writer(state)
     bytes_max = FIXED_BYTES + writer.cost_max(MARK)
     assert writer.fits(state.batch, bytes_max)
     assert not writer.fits(state.batch, bytes_max - 1)
-    assert Budget(writer, 3, bytes_max).take(state.batch.log)
-    assert not Budget(writer, 3, bytes_max - 1).take(state.batch.log)
-    assert not Budget(writer, 2, bytes_max).take(state.batch.log)
 
 
 @given(PARTITIONS | WITHOUT_STATE, st.sampled_from([0, 1, 77, UNREAD]))
