@@ -88,12 +88,7 @@ class Batch:
     def grew(self, topic: str) -> None:
         """R of one more row of `topic` grew."""
         self.late_topics[topic] = self.late_topics.get(topic, 0) + 1
-        self.undone_by(self._grew_less, topic)
-
-    def _grew_less(self, topic: str) -> None:
-        self.late_topics[topic] -= 1
-        if not self.late_topics[topic]:
-            del self.late_topics[topic]
+        self.undone_by(_grew_less, self.late_topics, topic)
 
     # --- undoing
 
@@ -110,3 +105,10 @@ class Batch:
         while self._inverses and self._inverses[-1][0] >= len(self.log):
             _, do, arguments = self._inverses.pop()
             do(*arguments)
+
+
+def _grew_less(late_topics: dict[str, int], topic: str) -> None:
+    """No method: a batch that refers to itself is freed by the collector alone, late."""
+    late_topics[topic] -= 1
+    if not late_topics[topic]:
+        del late_topics[topic]
