@@ -6,7 +6,7 @@ from __future__ import annotations
 from benchmarks.cluster import QuietHost, named, register, settle
 from benchmarks.load import take_over
 from benchmarks.place import Place
-from controller import Controller
+from kedge import Controller
 from stores import MetadataStore
 
 TOPICS, PARTITIONS, BROKERS = 20_000, 10, 10

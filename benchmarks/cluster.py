@@ -9,9 +9,9 @@ from time import perf_counter
 from typing import Final
 
 from benchmarks.content import CONTROLLER_EPOCHS, topics_of
-from controller import BrokerRegistration, Controller, HostResponse
 from controller.codec import keys, partition_state, small, topic
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge import BrokerRegistration, Controller, HostResponse
 from stores import ABSENT, Commit, Delete, MetadataStore, Op, Put
 from stores.recipes import EPOCH_KEY
 

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 from benchmarks.cluster import settle
 from benchmarks.hosts import MeasuredHost
-from controller import Controller
+from kedge import Controller
 
 T = TypeVar("T")
 

@@ -8,7 +8,6 @@ from struct import Struct
 from threading import Event
 from typing import Final
 
-from controller import HostResponse
 from controller.model.host import (
     Host,
     LeaderAndIsrPartition,
@@ -17,6 +16,7 @@ from controller.model.host import (
     StopReplicaRequest,
     UpdateMetadataRequest,
 )
+from kedge import HostResponse
 
 HOSTS: Final = ("encoding", "dropping")
 _HELD_S: Final = 60.0

@@ -13,7 +13,7 @@ from benchmarks.cluster import QuietHost, named, register
 from benchmarks.conditions import Conditions
 from benchmarks.figures import figure, percentile, rate
 from benchmarks.place import Place, place
-from controller import AcceptedIsr
+from kedge import AcceptedIsr
 
 THREADS, PER_THREAD, UNDER_WAY, BROKERS = 8, 5_000, 200, 10
 SMALL, LARGE, PARTITIONS = 100, 100_000, 10  # topics, and partitions per topic

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from benchmarks.cluster import QuietHost, named, register
 from benchmarks.figures import rate, timed
 from benchmarks.place import Place
-from controller import Controller
+from kedge import Controller
 
 TOPICS, PARTITIONS, BROKERS = 20_000, 10, 10
 

@@ -16,9 +16,9 @@ from benchmarks.driven import Driven
 from benchmarks.figures import figure, rate
 from benchmarks.moves import BROKERS, MOVES, PARTITIONS, TOPICS, JoiningHost, driven_by, targets_of
 from benchmarks.place import Place, place
-from controller import Controller
 from controller.model.values import Move, Partition
 from controller.state.tally import Tally
+from kedge import Controller
 
 ROUNDS, ROWS, LOOKS = 6, 200_000, 1_000
 

@@ -10,9 +10,9 @@ import time
 from benchmarks.cluster import QuietHost, named, register, settle
 from benchmarks.figures import rate
 from benchmarks.place import Place
-from controller import Controller
 from controller.runtime.clock import Chance, SystemClock
 from controller.runtime.migration import Migration
+from kedge import Controller
 
 TOPICS, PARTITIONS, BROKERS = 20_000, 10, 10
 

@@ -11,9 +11,9 @@ from benchmarks.cluster import QuietHost, Written, named, observe, register
 from benchmarks.driven import Driven
 from benchmarks.figures import figure, percentile, rate
 from benchmarks.place import Place
-from controller import Controller, TopicPartition
 from controller.model.host import HostResponse, LeaderAndIsrPartition, LeaderAndIsrRequest
 from controller.model.view import ClusterView
+from kedge import Controller, TopicPartition
 from stores import MetadataStore
 
 TOPICS, PARTITIONS, BROKERS, MOVES = 2_000, 10, 10, 10_000

@@ -18,9 +18,9 @@ from benchmarks.cluster import plant
 from benchmarks.conditions import Conditions
 from benchmarks.driven import Driven
 from benchmarks.hosts import MeasuredHost
-from controller import Controller
 from controller.model.host import Host
 from controller.runtime.journal import FolderSink, Journal
+from kedge import Controller
 from stores import MemoryServer, MemoryStore, MetadataStore, open_store, public_url
 from stores.servers import LocalZooKeeper
 from stores.servers.etcd import LocalEtcd

@@ -9,7 +9,7 @@ from benchmarks.cluster import Written, observe
 from benchmarks.figures import figure, rate
 from benchmarks.moves import JoiningHost, driven_by, targets_of
 from benchmarks.place import Place
-from controller import ThrottledRate, ThrottledReplicas
+from kedge import ThrottledRate, ThrottledReplicas
 
 TOPICS, PARTITIONS, BROKERS = 400, 50, 10
 RATE = 10_000_000

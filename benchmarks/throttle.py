@@ -16,8 +16,8 @@ from benchmarks.driven import Driven
 from benchmarks.figures import figure, rate
 from benchmarks.moves import JoiningHost, driven_by, targets_of
 from benchmarks.place import Place
-from controller import HostResponse, ReassignPartitionsOptions
 from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest
+from kedge import HostResponse, ReassignPartitionsOptions
 from stores import MetadataStore
 
 TOPICS, PARTITIONS, BROKERS, MOVES, ROUNDS = 200, 10, 10, 1_000, 5

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from controller import BrokerRegistration, Controller, HostResponse, NewTopic, TopicPartition
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from stores import MemoryStore
+from kedge import BrokerRegistration, Controller, HostResponse, MemoryStore, NewTopic, TopicPartition
 
 
 class Brokers:

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import threading
 
-from controller import BrokerRegistration, Controller, HostResponse, NewTopic
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from stores import MemoryServer, MemoryStore
+from kedge import BrokerRegistration, Controller, HostResponse, MemoryServer, MemoryStore, NewTopic
 
 TIMEOUT_S = 10.0
 

@@ -1,6 +1,6 @@
 """The test kit: a cluster in one process, with real controllers, simulated brokers, virtual time and seeded mishaps.
 
-    >>> from controller import TopicPartition
+    >>> from kedge import TopicPartition
     >>> from controller.rig import Rig
     >>> rig = Rig(seed=1, brokers={1: "a", 2: "b", 3: "c", 4: "a"}, copy_rate_bytes_s=10_000_000)
     >>> orders = rig.create_topic("orders", replicas=[[1, 2], [2, 3]], records=5_000)

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.cluster import QuietHost, plant
 from benchmarks.content import CONTENTS, REALISTIC_BROKERS, Made, topics_of
-from controller import Controller
+from kedge import Controller
 from stores import MemoryServer, MemoryStore
 
 TOPICS, PARTITIONS = 500, 10

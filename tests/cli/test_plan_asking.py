@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from controller import LogReport, NewTopic, TopicPartition
 from controller.cli.root import kedge
 from controller.wire.calls import Address
+from kedge import LogReport, NewTopic, TopicPartition
 from pipeline.collect.gathered import Gathered
 from pipeline.collect.store import from_store
 from pipeline.tables.declared import BROKER, PARTITION, QUARANTINE, REPLICA_LOAD, REPLICA_LOG

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from kafka.protocol.producer import ProduceRequest, ProduceResponse
 
-from controller import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
+from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
 from tests.terminal import Terminal
 from tests.wire.living import Living, records
 from tests.wire.served import DEADLINE_S, RawClient, until

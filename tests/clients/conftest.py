@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from controller import NewTopic
+from kedge import NewTopic
 from tests.clients import driven, machine
 from tests.clients.cluster import Withheld
 

@@ -8,7 +8,7 @@ import confluent_kafka as ck
 import pytest
 from confluent_kafka import admin
 
-from controller import NewTopic
+from kedge import NewTopic
 from tests.clients.cluster import Withheld
 from tests.wire.served import until
 

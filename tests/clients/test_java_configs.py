@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from controller import LogReport, NewTopic
+from kedge import LogReport, NewTopic
 from tests.clients.cluster import Withheld
 from tests.clients.driven import JavaTools, Said
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller import ConfigResource, ConfigResourceType
+from kedge import ConfigResource, ConfigResourceType
 from tests.clients.cluster import Withheld
 from tests.clients.driven import JavaTools, Said
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller import LogReport, NewTopic
+from kedge import LogReport, NewTopic
 from tests.clients.cluster import Withheld
 from tests.clients.driven import Driven, Rejected
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller import NewTopic
+from kedge import NewTopic
 from tests.clients.cluster import Withheld
 from tests.clients.driven import Driven
 from tests.wire.served import until

@@ -14,7 +14,7 @@ import kafka.errors
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from controller import LogReport
+from kedge import LogReport
 from tests.clients.cluster import Withheld
 
 pytestmark = [pytest.mark.slow, pytest.mark.timing("kafka-python reconnects and gives up by timeouts of its own.")]

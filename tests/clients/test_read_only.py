@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import kafka
 import pytest
 
-from controller import DeletePartitions, TopicPartition
 from controller.model.logs import LogError
+from kedge import DeletePartitions, TopicPartition
 from tests.clients.producing import CLIENTS, producing
 from tests.wire.living import Living
 from tests.wire.served import DEADLINE_S, until

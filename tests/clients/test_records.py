@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import admin
 from kafka.admin import OffsetSpec
 
-from controller import TopicPartition
+from kedge import TopicPartition
 from tests.clients import driven
 from tests.clients.driven import JavaTools
 from tests.wire.living import Living

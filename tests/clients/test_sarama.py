@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller import LogReport, NewTopic
+from kedge import LogReport, NewTopic
 from tests.clients.cluster import Withheld
 from tests.clients.driven import Driven, Rejected
 

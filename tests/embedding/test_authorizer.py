@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from controller import (
+from controller.model.errors import ApiError
+from kedge import (
     Admin,
     AlterConfigOp,
     ConfigResource,
@@ -21,7 +22,6 @@ from controller import (
     ThrottledReplicas,
     TopicPartition,
 )
-from controller.model.errors import ApiError
 from tests.runtime.world import cluster_of_three
 
 T0: Final = TopicPartition("t", 0)

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
-from controller import (
+from controller.model.errors import ErrorCode
+from controller.runtime.journal import Journal, MemorySink
+from controller.runtime.replies import WouldDeadlock
+from kedge import (
     AlterReassignmentsOptions,
     Controller,
     HostResponse,
@@ -18,9 +21,6 @@ from controller import (
     TopicPartition,
     WrongMode,
 )
-from controller.model.errors import ErrorCode
-from controller.runtime.journal import Journal, MemorySink
-from controller.runtime.replies import WouldDeadlock
 from stores import MemoryStore
 from tests.runtime.world import Brokers, Cluster, cluster_of_three
 

@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
-from controller import (
+from controller.model.host import LeaderAndIsrRequest
+from controller.model.view import ClusterView
+from controller.runtime.replies import WouldDeadlock
+from kedge import (
     AlterReassignmentsOptions,
     BrokerRegistration,
     Controller,
@@ -23,9 +26,6 @@ from controller import (
     TopicPartition,
     WrongMode,
 )
-from controller.model.host import LeaderAndIsrRequest
-from controller.model.view import ClusterView
-from controller.runtime.replies import WouldDeadlock
 from stores import MemoryStore
 from stores.base import Commit, Op
 from stores.memory import MemoryServer

@@ -46,7 +46,7 @@ def test_only_the_command_line_needs_more_than_the_two_dependencies() -> None:
 
 
 def test_model_imports_alone_in_a_fresh_interpreter() -> None:
-    """`import controller.model` pulls in neither the runtime nor a store: no module of ours but the door and model."""
+    """`import controller.model` pulls in neither the runtime nor a store: no module of ours but model."""
     program = "import controller.model, json, sys; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program], cwd=CHECKOUT, capture_output=True, text=True, check=False
@@ -92,6 +92,8 @@ def plant(tree: Path, module: str, source: str) -> None:
         ("pipeline.kernel.drain", "import random", "random"),
         ("controller.rules.isr", "import pipeline", "pipeline"),
         ("controller.new_room.thing", "import enum", "anything"),
+        ("controller.runtime.loop", "from kedge import Controller", "kedge"),
+        ("kedge.names", "import controller.wire", "controller.wire"),
     ],
 )
 def test_a_planted_violation_is_found(tmp_path: Path, module: str, source: str, imported: str) -> None:

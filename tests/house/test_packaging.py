@@ -49,13 +49,13 @@ def test_the_distribution_is_kedge_under_apache_2(setup: configparser.ConfigPars
     assert "Version 2.0, January 2004" in (CHECKOUT / metadata["license_files"]).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("package", ["controller", "pipeline", "stores"])
+@pytest.mark.parametrize("package", ["controller", "kedge", "pipeline", "stores"])
 def test_the_packages_are_typed(setup: configparser.ConfigParser, package: str) -> None:
     assert "py.typed" in setup["options.package_data"][package].split()
     assert (CHECKOUT / package / "py.typed").is_file()
 
 
-@pytest.mark.parametrize("package", ["controller", "pipeline", "stores"])
+@pytest.mark.parametrize("package", ["controller", "kedge", "pipeline", "stores"])
 def test_every_folder_with_modules_is_a_package(package: str) -> None:
     """`find:` leaves out a folder without __init__.py, and only an installed copy would miss it."""
     folders = {file.parent for file in (CHECKOUT / package).rglob("*.py")}

@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import pytest
 
-from controller import BrokerRegistration, Controller, NewTopic, Settings, TopicPartition
 from controller.codec import keys
+from kedge import BrokerRegistration, Controller, NewTopic, Settings, TopicPartition
 from stores import MetadataStore, open_store
 from stores.servers import LocalZooKeeper
 from stores.servers.process import free_port

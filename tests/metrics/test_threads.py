@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from controller import BrokerRegistration, Controller, HostResponse, NewTopic, TopicPartition
 from controller.metrics import HistogramValue, Snapshot, Value
 from controller.model.host import LeaderAndIsrRequest
+from kedge import BrokerRegistration, Controller, HostResponse, NewTopic, TopicPartition
 from stores import MemoryServer, MemoryStore
 from tests.metrics.test_gauges import OFFLINE, REASSIGNING, UNDER_REPLICATED
 from tests.runtime.world import Brokers, cluster_of_three

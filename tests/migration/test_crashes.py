@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from controller import Controller, NewTopic
 from controller.codec import keys
 from controller.migration import MigrationRefused, Stage
 from controller.model.values import Settings
+from kedge import Controller, NewTopic
 from stores import MemoryStore, Put, StoreError, Unavailable
 from stores.faults import FailBefore, Fault, FaultStore, LoseReply, LoseRequest, at_commit
 from stores.faults.plan import Call

@@ -7,11 +7,11 @@ import re
 import attrs
 import pytest
 
-from controller import NewPartitions
 from controller.codec import keys
 from controller.migration import MigrationRefused, scan
 from controller.runtime.migration.reading import entries_of
 from controller.runtime.migration.rescan import Rescan
+from kedge import NewPartitions
 from stores import ABSENT, MemoryServer, MemoryStore, Put
 from stores.base import Capabilities
 from tests.migration.world import LEFT, STATE, Late, Moved

@@ -13,12 +13,12 @@ import pytest
 from click.testing import CliRunner
 from kazoo.client import KazooClient
 
-from controller import Controller, NewTopic, TopicPartition
 from controller.cli.root import kedge
 from controller.codec import keys
 from controller.model.values import BrokerRegistration
 from controller.runtime.clock import Chance, SystemClock
 from controller.runtime.migration import Migration
+from kedge import Controller, NewTopic, TopicPartition
 from stores import MemoryServer, MemoryStore, open_store
 from stores.base import MetadataStore
 from tests.conformance.zookeeper import server as zookeeper

@@ -14,13 +14,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from controller import ReassignPartitionsOptions, ThrottledRate
 from controller.model.throttles import CONFIGS
 from controller.model.values import TopicPartition
 from controller.rig import Rig
 from controller.rig.explore import run_seed
 from controller.rig.throttle_marks import set_by_hand
 from controller.runtime.journal import FolderSink, Journal, MemorySink
+from kedge import ReassignPartitionsOptions, ThrottledRate
 
 Row = dict[str, Any]
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from controller import ReassignPartitionsOptions, ThrottledRate
 from controller.model.throttle_settings import RATES
 from controller.model.values import TopicPartition
 from controller.rig import Rig
 from controller.rig.throttle_marks import set_by_hand
 from controller.runtime.journal import FolderSink, Journal
+from kedge import ReassignPartitionsOptions, ThrottledRate
 from pipeline.audit import audit
 from pipeline.journal.files import journal_files
 

@@ -20,7 +20,6 @@ from typing import Any, Final, Self, cast
 
 import attrs
 
-from controller import ApiError, BrokerRegistration, HostResponse, NewTopic, NotController, Settings, TopicPartition
 from controller.check import Finding, check_store
 from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from controller.rig.broker import Broker
@@ -39,6 +38,7 @@ from controller.rig.timeline import Timeline
 from controller.rig.waits import disagreements
 from controller.runtime.clock import SystemClock
 from controller.runtime.registrar import Registrar
+from kedge import ApiError, BrokerRegistration, HostResponse, NewTopic, NotController, Settings, TopicPartition
 from stores import MetadataStore, open_store
 from tests.real.messages import Call, Request, Return
 from tests.real.remote import RemoteNode, Seat, speaking

@@ -23,8 +23,8 @@ from queue import SimpleQueue
 from random import Random
 from typing import Any
 
-from controller import Controller, HostResponse, Results, Settings
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge import Controller, HostResponse, Results, Settings
 from stores import MetadataStore, Unavailable, open_store
 from stores.faults import Delay, Fault, FaultStore
 from stores.faults.plan import Call as FaultCall

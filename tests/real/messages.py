@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from controller import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 
 Request: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
 

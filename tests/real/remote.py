@@ -17,8 +17,8 @@ from typing import Any, cast
 
 import attrs
 
-from controller import AcceptedIsr
 from controller.rig.node import State
+from kedge import AcceptedIsr
 from tests.real.messages import Answer, Ask, Call, Leads, Notice, Return
 
 CHECKOUT = Path(__file__).resolve().parents[2]

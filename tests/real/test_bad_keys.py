@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from kazoo.security import ACL, OPEN_ACL_UNSAFE, make_acl
 
-from controller import Description, NewTopic, TopicPartition
+from kedge import Description, NewTopic, TopicPartition
 from tests.real.cluster import CALL_S, Cluster
 from tests.real.served import ROOT, Served, kazoo, serve
 

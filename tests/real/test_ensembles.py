@@ -15,8 +15,8 @@ import attrs
 import pytest
 import tenacity
 
-from controller import NewTopic, NotController, TopicPartition
 from controller.model.errors import FencedLeaderEpoch, InvalidUpdateVersion
+from kedge import NewTopic, NotController, TopicPartition
 from stores import ABSENT, MetadataStore, OutcomeUnknown, Put, Unavailable, open_store
 from stores.servers import LocalServer
 from tests.real.cluster import CALL_S, Cluster

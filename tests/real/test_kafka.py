@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
-from controller import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, TopicPartition
+from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, TopicPartition
 from stores.tree import TreeEntry, read_tree
 from tests.real.cluster import Cluster
 from tests.real.kafka import Kafka, Refused, compiled, kafka

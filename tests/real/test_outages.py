@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller import NewTopic, RequestTimedOut, TopicPartition
+from kedge import NewTopic, RequestTimedOut, TopicPartition
 from tests.real.cluster import Cluster
 from tests.real.moves import finished, planned
 from tests.real.served import Served

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from controller import AlterConfigOp, ConfigResource, ConfigResourceType, Controller, HostResponse
+from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, Controller, HostResponse
 from stores import ABSENT, MetadataStore, Put, open_store
 from tests.real.served import Served
 

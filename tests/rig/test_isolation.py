@@ -13,7 +13,6 @@ from weakref import WeakSet
 import attrs
 import pytest
 
-from controller import TopicPartition
 from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, PartitionMetadata, UpdateMetadataRequest
 from controller.model.logs import Appended, Batch, Fetched, FetchFrom, LogError
 from controller.model.values import BrokerRegistration
@@ -22,6 +21,7 @@ from controller.rig.isolation import Isolated
 from controller.rig.log import Log, Run
 from controller.rig.replica import Replica, Role
 from controller.rig.server import write
+from kedge import TopicPartition
 from tests.wire.living import Living
 from tests.wire.served import DEADLINE_S, until
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller import NewPartitions, NewTopic, Settings, TopicPartition
 from controller.model.errors import InvalidRequest
+from kedge import NewPartitions, NewTopic, Settings, TopicPartition
 from stores.checks import op_bytes
 from stores.recipes import TOKEN_KEY
 from tests.runtime.world import Cluster, cluster_of_three

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from controller import BrokerRegistration, Controller, Settings
 from controller.codec import keys
 from controller.model.values import NEW_BROKER_ID
 from controller.runtime.registrar import Registrar
+from kedge import BrokerRegistration, Controller, Settings
 from stores import MemoryStore
 from stores.base import ABSENT, Corrupt, Put, Unavailable
 from stores.faults import FailBefore, FaultStore, LoseReply, Rule

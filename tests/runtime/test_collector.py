@@ -38,7 +38,7 @@ def test_who_has_switched_it_off_keeps_it_off() -> None:
 _LOADS = """
 import gc
 from benchmarks.cluster import QuietHost, plant
-from controller import Controller
+from kedge import Controller
 from stores import MemoryServer, MemoryStore
 
 {before}

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from controller import Settings
 from controller.codec import keys
 from controller.runtime.journal import Journal, MemorySink
+from kedge import Settings
 from stores.faults import DropEvent, FailBefore, Rule
 from tests.runtime.world import Brokers, Cluster, cluster_of_three
 

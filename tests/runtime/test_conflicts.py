@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 import pytest
 
-from controller import AlterReassignmentsOptions, HostResponse, NewPartitions, NewTopic, Settings, TopicPartition
 from controller.model.errors import NotController, RequestTimedOut, TopicAlreadyExists
 from controller.model.events import KeyRead
 from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
+from kedge import AlterReassignmentsOptions, HostResponse, NewPartitions, NewTopic, Settings, TopicPartition
 from stores import MemoryStore
 from stores.base import Commit, Op, Put
 from stores.faults import DropEvent, FailBefore, LoseReply, Rule

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from controller import HostResponse, NewTopic, Settings, TopicPartition
 from controller.codec import keys
 from controller.machine import step
 from controller.model.errors import ErrorCode, StorageError
@@ -12,6 +11,7 @@ from controller.model.events import DeleteTopic, DeletionAcknowledged, StateKeyD
 from controller.model.host import StopReplicaRequest
 from controller.model.values import LEADER_DURING_DELETE, Partition
 from controller.runtime.writer import Writer
+from kedge import HostResponse, NewTopic, Settings, TopicPartition
 from stores.base import PRESENT, Delete, Op
 from tests.rules.world import World
 from tests.runtime.test_conflicts import meddled

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from controller import HostResponse, NewTopic, Settings
 from controller.check import inspect
 from controller.codec import keys
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from controller.model.values import HOLDERS_LEFT, LEADER_DURING_DELETE
+from kedge import HostResponse, NewTopic, Settings
 from stores.base import Put
 from stores.faults import DropEvent, Rule
 from tests.runtime.test_deletion import ASKED, CONFIG, STATE, TOPIC, delete, left, refusing

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from controller import HostResponse, Settings, TopicPartition
 from controller.codec import keys
 from controller.model.errors import ErrorCode
 from controller.model.host import LeaderAndIsrRequest
 from controller.runtime.journal import Journal, MemorySink
+from kedge import HostResponse, Settings, TopicPartition
 from stores.base import ABSENT, Put
 from stores.faults import FailBefore, ForceResync, Rule
 from stores.recipes import TOKEN_KEY

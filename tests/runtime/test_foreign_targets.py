@@ -6,9 +6,9 @@ from itertools import count
 
 import pytest
 
-from controller import Settings
 from controller.codec import keys
 from controller.codec.migration import Marker, encode_marker
+from kedge import Settings
 from stores.faults import FailBefore, Fault, LoseReply
 from stores.recipes import LEADER_KEY
 from tests.migration.world import Death

@@ -8,13 +8,13 @@ from typing import Any
 import attrs
 import pytest
 
-from controller import HostResponse, LogReport, Settings
 from controller.codec import broker as broker_codec
 from controller.codec import keys
 from controller.model.errors import InvalidRequest
 from controller.model.host import StopReplicaRequest
 from controller.model.values import BrokerRegistration
 from controller.runtime.journal import Journal, MemorySink
+from kedge import HostResponse, LogReport, Settings
 from stores import MemoryStore
 from stores.base import ABSENT, Put
 from tests.runtime.test_conflicts import meddled

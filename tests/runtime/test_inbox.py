@@ -6,11 +6,11 @@ import threading
 
 import pytest
 
-from controller import NewTopic, NotController, Settings, TopicPartition
 from controller.model.events import DeletionKeyRead, PartitionDue
 from controller.runtime.inbox import Inbox, Job, WorkQueue
 from controller.runtime.replies import Outstanding, ReplyFuture, WouldDeadlock
 from controller.runtime.submit import Overloaded
+from kedge import NewTopic, NotController, Settings, TopicPartition
 from tests.runtime.world import Cluster, cluster_of_three
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller import Controller, NewTopic, NotController
 from controller.codec.keys import REASSIGN_PARTITIONS
+from kedge import Controller, NewTopic, NotController
 from stores import MemoryStore
 from stores.base import Entry, SessionChanged, SessionState
 from stores.faults import CutOff, DeliverLater, FaultStore, Rule

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from controller import Settings, TopicPartition
 from controller.admin import ALL
+from kedge import Settings, TopicPartition
 from stores.faults import DropEvent, FailBefore, LoseReply, Rule
 from tests.runtime.plans import KEY, Told, plan
 

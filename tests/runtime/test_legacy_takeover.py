@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller import Settings
+from kedge import Settings
 from tests.runtime.plans import KEY, Told, plan
 
 

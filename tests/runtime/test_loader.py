@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from controller import Settings
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest
+from kedge import Settings
 from stores.tree import read_tree
 from tests.runtime.trees import STATE, TOPIC, planted, state, works
 from tests.runtime.world import Cluster

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from controller import Settings
 from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
+from kedge import Settings
 from stores.base import Put
 from stores.faults import DoubleEvent, DropEvent, FailBefore, Rule
 from tests.runtime.world import Cluster, cluster_of_three

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from controller import Controller
 from controller.quota import ReplicationQuotas
+from kedge import Controller
 from stores import MemoryStore
 from stores.memory import MemoryServer
 from tests.runtime.world import Brokers, Cluster

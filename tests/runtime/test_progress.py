@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
-from controller import LogReport
 from controller.runtime.progress import REPORTS_MAX, Progress
+from kedge import LogReport
 from tests.runtime.world import cluster_of_three
 
 GOOD = LogReport("t", 0, 1, 0, 0, 10, 8, 100)

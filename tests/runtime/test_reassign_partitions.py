@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
-from controller import (
+from controller.admin import Admin
+from controller.codec import keys
+from controller.model.errors import ApiError, ClusterAuthorizationFailed, ErrorCode, PolicyViolation
+from controller.model.throttle_settings import UNLIMITED
+from kedge import (
     AlterReassignmentsOptions,
     InvalidReplicaAssignment,
     InvalidRequest,
@@ -23,10 +27,6 @@ from controller import (
     TopicPartition,
     UnknownMemberId,
 )
-from controller.admin import Admin
-from controller.codec import keys
-from controller.model.errors import ApiError, ClusterAuthorizationFailed, ErrorCode, PolicyViolation
-from controller.model.throttle_settings import UNLIMITED
 from stores.base import Put
 from tests.runtime.throttled import (
     FOLLOWER_LIST,

@@ -10,17 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller import (
-    DeletePartitions,
-    ElectionType,
-    HostResponse,
-    LogReport,
-    NewPartitions,
-    NewTopic,
-    ReassignPartitionsOptions,
-    Settings,
-    TopicPartition,
-)
 from controller.codec import keys
 from controller.model.errors import (
     ApiError,
@@ -36,6 +25,17 @@ from controller.model.errors import (
 )
 from controller.model.host import StopReplicaRequest
 from controller.runtime.journal import Journal, MemorySink
+from kedge import (
+    DeletePartitions,
+    ElectionType,
+    HostResponse,
+    LogReport,
+    NewPartitions,
+    NewTopic,
+    ReassignPartitionsOptions,
+    Settings,
+    TopicPartition,
+)
 from tests.runtime.guarded import GuardedCluster, forbidden
 from tests.runtime.world import Brokers, Cluster, cluster_of_three, failing
 

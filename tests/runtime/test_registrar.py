@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller import BrokerRegistration, Endpoint, NewTopic, Settings
 from controller.model.errors import DuplicateBrokerRegistration, StaleBrokerEpoch
 from controller.model.values import Replicas
 from controller.runtime.registrar import Registrar
+from kedge import BrokerRegistration, Endpoint, NewTopic, Settings
 from stores import MemoryStore
 from stores.base import Closed, Unavailable
 from stores.faults import FailBefore, FaultStore, LoseReply, Rule

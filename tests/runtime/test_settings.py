@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from controller import ConfigResource, ConfigResourceType, ConfigSource, ErrorCode, OpType
 from controller.codec import keys
 from controller.runtime.journal import Journal, MemorySink
+from kedge import ConfigResource, ConfigResourceType, ConfigSource, ErrorCode, OpType
 from stores import MemoryStore
 from tests.runtime.configured import (
     ALL,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from controller import ConfigResource
 from controller.codec import keys
 from controller.runtime.config_watch import PURGE_AFTER_MS
+from kedge import ConfigResource
 from stores.faults import DeliverLater, DropEvent, FailBefore, LoseReply, LoseRequest, Rule
 from tests.runtime.configured import BROKER, BROKER_KEY, KEY, RATE, TOPIC, alter, change, changes, described
 from tests.runtime.world import cluster_of_three

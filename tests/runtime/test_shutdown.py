@@ -7,7 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from controller import (
+from controller.model.errors import IneligibleReplica
+from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
+from kedge import (
     BrokerRegistration,
     NotController,
     RequestTimedOut,
@@ -15,8 +17,6 @@ from controller import (
     StaleBrokerEpoch,
     TopicPartition,
 )
-from controller.model.errors import IneligibleReplica
-from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from stores.faults import LoseReply, Rule
 from tests.runtime.world import Cluster, cluster_of_three
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from controller import Settings
 from controller.codec import keys
 from controller.model.host import LeaderAndIsrRequest
+from kedge import Settings
 from stores import Commit, MemoryStore, Op
 from tests.runtime.world import Cluster, Counting
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from controller import (
+from controller.codec import keys
+from controller.model.throttle_settings import RATES
+from kedge import (
     InvalidThrottle,
     ReassignPartitionsOptions,
     StorageError,
@@ -16,8 +18,6 @@ from controller import (
     UnknownMemberId,
     UnknownTopicOrPartition,
 )
-from controller.codec import keys
-from controller.model.throttle_settings import RATES
 from tests.runtime.throttled import (
     FOLLOWER_LIST,
     FOLLOWER_RATE,

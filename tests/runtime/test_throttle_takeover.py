@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from controller import Settings, StorageError, ThrottledRate
 from controller.codec import keys
 from controller.runtime.journal import Journal, MemorySink
+from kedge import Settings, StorageError, ThrottledRate
 from tests.runtime.guarded import GuardedCluster
 from tests.runtime.throttled import (
     LEADER_LIST,

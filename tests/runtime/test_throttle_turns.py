@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from controller import (
+from controller.codec import keys
+from controller.model.errors import ApiError, StorageError
+from kedge import (
     AlterConfigOp,
     ConfigResource,
     ConfigResourceType,
@@ -15,8 +17,6 @@ from controller import (
     ThrottledReplicas,
     TopicPartition,
 )
-from controller.codec import keys
-from controller.model.errors import ApiError, StorageError
 from tests.runtime.test_conflicts import Meddling, meddled
 from tests.runtime.throttled import (
     FOLLOWER_LIST,

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from controller import InvalidRequest
 from controller.codec import broker as broker_codec
 from controller.codec import keys
 from controller.model.values import BrokerRegistration
+from kedge import InvalidRequest
 from tests.runtime.guarded import GuardedCluster, Hide, broken, forbidden
 
 KEY = keys.broker(3)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from controller import StorageError
 from controller.codec import keys
 from controller.runtime.journal import Journal, MemorySink
+from kedge import StorageError
 from tests.runtime.guarded import GuardedCluster
 from tests.runtime.plans import plan
 from tests.runtime.world import failing

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from controller import Settings
 from controller.codec import keys
+from kedge import Settings
 from tests.runtime.guarded import GuardedCluster, Hide, broken, forbidden
 
 UNCLEAN = "unclean.leader.election.enable"

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import pytest
 
-from controller import ReassignPartitionsOptions, ThrottledRate, TopicPartition
 from controller.admin import Admin
 from controller.codec import keys
 from controller.model.throttle_settings import LISTS, RATES
+from kedge import ReassignPartitionsOptions, ThrottledRate, TopicPartition
 from tests.runtime.world import Cluster
 
 T: Final = TopicPartition("t", 0)

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from controller import Controller, HostResponse, NewTopic, TopicPartition
 from controller.codec import broker as broker_codec
 from controller.codec import keys
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from controller.model.values import BrokerRegistration, Partition
 from controller.runtime.journal import Journal
+from kedge import Controller, HostResponse, NewTopic, TopicPartition
 from stores import MemoryStore
 from stores.base import ABSENT, Commit, Delete, MetadataStore, Op, Put, StoreError
 from stores.faults import FaultStore

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller import Controller, NewTopic, TopicPartition
 from controller.cli.root import kedge
 from controller.model.values import BrokerRegistration
 from controller.wire import Gateway
+from kedge import Controller, NewTopic, TopicPartition
 from stores import MemoryStore
 from tests.runtime.world import Brokers
 from tests.wire.served import DEADLINE_S, until

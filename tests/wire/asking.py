@@ -8,11 +8,11 @@ from typing import Any, Final
 from kafka.protocol import admin
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller import TopicPartition
 from controller.codec import keys
 from controller.model.view import ClusterView
 from controller.wire import messages
 from controller.wire.apis import reassignments
+from kedge import TopicPartition
 from tests.wire.served import DEADLINE_S, RawClient, Served, until
 
 TIMEOUT_MS: Final = 20_000

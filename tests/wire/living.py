@@ -8,10 +8,10 @@ from typing import Any, Final, Self
 
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from controller import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, OpType, TopicPartition
 from controller.rig.live import LiveCluster, LiveServer
 from controller.wire import Gateway, Limits
 from controller.wire.data import with_logs
+from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, OpType, TopicPartition
 from tests.wire.served import DEADLINE_S, RACKS, until
 
 TIME_MS: Final = 1_700_000_000_000

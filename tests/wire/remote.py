@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Final, Self
 from uuid import UUID
 
-from controller import Controller
 from controller.model.view import ClusterView
 from controller.wire import Gateway
 from controller.wire.reading import as_uuid
 from controller.wire.remote import RemoteHost, with_remote_brokers
+from kedge import Controller
 from stores import MemoryServer, MemoryStore
 from tests.wire.served import until
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, Self
 
-from controller import BrokerRegistration, Controller, Settings
 from controller.admin import Authorizer
 from controller.wire import Gateway
 from controller.wire.protocol import SIZE, build
+from kedge import BrokerRegistration, Controller, Settings
 from stores import MemoryStore
 from stores.memory import MemoryServer
 from tests.runtime.world import Brokers

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Final, Self
 
-from controller import NewTopic, TopicPartition
 from controller.host import Controller
 from controller.model.values import Endpoint
 from controller.rig.broker import Broker
@@ -16,6 +15,7 @@ from controller.wire.data import with_logs
 from controller.wire.remote import Credentials, RemoteHost, with_orders, with_remote_brokers
 from controller.wire.security.client import logging_in
 from controller.wire.security.users import GATEWAY
+from kedge import NewTopic, TopicPartition
 from stores import MemoryStore
 from stores.memory import MemoryServer
 from tests.wire.served import DEADLINE_S, RACKS, RawClient, until

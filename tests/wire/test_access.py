@@ -23,7 +23,6 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from controller import NewTopic
 from controller.wire import Acls, Users, allow_all, messages
 from controller.wire.apis import APIS, versions
 from controller.wire.calls import Api, Call
@@ -32,6 +31,7 @@ from controller.wire.reading import as_uuid
 from controller.wire.security.access import ACCESS, OPEN
 from controller.wire.security.acls import OPERATIONS
 from controller.wire.security.files import BrokenFile
+from kedge import NewTopic
 from tests.wire.requests_made import frame
 from tests.wire.served import RawClient, Served
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller import LogReport, NewTopic, TopicPartition
 from controller.cli.root import kedge
+from kedge import LogReport, NewTopic, TopicPartition
 from tests.wire.asking import contents, in_sync
 from tests.wire.served import Served, until
 

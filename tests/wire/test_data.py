@@ -21,9 +21,9 @@ from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, Met
 from kafka.protocol.producer import InitProducerIdRequest, InitProducerIdResponse, ProduceRequest, ProduceResponse
 from kafka.record import MemoryRecords
 
-from controller import DeletePartitions
 from controller.model.logs import Batch
 from controller.wire.protocol import build
+from kedge import DeletePartitions
 from tests.wire.living import TIME_MS, Living, records
 from tests.wire.served import DEADLINE_S, RawClient, until
 

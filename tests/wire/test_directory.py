@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
 
-from controller import BrokerRegistration, Controller
 from controller.codec.small import decode_gateway, encode_gateway
 from controller.model.values import Endpoint
 from controller.wire import Gateway, Peers
 from controller.wire.peers.directory import AlreadyRunning
+from kedge import BrokerRegistration, Controller
 from stores import ABSENT, MemoryStore, Put
 from stores.servers import free_port
 from tests.runtime.world import Brokers

@@ -26,11 +26,11 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from controller import BrokerRegistration, Controller, NewTopic
 from controller.codec import keys
 from controller.wire import Acls, Gateway, Limits, Peers, Tls, Users
 from controller.wire.messages.relay import RelayRequest, RelayResponse
 from controller.wire.protocol import build
+from kedge import BrokerRegistration, Controller, NewTopic
 from stores import MemoryStore
 from stores.faults import FailBefore, FaultStore, LoseReply, Rule
 from stores.memory import MemoryServer

@@ -6,8 +6,8 @@ import threading
 import pytest
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller import NewTopic
 from controller.wire import Limits
+from kedge import NewTopic
 from tests.wire.fuzz import Fuzz, check, memory_mib
 from tests.wire.served import RACKS, RawClient, Served, until
 

@@ -15,7 +15,7 @@ from kafka.protocol.admin.cluster import (
     DescribeLogDirsResponse,
 )
 
-from controller import LogReport, NewTopic, TopicPartition
+from kedge import LogReport, NewTopic, TopicPartition
 from tests.wire.served import RawClient, Served
 
 KINDS = (DescribeLogDirsRequest, DescribeLogDirsResponse)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from controller import NewTopic, TopicPartition
+from kedge import NewTopic, TopicPartition
 from tests.wire.remote import Process, Remote
 from tests.wire.served import until
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from controller import BrokerRegistration, Controller, NewTopic
 from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from controller.model.values import Endpoint
 from controller.wire import Tls, Users
@@ -19,6 +18,7 @@ from controller.wire import messages as m
 from controller.wire.protocol import SIZE
 from controller.wire.remote import Credentials, RemoteHost
 from controller.wire.remote.link import Link, NotDelivered, messages
+from kedge import BrokerRegistration, Controller, NewTopic
 from stores import MemoryServer, MemoryStore
 from tests.wire.certificates import Authority
 from tests.wire.peers import Peer

@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 import pytest
 
-from controller import NewTopic
 from controller.wire import messages as m
 from controller.wire.reading import as_uuid
+from kedge import NewTopic
 from tests.wire.peers import Peer
 from tests.wire.remote import Remote
 from tests.wire.served import RawClient, until

@@ -10,10 +10,10 @@ import pytest
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller import BrokerRegistration, NewTopic
 from controller.wire import messages as m
 from controller.wire.calls import Address
 from controller.wire.remote import with_remote_brokers
+from kedge import BrokerRegistration, NewTopic
 from tests.wire.peers import Peer
 from tests.wire.remote import CLUSTER, Remote
 from tests.wire.served import RawClient, Served, until

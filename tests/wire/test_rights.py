@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller import NewTopic, TopicPartition
+from kedge import NewTopic, TopicPartition
 from tests.wire.asking import ask, contents, led, new_topic
 from tests.wire.served import DEADLINE_S, RACKS, RawClient, Served, until
 

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller import NewTopic
 from controller.wire.sharing import Shared
+from kedge import NewTopic
 from tests.wire.served import RawClient, Served, until
 
 

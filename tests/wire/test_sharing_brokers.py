@@ -11,7 +11,6 @@ from uuid import UUID
 import pytest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
-from controller import AlterConfigOp, ConfigResource, ConfigResourceType, Controller, OpType, TopicPartition
 from controller.model.errors import FencedLeaderEpoch, NotController, StaleBrokerEpoch, UnknownTopicOrPartition
 from controller.model.host import StopReplicaPartition, StopReplicaRequest
 from controller.model.logs import Batch
@@ -22,6 +21,7 @@ from controller.wire import Tls, Users
 from controller.wire import messages as m
 from controller.wire.remote import Credentials, RemoteHost
 from controller.wire.remote.link import NotDelivered
+from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, Controller, OpType, TopicPartition
 from tests.wire.certificates import Authority
 from tests.wire.served import DEADLINE_S, RawClient, until
 from tests.wire.sharing import Shared, as_gateway

@@ -12,11 +12,11 @@ from typing import Any, Self
 
 import pytest
 
-from controller import BrokerRegistration, Controller, NewTopic
 from controller.wire import Limits, Peers
 from controller.wire.calls import Address
 from controller.wire.peers.directory import Directory
 from controller.wire.protocol import build
+from kedge import BrokerRegistration, Controller, NewTopic
 from stores import MemoryStore
 from stores.memory import MemoryServer
 from tests.runtime.world import Brokers

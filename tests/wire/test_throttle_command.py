@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from controller import ConfigResource, ConfigResourceType, NewTopic
 from controller.cli.kafka import Endpoint, connected
 from controller.cli.root import kedge
 from controller.wire.apis import APIS, versions
+from kedge import ConfigResource, ConfigResourceType, NewTopic
 from tests.wire.served import DEADLINE_S, Served
 
 pytestmark = pytest.mark.slow

@@ -12,9 +12,9 @@ from typing import Any
 import kafka
 import pytest
 
-from controller import Controller
 from controller.wire import Gateway, Limits, Tls, Users, allow_all
 from controller.wire.security.tls import principal
+from kedge import Controller
 from stores import MemoryStore
 from tests.runtime.world import Brokers
 from tests.wire.certificates import Authority, Signed

@@ -17,10 +17,10 @@ from kafka.protocol.admin.configs import (
     ListConfigResourcesResponse,
 )
 
-from controller import NewTopic
 from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
 from controller.model.throttle_settings import RATES
 from controller.wire.apis.config_words import invalid_value
+from kedge import NewTopic
 from tests.wire.served import RawClient, Served, until
 
 TOPIC, BROKER = 2, 4

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from controller import BrokerRegistration
 from controller.runtime.clock import SystemClock
 from controller.runtime.registrar import Registrar
 from controller.wire.calls import Address
 from controller.wire.peers.directory import Directory
+from kedge import BrokerRegistration
 from stores import MetadataStore
 from stores.servers.etcd import LocalEtcd
 

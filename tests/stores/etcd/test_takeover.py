@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from controller import BrokerRegistration, Controller, HostResponse, TopicPartition
 from controller.check import check_store
 from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge import BrokerRegistration, Controller, HostResponse, TopicPartition
 from stores import ABSENT, PRESENT, MetadataStore, Put
 from stores.tree import TreeEntry, read_tree
 

@@ -12,8 +12,8 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.protocol.states import WatchedEvent
 
-from controller import Controller, HostResponse, TopicPartition
 from controller.model.host import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kedge import Controller, HostResponse, TopicPartition
 from stores import open_store
 from stores.tree import TreeEntry, read_tree
 from tests.stores.zookeeper.test_layout import make

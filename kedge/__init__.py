@@ -1,0 +1,77 @@
+"""Kedge: an embeddable controller for Kafka-style clusters, over a pluggable metadata store.
+
+`from kedge import Controller, MemoryStore, TopicPartition, open_store`: the public names stand in `kedge.names`, and
+are loaded when the first of them is asked for, so that no command waits for what it does not need. What is in
+`controller`, `stores` and `pipeline` and not here is public where a page of docs/ names it.
+
+Raises ImportError where another package is found under a name of ours.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from kedge.names import *  # noqa: F403 - a type checker follows it, and nothing else does
+    from kedge.names import __all__ as __all__
+
+    __version__: str
+
+_PACKAGES: Final = ("controller", "stores", "pipeline")
+_HOME: Final = Path(__file__).resolve().parents[1]
+
+
+class _Hides(ImportError):
+    """A package of ours cannot be found, since another one hides it. Where nobody catches it, people see the sentence
+    alone."""
+
+
+def _check_packages() -> None:
+    for name in _PACKAGES:
+        spec = find_spec(name)
+        found = None if spec is None else next(iter(spec.submodule_search_locations or ()), spec.origin)
+        if found is not None and Path(found).resolve().parent != _HOME:
+            sys.excepthook = _one_sentence
+            raise _Hides(
+                f"kedge needs its own package {name!r}, but {found} is found first: put your code into a package of "
+                "its own"
+            )
+
+
+def _one_sentence(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    if issubclass(kind, _Hides):
+        sys.stderr.write(f"{error}\n")
+    else:
+        sys.__excepthook__(kind, error, trace)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow, and seldom asked for
+
+    try:
+        return version("kedge")
+    except PackageNotFoundError:  # a checkout that is not installed
+        return "unknown"
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return _version()
+    if name.startswith("_") and name != "__all__":
+        raise AttributeError(f"module 'kedge' has no attribute {name!r}")
+    names = import_module("kedge.names")
+    if not hasattr(names, name) or (name != "__all__" and name not in names.__all__):
+        raise AttributeError(f"module 'kedge' has no attribute {name!r}")
+    return getattr(names, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "__version__", *import_module("kedge.names").__all__})
+
+
+_check_packages()
