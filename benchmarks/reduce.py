@@ -79,7 +79,7 @@ def run(place: Place) -> None:
         pass_at, processor_at = perf_counter(), process_time()
         controller.poll_once()
         passes_s.append((perf_counter() - pass_at, process_time() - processor_at))
-    assert len(asked.values[TOPIC].result(0)) == BEFORE - AFTER
+    assert len(asked[TOPIC].result(0)) == BEFORE - AFTER
     settle(controller)
     left = controller.query(lambda view: view.partition_count(TOPIC))
     settle(controller)

@@ -25,7 +25,7 @@ def run(place: Place) -> None:
     rates = {broker: ThrottledRate(RATE, RATE) for broker in brokers}
     admin = controller.admin
     lists, speeds = admin.alter_interbroker_throttled_replicas(replicas), admin.alter_interbroker_throttled_rates(rates)
-    asked = [*lists.values.values(), *speeds.values.values()]
+    asked = [*lists.values(), *speeds.values()]
     driven.until(lambda: all(future.done() for future in asked))
     set_s = perf_counter() - began
     assert all(future.exception() is None for future in asked)

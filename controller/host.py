@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from inspect import iscoroutinefunction
 from typing import Any, Final, Self, TypeVar
 
@@ -197,6 +198,13 @@ class Controller:
         self._registrar.close()
         self._services.journal.close()
         _give_back(self._store)
+
+    @contextmanager
+    def running(self) -> Iterator[Self]:
+        """`with controller.running():` it runs on threads of its own, and is closed at the end of the block."""
+        with self:
+            self.start()
+            yield self
 
     def __enter__(self) -> Self:
         return self

@@ -47,6 +47,23 @@ class ErrorCode(enum.IntEnum):
     """Private: KIP-179 gives no number, and Kafka has none."""
 
 
+RETRIABLE: Final = frozenset(
+    {
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+        ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+        ErrorCode.ELECTION_NOT_NEEDED,
+    }
+)
+"""Those that Kafka's clients ask again after, by themselves."""
+
+
 class ControllerError(Exception):
     """Root of what `controller` raises."""
 
@@ -59,6 +76,12 @@ class ApiError(ControllerError):
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
+
+    @property
+    def retriable(self) -> bool:
+        """Whether the same request may succeed later: as Kafka's clients take the number. What became of a request
+        that timed out is not known: it may have been done."""
+        return self.code in RETRIABLE
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.code.value}: {self.message})"

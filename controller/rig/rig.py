@@ -234,7 +234,7 @@ class Rig(Waits, Mishaps):
         """A topic, led, with `records` acknowledged records in each partition; its partitions. Time passes."""
         count, factor = (-1, -1) if replicas is not None else (partitions, replication_factor)
         new = NewTopic(count, factor, replicas, configs or {})
-        described = self.wait(self.admin.create_topics({name: new}).values[name])
+        described = self.wait(self.admin.create_topics({name: new})[name])
         tps = [TopicPartition(name, partition) for partition in range(len(described.assignments))]
         self.until(lambda: all(self.leader(tp) is not None for tp in tps), what=f"{name} is led")
         if records:
@@ -251,7 +251,7 @@ class Rig(Waits, Mishaps):
         """A topic is to have fewer partitions; the status of each that goes. Raises the error of a refusal. Time passes
         until it is written down."""
         asked = self.admin.delete_partitions({name: DeletePartitions(total_count, immediate)})
-        return self.wait(asked.values[name])
+        return self.wait(asked[name])
 
     def forget_broker(self, broker_id: int) -> None:
         """A broker is waited for no more; raises the error of a refusal. Time passes."""

@@ -40,7 +40,7 @@ class WatchedAdmin(Admin):
     ) -> Results[ConfigResource, None]:
         """As Admin."""
         results = super().alter_configs(resources, validate_only=validate_only, **more)
-        for one, answer in results.values.items() if not validate_only else ():
+        for one, answer in results.items() if not validate_only else ():
             kind = _kind(one)
             said = resources[one]
             gone = () if kind is None else [name for name in CONFIGS[kind] if name not in said]
@@ -58,7 +58,7 @@ class WatchedAdmin(Admin):
         """As Admin."""
         said = {one: tuple(ops) for one, ops in resources.items()}
         results = super().incremental_alter_configs(said, validate_only=validate_only, **more)
-        for one, answer in results.values.items() if not validate_only else ():
+        for one, answer in results.items() if not validate_only else ():
             self._altered(one, said[one], answer)
         return results
 
@@ -108,7 +108,7 @@ class WatchedAdmin(Admin):
         if options is not None and options.throttle is not None and not options.auto_remove_throttle:
             for broker in self._brokers:
                 self._operators.leave_out("brokers", str(broker), RATES["replication"])
-            for topic in {tp.topic for tp in results.values}:
+            for topic in {tp.topic for tp in results}:
                 self._operators.leave_out("topics", topic, LISTS)
         return results
 

@@ -22,6 +22,8 @@ K = TypeVar("K")
 class Overloaded(ApiError):
     """The inbox is full: too many requests wait already. Nothing was taken in; try again later."""
 
+    retriable = True
+
 
 class Submitter:
     """Hands requests to a loop."""

@@ -11,7 +11,7 @@ A way asks once. What is not known to have come of it (`Unsure`) is read from th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Final, Protocol, TypeVar
@@ -54,8 +54,7 @@ class Sent:
 class Answers(Protocol):
     """Of a request for many: a future for each, by what was asked for."""
 
-    @property
-    def values(self) -> Mapping[Any, Future[Any]]: ...
+    def items(self) -> Iterable[tuple[Any, Future[Any]]]: ...
 
     def all(self) -> Future[Any]:
         """Done when all are, and when a request that names nothing is."""
@@ -188,7 +187,7 @@ class AdminWay:
         """The reason of each that has an error of its own, by topic and partition, or by broker."""
         found: dict[Any, str] = {}
         unsure: Unsure | None = None
-        for name, future in ask(self._leader()).values.items():
+        for name, future in ask(self._leader()).items():
             try:
                 self._answer(future)
             except Unsure as error:

@@ -51,7 +51,7 @@ def plans(tmp_path: Path, named: str) -> Plans:
 
 def settings(cluster: Withheld, kind: ConfigResourceType, name: str, names: Sequence[str]) -> list[str]:
     resource = ConfigResource(kind, name)
-    found = cluster.controller.admin.describe_configs([resource]).values[resource].result(30)
+    found = cluster.controller.admin.describe_configs([resource])[resource].result(30)
     return [found[each].value for each in names]
 
 

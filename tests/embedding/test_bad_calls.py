@@ -174,7 +174,7 @@ calls: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]] 
 
 def futures_of(answer: Any) -> list[Future[Any]]:
     if isinstance(answer, Results):
-        return [*answer.values.values(), answer.all()]
+        return [*answer.values(), answer.all()]
     return [answer] if isinstance(answer, Future) else []
 
 
@@ -238,7 +238,7 @@ def test_a_bad_target_is_39_and_the_partition_beside_it_moves(target: list[int],
     cluster = cluster_of_three()
     cluster.create("u", (1, 2))
     plan = {TopicPartition("t", 0): target, TopicPartition("u", 0): [2, 3], TopicPartition("u", 7): [1]}
-    values = cluster.controller.admin.alter_partition_reassignments(plan).values
+    values = cluster.controller.admin.alter_partition_reassignments(plan)
     codes = [getattr(cluster.error(future), "code", None) for future in values.values()]
     assert codes == [code, None, 3]
     assert cluster.state("u")["targetReplicas"] == [2, 3]

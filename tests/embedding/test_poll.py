@@ -107,11 +107,11 @@ def test_all_is_done_when_all_are_with_every_value_or_the_first_error() -> None:
     mixed = admin.alter_partition_reassignments({T0: [4, 5, 6], other: [1]})
     error = cluster.error(mixed.all())
     assert getattr(error, "code", None) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert cluster.done(mixed.values[T0]).target_replicas == (4, 5, 6)
+    assert cluster.done(mixed[T0]).target_replicas == (4, 5, 6)
     assert cluster.done(admin.alter_partition_reassignments({}).all()) == {}
     result = admin.alter_partition_reassignments({T0: None})
     whole = result.all()
-    result.values[T0].cancel()
+    result[T0].cancel()
     assert isinstance(cluster.error(whole), CancelledError)
 
 
@@ -128,12 +128,12 @@ def test_a_principal_needs_what_kafka_asks_for() -> None:
     before = cluster.keys()
     nobody = cluster.controller.admin_for("nobody")
     refused: list[Future[Any]] = [
-        nobody.alter_partition_reassignments({T0: [4, 5, 6]}).values[T0],
-        nobody.rollback_partition_reassignments([T0]).values[T0],
+        nobody.alter_partition_reassignments({T0: [4, 5, 6]})[T0],
+        nobody.rollback_partition_reassignments([T0])[T0],
         nobody.cancel_partition_reassignments(),
         nobody.list_partition_reassignments(),
-        nobody.create_topics({"x": NewTopic(1, 1)}).values["x"],
-        nobody.delete_topics(["t"]).values["t"],
+        nobody.create_topics({"x": NewTopic(1, 1)})["x"],
+        nobody.delete_topics(["t"])["t"],
         nobody.forget_broker(9),
     ]
     assert [getattr(f.exception(0), "code", None) for f in refused] == [31] * 7
@@ -146,7 +146,7 @@ def test_a_principal_needs_what_kafka_asks_for() -> None:
         ("DELETE", "CLUSTER"),
     }
     root = cluster.controller.admin_for("root")
-    assert cluster.done(root.alter_partition_reassignments({T0: [4, 5, 6]}).values[T0])
+    assert cluster.done(root.alter_partition_reassignments({T0: [4, 5, 6]})[T0])
     assert cluster.done(cluster.controller.admin.list_partition_reassignments())
 
 
@@ -160,7 +160,7 @@ def test_a_policy_says_no_with_its_message() -> None:
     assert (getattr(error, "code", None), str(error)) == (ErrorCode.POLICY_VIOLATION, "not there")
     cluster.done(cluster.move([4, 5]))
     cluster.done(cluster.move(None))
-    error = cluster.error(cluster.controller.admin.create_topics({"x": NewTopic(1, 1)}).values["x"])
+    error = cluster.error(cluster.controller.admin.create_topics({"x": NewTopic(1, 1)})["x"])
     assert (getattr(error, "code", None), str(error)) == (ErrorCode.POLICY_VIOLATION, "no x")
 
 
@@ -169,7 +169,7 @@ def test_a_request_that_was_not_committed_in_time_is_answered_with_7() -> None:
     """The default is a minute; the clock is the one that never goes back."""
     cluster = cluster_of_three()
     options = AlterReassignmentsOptions(timeout_ms=500)
-    future = cluster.controller.admin.alter_partition_reassignments({T0: [4, 5, 6]}, options).values[T0]
+    future = cluster.controller.admin.alter_partition_reassignments({T0: [4, 5, 6]}, options)[T0]
     listing = cluster.controller.admin.list_partition_reassignments(timeout_ms=500)
     cluster.clock.advance(501)
     assert getattr(cluster.error(future), "code", None) == ErrorCode.REQUEST_TIMED_OUT
@@ -182,7 +182,7 @@ def test_a_move_with_a_deadline_cancels_itself() -> None:
     """Also under the next controller; a move without one goes on."""
     cluster = cluster_of_three()
     options = AlterReassignmentsOptions(move_timeout_ms=10_000)
-    cluster.done(cluster.controller.admin.alter_partition_reassignments({T0: [4, 5, 6]}, options).values[T0])
+    cluster.done(cluster.controller.admin.alter_partition_reassignments({T0: [4, 5, 6]}, options)[T0])
     cluster.controllers.pop().close()
     cluster.another(2)
     cluster.wait(9_900, 300)
@@ -249,7 +249,7 @@ def test_a_controller_is_made_of_the_right_things(node_id: Any, host: Any, error
 def test_who_polls_is_told_that_waiting_would_never_end() -> None:
     """Nobody else drives; asking without waiting is allowed, and another thread may wait."""
     cluster = cluster_of_three()
-    future = cluster.controller.admin.create_topics({"w": NewTopic(1, 1)}).values["w"]
+    future = cluster.controller.admin.create_topics({"w": NewTopic(1, 1)})["w"]
     with pytest.raises(WouldDeadlock, match="poll_once"):
         future.result(5)
     with pytest.raises(TimeoutError):

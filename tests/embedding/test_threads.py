@@ -120,6 +120,24 @@ def test_it_runs_by_itself_and_leaves_no_thread_behind(started: Started) -> None
     assert kedge_threads() == []
 
 
+def test_it_runs_inside_a_block_and_is_closed_at_its_end_whatever_happens() -> None:
+    """Started once, and not again."""
+    before = threading.active_count()
+    controller = Controller(MemoryStore(), 1, Brokers())
+
+    def lead_and_fail() -> None:
+        with controller.running() as running:
+            assert running is controller
+            until(lambda: running.is_active)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        lead_and_fail()
+    until(lambda: threading.active_count() == before)
+    with pytest.raises(WrongMode):
+        controller.running().__enter__()
+
+
 def test_a_stand_by_says_who_leads(started: Started) -> None:
     """With threads of its own as with `poll_once`."""
     first = started.with_topic()
@@ -195,7 +213,7 @@ def test_futures_can_be_awaited(started: Started) -> None:
     async def ask() -> tuple[Any, BaseException]:
         good = controller.admin.alter_partition_reassignments({T0: [3, 4]}).all()
         answer = await asyncio.wait_for(asyncio.wrap_future(good), WAIT_S)
-        bad = controller.admin.alter_partition_reassignments({T0: [99]}).values[T0]
+        bad = controller.admin.alter_partition_reassignments({T0: [99]})[T0]
         (error,) = await asyncio.gather(asyncio.wrap_future(bad), return_exceptions=True)
         assert isinstance(error, BaseException)
         return answer[T0].target_replicas, error
@@ -225,7 +243,7 @@ def test_pending_futures_fail_at_once_when_the_session_is_lost_inside_a_commit(s
     store = Gate(started.server)
     controller = started.with_topic(store=store)
     store.open.clear()
-    future = controller.admin.alter_partition_reassignments({T0: [3, 4]}).values[T0]
+    future = controller.admin.alter_partition_reassignments({T0: [3, 4]})[T0]
     assert store.inside.wait(WAIT_S)
     heard: list[str] = []
     future.add_done_callback(lambda _: heard.append(threading.current_thread().name))
@@ -248,14 +266,14 @@ def test_a_caller_hears_that_his_deadline_is_over_while_the_loop_is_inside_the_s
     controller = started.with_topic(store=store)
     store.open.clear()
     options = AlterReassignmentsOptions(timeout_ms=100)
-    inside = controller.admin.alter_partition_reassignments({T0: [3, 4]}, options).values[T0]
+    inside = controller.admin.alter_partition_reassignments({T0: [3, 4]}, options)[T0]
     assert store.inside.wait(WAIT_S)
     late: list[Future[Any]] = [
-        controller.admin.create_topics({"never": NewTopic(1, 1)}, timeout_ms=100).values["never"],
+        controller.admin.create_topics({"never": NewTopic(1, 1)}, timeout_ms=100)["never"],
         controller.admin.list_partition_reassignments(timeout_ms=100),
         controller.admin.elect_leaders(ElectionType.PREFERRED, [T0], timeout_ms=100),
     ]
-    patient = controller.admin.create_topics({"soon": NewTopic(1, 1)}).values["soon"]
+    patient = controller.admin.create_topics({"soon": NewTopic(1, 1)})["soon"]
     for future in (inside, *late):
         assert isinstance(future.exception(WAIT_S / 2), RequestTimedOut)
     store.open.set()
@@ -318,7 +336,7 @@ def test_everything_may_be_called_from_many_threads_while_the_lead_changes(start
 
     def call() -> None:
         for _ in range(100):
-            futures.extend(controller.admin.alter_partition_reassignments({T0: [3, 4]}).values.values())
+            futures.extend(controller.admin.alter_partition_reassignments({T0: [3, 4]}).values())
             futures.append(controller.admin.alter_partition_reassignments({T0: None}).all())
             futures.append(controller.admin.list_partition_reassignments())
             futures.append(controller.admin.cancel_partition_reassignments())

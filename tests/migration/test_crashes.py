@@ -197,7 +197,7 @@ def test_requests_wait_until_the_epochs_are_raised_and_are_answered_then() -> No
     while not moved.next.is_active:
         moved.next.poll_once()
     query = moved.next.query(lambda view: view.migration_version)
-    request = moved.next.admin.create_topics({"new": NewTopic(1, 1)}).values["new"]
+    request = moved.next.admin.create_topics({"new": NewTopic(1, 1)})["new"]
     passes = 0
     while keys.MIGRATION in moved.values(moved.to):
         assert not query.done()

@@ -49,7 +49,7 @@ class Dying:
             self._step()
             answers = getattr(self._made.rig.admin, name)(*arguments, **options)
             self._step()
-            futures = [answers] if isinstance(answers, Future) else list(answers.values.values())
+            futures = [answers] if isinstance(answers, Future) else list(answers.values())
             self._made.rig.until(lambda: all(future.done() for future in futures))
             self._step()
             return answers

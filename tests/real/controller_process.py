@@ -148,9 +148,7 @@ def obey(controller: Controller, ask: Ask, say: Callable[[object], None]) -> Non
         return
     if isinstance(found, Results):
         whole = found.all()
-        whole.add_done_callback(
-            lambda _: say(Answer(ask.number, {key: _outcome(f) for key, f in found.values.items()}))
-        )
+        whole.add_done_callback(lambda _: say(Answer(ask.number, {key: _outcome(f) for key, f in found.items()})))
     elif isinstance(found, Future):
         found.add_done_callback(lambda future: say(_answer(ask.number, future)))
     else:

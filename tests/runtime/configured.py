@@ -27,11 +27,11 @@ def change(name: str, value: str | None = None, op: OpType = OpType.SET) -> Alte
 
 
 def alter(cluster: Cluster, resource: ConfigResource, *ops: AlterConfigOp, **more: Any) -> Any:
-    return cluster.controller.admin.incremental_alter_configs({resource: ops}, **more).values[resource]
+    return cluster.controller.admin.incremental_alter_configs({resource: ops}, **more)[resource]
 
 
 def described(cluster: Cluster, resource: ConfigResource = TOPIC) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = cluster.done(cluster.controller.admin.describe_configs([resource]).values[resource])
+    found: Mapping[str, Any] = cluster.done(cluster.controller.admin.describe_configs([resource])[resource])
     return found
 
 

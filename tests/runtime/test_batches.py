@@ -81,7 +81,7 @@ def test_whatever_the_limits_are_everything_is_done_and_no_commit_outgrows_them(
     futures: list[Future[Any]] = []
     for step in steps:
         total += step
-        futures += cluster.controller.admin.create_partitions({"m": NewPartitions(total)}).values.values()
+        futures += cluster.controller.admin.create_partitions({"m": NewPartitions(total)}).values()
     futures += [cluster.move([4, 5, 6], "m", p) for p in range(5)]
     futures += [cluster.move([4, 5], "m", p) for p in range(5)]
     for future in futures:
@@ -128,9 +128,9 @@ def test_what_no_commit_can_hold_is_refused_and_the_controller_goes_on() -> None
     cluster.join(1, 2, 3)
     new = NewTopic(replica_assignments=[(1, 2, 3)] * 200)
     small = cluster.controller.admin.create_topics({"small": NewTopic(1, 1), "large": new, "other": NewTopic(1, 1)})
-    assert isinstance(cluster.error(small.values["large"]), InvalidRequest)
-    assert cluster.done(small.values["small"]).name == "small"
-    assert cluster.done(small.values["other"]).name == "other"
+    assert isinstance(cluster.error(small["large"]), InvalidRequest)
+    assert cluster.done(small["small"]).name == "small"
+    assert cluster.done(small["other"]).name == "other"
     assert "too large" in cluster.findings()
     assert cluster.get("/brokers/topics/large") is None
 
@@ -142,8 +142,8 @@ def test_a_value_that_the_store_refuses_halves_the_batch_until_it_is_found() -> 
     names = {f"n{i}": NewTopic(1, 1) for i in range(12)}
     wide = {"wide": NewTopic(replica_assignments=[(1, 2, 3)] * 200)}
     result = cluster.controller.admin.create_topics({**names, **wide, "last": NewTopic(1, 1)})
-    assert isinstance(cluster.error(result.values["wide"]), InvalidRequest)
-    assert [name for name, future in result.values.items() if future.exception(0)] == ["wide"]
+    assert isinstance(cluster.error(result["wide"]), InvalidRequest)
+    assert [name for name, future in result.items() if future.exception(0)] == ["wide"]
 
 
 def test_intents_of_one_broker_and_commit_stay_within_their_key() -> None:

@@ -143,7 +143,7 @@ def test_a_foreign_topic_key_met_in_a_commit_is_adopted_and_the_request_decided_
     key = cluster.get(TOPIC)
     key["partitions"]["1"] = [6, 5, 4]
     cluster.put(TOPIC, key)
-    cluster.done(result.values["t"])
+    cluster.done(result["t"])
     partitions = cluster.get(TOPIC)["partitions"]
     assert partitions["1"] == [6, 5, 4]
     assert len(partitions) == 3
@@ -160,12 +160,12 @@ def test_a_deleted_topic_key_is_written_again() -> None:
 def test_a_topic_that_somebody_else_created_first_is_found_and_the_request_refused() -> None:
     """The conflict is on the topic key, which we thought absent."""
     cluster = cluster_of_three()
-    future = cluster.controller.admin.create_partitions({"t": NewPartitions(2)}).values["t"]
+    future = cluster.controller.admin.create_partitions({"t": NewPartitions(2)})["t"]
     cluster.done(future)
     theirs = {"version": 1, "partitions": {"0": [4, 5]}}
     cluster.put("/brokers/topics/new", theirs)
     assert isinstance(
-        cluster.error(cluster.controller.admin.create_topics({"new": NewTopic(1, 1)}).values["new"]), TopicAlreadyExists
+        cluster.error(cluster.controller.admin.create_topics({"new": NewTopic(1, 1)})["new"]), TopicAlreadyExists
     )
     assert cluster.state("new")["leader"] == 4
 
@@ -219,7 +219,7 @@ def test_the_same_bytes_behind_the_lost_reply_of_a_new_key_are_a_write_of_somebo
     cluster = cluster_of_three()
     state = "/brokers/topics/u/partitions/0/state"
     cluster.store.play([Rule(LoseReply(), key=state, nth=1)])
-    created = cluster.controller.admin.create_topics({"u": NewTopic(replica_assignments=[[1, 2]])}).values["u"]
+    created = cluster.controller.admin.create_topics({"u": NewTopic(replica_assignments=[[1, 2]])})["u"]
     while (made := cluster.other.get(state, timeout_s=1)) is None:
         cluster.controller.poll_once()  # sent, and the answer lost
     cluster.put(state, made.value)
@@ -265,7 +265,7 @@ def test_a_foreign_write_behind_a_lost_reply_that_cannot_be_read_ends_the_term_a
 def test_after_three_conflicts_on_a_key_the_rest_goes_on_and_its_events_wait_and_are_done_in_the_end(key: str) -> None:
     """100 ms, doubling."""
     cluster, store = meddled(key, 5)
-    wanted = [cluster.controller.admin.create_partitions({"t": NewPartitions(2)}).values["t"]]
+    wanted = [cluster.controller.admin.create_partitions({"t": NewPartitions(2)})["t"]]
     if key == STATE:
         wanted = [cluster.move([4, 5, 6], "t")]
     rest = cluster.move([4, 5, 6], "u")
@@ -283,7 +283,7 @@ def test_a_request_that_waits_for_a_key_is_answered_at_its_deadline() -> None:
     cluster, _ = meddled(STATE, 1000)
     tp = TopicPartition("t", 0)
     options = AlterReassignmentsOptions(timeout_ms=1000)
-    future = cluster.controller.admin.alter_partition_reassignments({tp: [4, 5, 6]}, options).values[tp]
+    future = cluster.controller.admin.alter_partition_reassignments({tp: [4, 5, 6]}, options)[tp]
     cluster.wait(950)
     assert not future.done()
     cluster.wait(50)
@@ -323,7 +323,7 @@ def test_what_was_read_is_decided_before_our_own_next_commit_makes_it_old() -> N
     """Requests for the same key wait behind the reading; so there is no conflict at all."""
     cluster = cluster_of_three(settings=Settings(commit_decisions_max=1))
     cluster.put(TOPIC, {**cluster.get(TOPIC), "theirs": 1})
-    futures = [cluster.controller.admin.create_partitions({"t": NewPartitions(n)}).values["t"] for n in (2, 3, 4)]
+    futures = [cluster.controller.admin.create_partitions({"t": NewPartitions(n)})["t"] for n in (2, 3, 4)]
     for future in futures:
         cluster.done(future)
     assert cluster.get(TOPIC)["theirs"] == 1

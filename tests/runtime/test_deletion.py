@@ -114,7 +114,7 @@ def test_a_topic_whose_own_key_cannot_be_read_waits_for_it() -> None:
     cluster.put(ASKED, b"")
     cluster.another(2)
     cluster.wait(6000)
-    assert isinstance(cluster.error(cluster.controller.admin.delete_topics(["t"]).values["t"]), StorageError)
+    assert isinstance(cluster.error(cluster.controller.admin.delete_topics(["t"])["t"]), StorageError)
     assert cluster.has(ASKED)
     cluster.put(TOPIC, good)
     cluster.wait(1000)
@@ -219,12 +219,12 @@ def test_where_the_store_has_parents_they_go_right_after_what_stood_below_them()
 def test_a_stand_by_and_a_late_request_are_told_so() -> None:
     """41 where nobody leads here; 7 after the deadline: nothing is written by either."""
     cluster = cluster_of_three()
-    late = cluster.controller.admin.delete_topics(["t"], timeout_ms=0).values["t"]
+    late = cluster.controller.admin.delete_topics(["t"], timeout_ms=0)["t"]
     forgotten = cluster.controller.admin.forget_broker(9, timeout_ms=0)
     assert [getattr(cluster.error(future), "code", None) for future in (late, forgotten)] == [7, 7]
     other = cluster.another(2)
     cluster.run()
-    refused = [other.admin.delete_topics(["t"]).values["t"], other.admin.forget_broker(9)]
+    refused = [other.admin.delete_topics(["t"])["t"], other.admin.forget_broker(9)]
     assert [getattr(cluster.error(future), "code", None) for future in refused] == [41, 41]
     assert not cluster.has(ASKED)
 

@@ -106,7 +106,7 @@ def test_a_topic_made_right_after_one_that_could_not_be_read_went_stays() -> Non
     cluster = waiting()
     cluster.delete(TOPIC)
     cluster.clock.advance(6000)
-    made = cluster.controller.admin.create_topics({"t": NewTopic(replica_assignments=((1, 2),))}).values["t"]
+    made = cluster.controller.admin.create_topics({"t": NewTopic(replica_assignments=((1, 2),))})["t"]
     cluster.wait(6000)
     assert made.result(0).assignments == ((1, 2),)
     assert not cluster.has(ASKED)

@@ -43,7 +43,7 @@ def test_a_broker_forgotten_while_a_topic_is_just_being_deleted_is_not_waited_fo
     """Both are asked for at once: its partitions are stopped first, then what they would ask of it is dropped."""
     cluster = cluster_of_three()
     cluster.leave(3)
-    deleted = cluster.controller.admin.delete_topics(["t"]).values["t"]
+    deleted = cluster.controller.admin.delete_topics(["t"])["t"]
     forgotten = cluster.controller.admin.forget_broker(3)
     cluster.run()
     assert (deleted.result(0), forgotten.result(0)) == (None, None)

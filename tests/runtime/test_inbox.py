@@ -170,11 +170,11 @@ def test_a_small_request_is_answered_while_a_large_one_is_worked_off() -> None:
     cluster.create("m", *[(1, 2, 3)] * 500)
     plan = {TopicPartition("m", p): [4, 5, 6] for p in range(500)}
     large = cluster.controller.admin.alter_partition_reassignments(plan)
-    small = cluster.controller.admin.create_topics({"s": NewTopic(1, 1)}).values["s"]
+    small = cluster.controller.admin.create_topics({"s": NewTopic(1, 1)})["s"]
     for _ in range(5):
         cluster.controller.poll_once()
     assert small.done()
-    assert not all(future.done() for future in large.values.values())
+    assert not all(future.done() for future in large.values())
     assert len(cluster.done(large.all())) == 500
 
 

@@ -36,7 +36,7 @@ def test_one_leads_and_the_others_say_who() -> None:
         assert stand_by.describe().active_id == 1
         for future in (
             stand_by.admin.list_partition_reassignments(),
-            stand_by.admin.create_topics({"x": NewTopic(1, 1)}).values["x"],
+            stand_by.admin.create_topics({"x": NewTopic(1, 1)})["x"],
             stand_by.admin.cancel_partition_reassignments(),
             stand_by.query(lambda view: view),
         ):

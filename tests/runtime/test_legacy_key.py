@@ -246,7 +246,7 @@ def test_a_request_that_comes_later_takes_its_partition_out_of_the_key_in_its_ow
     told.submit({("t", 0): [4, 5, 6], ("t", 1): [4, 5, 6]})
     tp, admin = TopicPartition("t", 0), told.cluster.controller.admin
     if request_ == "roll back":
-        future = admin.rollback_partition_reassignments([tp]).values[tp]
+        future = admin.rollback_partition_reassignments([tp])[tp]
     else:
         future = told.cluster.move({"other": [1, 2, 5], "cancel": None, "the same": [4, 5, 6]}[request_])
     answer = told.cluster.done(future)

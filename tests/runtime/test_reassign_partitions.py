@@ -263,9 +263,9 @@ def test_a_partition_that_is_named_twice_is_refused_and_the_others_are_moved() -
 def test_there_is_a_future_for_each_partition_and_all_fails_if_one_does() -> None:
     cluster = cluster_with()
     results = cluster.controller.admin.reassign_partitions({T: [4], NOWHERE: [4]})
-    assert list(results.values) == [T, NOWHERE]
+    assert list(results) == [T, NOWHERE]
     assert isinstance(cluster.error(results.all()), InvalidTopic)
-    assert cluster.error(results.values[T]) is None
+    assert cluster.error(results[T]) is None
     assert cluster.done(cluster.controller.admin.reassign_partitions({}).all()) == {}
 
 
@@ -276,7 +276,7 @@ def test_a_deadline_that_passed_before_the_commit_changes_nothing() -> None:
     options = ReassignPartitionsOptions(throttle=RATE, timeout_ms=50)
     results = cluster.controller.admin.reassign_partitions({T: [4]}, options)
     cluster.clock.advance(1_000)
-    assert isinstance(cluster.error(results.values[T]), RequestTimedOut)
+    assert isinstance(cluster.error(results[T]), RequestTimedOut)
     assert cluster.keys("/") == before
 
 
@@ -288,9 +288,9 @@ def test_a_stand_by_answers_that_it_does_not_lead() -> None:
     cluster.run()
     sides, rate = ThrottledReplicas([1], [2]), ThrottledRate(RATE, RATE)
     answers: list[Future[Any]] = [
-        *admin.reassign_partitions({T: [4]}).values.values(),
-        *admin.alter_interbroker_throttled_rates({1: rate}).values.values(),
-        *admin.alter_interbroker_throttled_replicas({T: sides}).values.values(),
+        *admin.reassign_partitions({T: [4]}).values(),
+        *admin.alter_interbroker_throttled_rates({1: rate}).values(),
+        *admin.alter_interbroker_throttled_replicas({T: sides}).values(),
         admin.reassign_partitions({}).all(),
         admin.alter_interbroker_throttled_rates({}).all(),
         admin.alter_interbroker_throttled_replicas({}).all(),
@@ -330,12 +330,12 @@ def test_who_may_not_and_what_the_policy_has_something_against_is_refused() -> N
     cluster = cluster_with()
     before = cluster.keys("/")
     given = cluster.controller.admin
-    error = cluster.error(nobody(cluster).reassign_partitions({T: [4]}).values[T])
+    error = cluster.error(nobody(cluster).reassign_partitions({T: [4]})[T])
     assert isinstance(error, ClusterAuthorizationFailed)
     error = cluster.error(nobody(cluster).alter_interbroker_throttled_rates({}).all())
     assert isinstance(error, ClusterAuthorizationFailed)
     strict = Admin(given._submitter, given._chance, alter_policy=lambda _, __: "not on Fridays")  # noqa: SLF001
-    error = cluster.error(strict.reassign_partitions({T: [4]}).values[T])
+    error = cluster.error(strict.reassign_partitions({T: [4]})[T])
     assert isinstance(error, PolicyViolation)
     assert "not on Fridays" in error.message
     assert cluster.keys("/") == before
@@ -405,9 +405,9 @@ def test_a_request_of_many_steps_counts_as_running_until_its_last_one() -> None:
     first = admin.reassign_partitions({T: [4, 5, 6]}, ReassignPartitionsOptions(throttle=RATE))
     for _ in range(3):
         cluster.controller.poll_once()
-    assert not first.values[T].done()
+    assert not first[T].done()
     assert isinstance(reassign(cluster, {T: [4]})[T], ReassignmentInProgress)
-    assert cluster.error(first.values[T]) is None
+    assert cluster.error(first[T]) is None
     assert marked(cluster) == (["t"], [1, 2, 3, 4, 5, 6])
 
 
@@ -420,7 +420,7 @@ def test_whoever_waits_no_longer_does_not_stop_what_was_begun() -> None:
         cluster.controller.poll_once()
     cluster.clock.advance(1_000)
     cluster.run()
-    assert isinstance(cluster.error(results.values[T]), RequestTimedOut)
+    assert isinstance(cluster.error(results[T]), RequestTimedOut)
     assert cluster.state()["targetReplicas"] == [4, 5, 6]
     assert broker_config(cluster, 6) == both(RATE)
 
@@ -434,6 +434,6 @@ def test_somebody_elses_plan_that_comes_first_ends_the_request_and_leaves_no_thr
         cluster.controller.poll_once()
     plan = {"version": 1, "partitions": [{"topic": "u", "partition": 0, "replicas": [2]}]}
     cluster.put(keys.REASSIGN_PARTITIONS, plan)
-    assert isinstance(cluster.error(results.values[T]), ReassignmentInProgress)
+    assert isinstance(cluster.error(results[T]), ReassignmentInProgress)
     assert "targetReplicas" not in cluster.state("t")
     ended(cluster, "u")

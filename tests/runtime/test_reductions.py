@@ -66,38 +66,38 @@ def test_the_answer_is_the_status_of_each_partition_that_goes() -> None:
     """And an error is the whole topic's; other topics of the request are answered by themselves."""
     made = cluster()
     results = made.controller.admin.delete_partitions({"t": DeletePartitions(1), "nowhere": DeletePartitions(1)})
-    assert made.done(results.values["t"]) == {1: -1, 2: -1}
-    assert isinstance(made.error(results.values["nowhere"]), UnknownTopicOrPartition)
+    assert made.done(results["t"]) == {1: -1, 2: -1}
+    assert isinstance(made.error(results["nowhere"]), UnknownTopicOrPartition)
 
 
 @pytest.mark.checklist(210)
 def test_asked_again_it_answers_the_same_and_writes_nothing_and_delayed_may_become_at_once() -> None:
     made = cluster()
     made.host.answer = failing(1, StopReplicaRequest)
-    assert made.done(ask(made, 2).values["t"]) == {2: -1}
+    assert made.done(ask(made, 2)["t"]) == {2: -1}
     made.run()
     before = made.keys()
-    assert made.done(ask(made, 2).values["t"]) == {2: -1}
-    assert made.done(ask(made, None, partitions=[2]).values["t"]) == {2: -1}
+    assert made.done(ask(made, 2)["t"]) == {2: -1}
+    assert made.done(ask(made, None, partitions=[2])["t"]) == {2: -1}
     assert made.keys() == before
-    assert made.done(ask(made, 2, immediate=True).values["t"]) == {2: 1}
+    assert made.done(ask(made, 2, immediate=True)["t"]) == {2: 1}
     made.run()
     assert made.state("t", 2)["status_code"] == 1
-    assert made.done(ask(made, 2).values["t"]) == {2: 1}
+    assert made.done(ask(made, 2)["t"]) == {2: 1}
 
 
 def test_what_was_answered_to_be_offline_is_no_partition_to_requests_right_behind() -> None:
     """Its status is written in a later commit; nothing begins to move in between."""
     made = cluster(settings=Settings(commit_decisions_max=1))
     gone = TopicPartition("t", 2)
-    asked = ask(made, 2, immediate=True).values["t"]
+    asked = ask(made, 2, immediate=True)["t"]
     while not asked.done():
         made.controller.poll_once()
     assert asked.result(0) == {2: 1}
     assert "status_code" not in made.state("t", 2)
     admin = made.controller.admin
-    moved = admin.alter_partition_reassignments({gone: [2, 3]}).values[gone]
-    throttled = admin.reassign_partitions({gone: [2, 3]}, ReassignPartitionsOptions(throttle=5_000)).values[gone]
+    moved = admin.alter_partition_reassignments({gone: [2, 3]})[gone]
+    throttled = admin.reassign_partitions({gone: [2, 3]}, ReassignPartitionsOptions(throttle=5_000))[gone]
     elected = admin.elect_leaders(ElectionType.PREFERRED, [gone])
     assert isinstance(made.error(moved), UnknownTopicOrPartition)
     assert isinstance(made.error(throttled), InvalidReplicaAssignment)
@@ -111,7 +111,7 @@ def test_a_purge_of_many_partitions_leaves_others_their_turn() -> None:
     would be purged by 25 decisions, so by one commit."""
     sink = MemorySink()
     made = cluster(1_500, journal=Journal(sink))
-    made.done(ask(made, 1, immediate=True).values["t"])
+    made.done(ask(made, 1, immediate=True)["t"])
     made.run()
     assert listed(made) == ["0"]
     rows = [json.loads(line) for line in sink.lines]
@@ -140,7 +140,7 @@ def test_a_purge_of_many_partitions_leaves_others_their_turn() -> None:
 def test_what_cannot_go_is_refused_and_nothing_is_written(wanted: DeletePartitions, error: type[ApiError]) -> None:
     made = cluster()
     before = made.keys()
-    assert isinstance(made.error(made.controller.admin.delete_partitions({"t": wanted}).values["t"]), error)
+    assert isinstance(made.error(made.controller.admin.delete_partitions({"t": wanted})["t"]), error)
     assert made.keys() == before
 
 
@@ -151,17 +151,17 @@ def test_while_one_of_them_moves_none_of_the_last_partitions_can_go() -> None:
     made.host.answer = failing(3)
     made.done(made.move([3], "t", 1))
     before = made.keys()
-    error = made.error(ask(made, 1).values["t"])
+    error = made.error(ask(made, 1)["t"])
     assert isinstance(error, ReassignmentInProgress)
     assert "[1]" in str(error)
     assert made.keys() == before
-    assert made.done(ask(made, 2).values["t"]) == {2: -1}
+    assert made.done(ask(made, 2)["t"]) == {2: -1}
 
 
 @pytest.mark.checklist(201)
 def test_switched_off_it_is_refused_and_a_key_of_others_is_removed() -> None:
     made = cluster(settings=Settings(delete_topic_partition_enable=False))
-    assert isinstance(made.error(ask(made, 1).values["t"]), TopicDeletionDisabled)
+    assert isinstance(made.error(ask(made, 1)["t"]), TopicDeletionDisabled)
     made.put(KEY, {"version": 1, "partitions": {"2": {"timestamp": 1, "immediate": True}}})
     made.run()
     assert not made.has(KEY)
@@ -175,9 +175,9 @@ def test_alter_on_the_cluster_is_needed_and_a_deadline_that_passed_is_heeded() -
     nobody = made.controller.admin_for("nobody")
     denied = cluster(authorizer=lambda *_: False)
     refused = denied.controller.admin_for("nobody").delete_partitions({"t": DeletePartitions(1)})
-    assert isinstance(refused.values["t"].exception(0), ClusterAuthorizationFailed)
+    assert isinstance(refused["t"].exception(0), ClusterAuthorizationFailed)
     late = nobody.delete_partitions({"t": DeletePartitions(1)}, timeout_ms=0)
-    assert isinstance(made.error(late.values["t"]), RequestTimedOut)
+    assert isinstance(made.error(late["t"]), RequestTimedOut)
     assert not made.has(KEY)
 
 
@@ -207,9 +207,9 @@ def test_a_key_that_may_not_be_read_holds_up_what_it_may_forbid_and_nothing_else
     made.succeed()
     made.wait(1_000)
     assert made.has(KEY)
-    assert isinstance(made.error(ask(made, 1).values["t"]), StorageError)
+    assert isinstance(made.error(ask(made, 1)["t"]), StorageError)
     more = made.controller.admin.create_partitions({"t": NewPartitions(3)})
-    assert isinstance(made.error(more.values["t"]), StorageError)
+    assert isinstance(made.error(more["t"]), StorageError)
     made.done(made.move([1, 3]))
     made.allow(KEY)
     made.wait(12_000, 500)
@@ -233,7 +233,7 @@ def test_a_key_that_somebody_writes_at_the_same_time_is_taken_in() -> None:
     made.put(KEY, {"version": 1, "partitions": {"2": {"timestamp": 5, "immediate": False}}, "mine": 7})
     asked = ask(made, 1)
     made.run()
-    assert made.done(asked.values["t"]) == {1: -1, 2: -1}
+    assert made.done(asked["t"]) == {1: -1, 2: -1}
     found = json.loads(made.keys()[KEY])
     assert found["partitions"]["2"]["timestamp"] == 5
     assert sorted(found["partitions"]) == ["1", "2"]
@@ -245,7 +245,7 @@ def test_a_report_from_before_it_was_read_only_does_not_make_a_partition_empty()
     made = cluster(settings=Settings(delete_topic_partition_interval_delay_ms=100))
     epoch = made.state("t", 2)["leader_epoch"]
     made.controller.report_log(LogReport("t", 2, 1, epoch, 0, 0, 0))
-    made.done(ask(made, 2).values["t"])
+    made.done(ask(made, 2)["t"])
     made.wait(1_000)
     assert made.state("t", 2)["status_code"] == -1
     made.controller.report_log(LogReport("t", 2, 1, epoch + 1, 7, 9, 9))
@@ -276,7 +276,7 @@ def test_the_host_is_told_of_each_partition_that_is_gone() -> None:
     made.join(1, 2)
     made.create("t", (1, 2), (1, 2))
     host.answer = failing(1, StopReplicaRequest)
-    made.done(ask(made, 1, immediate=True).values["t"])
+    made.done(ask(made, 1, immediate=True)["t"])
     made.wait(500)
     assert host.purged == []
     host.answer = lambda _: HostResponse()
@@ -294,7 +294,7 @@ def test_the_host_is_told_of_each_partition_that_is_gone() -> None:
 def test_however_many_partitions_go_by_one_commit_the_key_goes_with_the_last(partitions: int) -> None:
     """Also where the last part is just as much as a commit takes."""
     made = cluster(partitions, options={"commit_ops_max": 10})
-    made.done(ask(made, 1, immediate=True).values["t"])
+    made.done(ask(made, 1, immediate=True)["t"])
     made.wait(2_000)
     assert listed(made) == ["0"]
     assert not made.has(KEY)
@@ -304,7 +304,7 @@ def test_what_members_have_to_delete_waits_while_the_state_cannot_be_read() -> N
     """A takeover cannot tell whether the partition is offline, so it neither drops the order nor gives it."""
     made = cluster()
     made.host.answer = failing(1, StopReplicaRequest)
-    made.done(ask(made, 2, immediate=True).values["t"])
+    made.done(ask(made, 2, immediate=True)["t"])
     made.run()
     offline = made.keys()[STATE_2]
     made.controllers.pop().close()
@@ -347,10 +347,10 @@ def test_a_topic_of_many_thousand_partitions_goes_down_in_few_commits_each_withi
         made.done(made.controller.admin.create_topics({name: NewTopic(count, 1)}).all())
     made.wait(2_000)
     asked = made.controller.admin.delete_partitions({"wider": DeletePartitions(10, True)})
-    assert isinstance(made.error(asked.values["wider"]), InvalidPartitions)
+    assert isinstance(made.error(asked["wider"]), InvalidPartitions)
     seq = json.loads(made.keys()["/kedge/commit"])["seq"]
     asked = made.controller.admin.delete_partitions({"wide": DeletePartitions(10, True)})
-    assert set(made.done(asked.values["wide"]).values()) == {1}
+    assert set(made.done(asked["wide"]).values()) == {1}
     made.wait(10_000, 100)
     assert len(json.loads(made.keys()["/brokers/topics/wide"])["partitions"]) == 10
     assert not made.has("/admin/delete_topic_partitions/wide")
@@ -397,11 +397,11 @@ def test_whatever_stands_in_the_key_only_a_tail_goes_and_the_controller_lives(fo
 def test_what_brokers_refuse_to_delete_is_asked_again_and_the_id_stays_taken() -> None:
     made = cluster()
     made.host.answer = failing(1, StopReplicaRequest)
-    made.done(ask(made, 2, immediate=True).values["t"])
+    made.done(ask(made, 2, immediate=True)["t"])
     made.wait(1_000)
     assert listed(made) == ["0", "1", "2"]
     more = made.controller.admin.create_partitions({"t": NewPartitions(4)})
-    error = made.error(more.values["t"])
+    error = made.error(more["t"])
     assert isinstance(error, InvalidPartitions)
     assert "[2] are being removed" in str(error)
     assert len(made.host.to(1, StopReplicaRequest)) > 1

@@ -47,7 +47,7 @@ def test_settings_above_the_size_of_a_key_are_refused() -> None:
     many = ",".join(f"{n}:1" for n in range(140_000))
     assert code(cluster.error(alter(cluster, TOPIC, change(LIST, many)))) == ErrorCode.INVALID_CONFIG
     new = NewTopic(1, 1, configs={LIST: many})
-    created = cluster.controller.admin.create_topics({"big": new}).values["big"]
+    created = cluster.controller.admin.create_topics({"big": new})["big"]
     assert code(cluster.error(created)) == ErrorCode.INVALID_CONFIG
     assert cluster.keys() == before
 
@@ -64,9 +64,9 @@ def test_a_principal_needs_alter_configs_and_describe_configs_on_the_cluster() -
     before = cluster.keys()
     nobody = cluster.controller.admin_for("nobody")
     refused: list[Any] = [
-        nobody.describe_configs([TOPIC]).values[TOPIC],
-        nobody.alter_configs({TOPIC: {"retention.ms": "5"}}).values[TOPIC],
-        nobody.incremental_alter_configs({TOPIC: [change("retention.ms", "5")]}).values[TOPIC],
+        nobody.describe_configs([TOPIC])[TOPIC],
+        nobody.alter_configs({TOPIC: {"retention.ms": "5"}})[TOPIC],
+        nobody.incremental_alter_configs({TOPIC: [change("retention.ms", "5")]})[TOPIC],
     ]
     assert [code(cluster.error(future)) for future in refused] == [ErrorCode.CLUSTER_AUTHORIZATION_FAILED] * 3
     assert asked == {("DESCRIBE_CONFIGS", "CLUSTER"), ("ALTER_CONFIGS", "CLUSTER")}
@@ -98,7 +98,7 @@ def test_a_stand_by_says_who_is_active_and_a_late_request_is_timed_out() -> None
     assert code(cluster.error(alter(cluster, TOPIC, change("retention.ms", "5")))) == ErrorCode.NOT_CONTROLLER
     cluster.controller = cluster.controllers[0]
     late = alter(cluster, TOPIC, change("retention.ms", "5"), timeout_ms=500)
-    asked = cluster.controller.admin.describe_configs([TOPIC], timeout_ms=500).values[TOPIC]
+    asked = cluster.controller.admin.describe_configs([TOPIC], timeout_ms=500)[TOPIC]
     cluster.clock.advance(501)
     assert [code(cluster.error(one)) for one in (late, asked)] == [ErrorCode.REQUEST_TIMED_OUT] * 2
     assert cluster.get(KEY)["config"] == {}
@@ -110,7 +110,7 @@ def test_a_broker_is_named_by_a_decimal_id(name: str) -> None:
     cluster = cluster_of_three()
     bad = ConfigResource(ConfigResourceType.BROKER, name)
     assert code(cluster.error(alter(cluster, bad, change(RATE, "5")))) == ErrorCode.INVALID_REQUEST
-    asked = cluster.controller.admin.describe_configs([bad]).values[bad]
+    asked = cluster.controller.admin.describe_configs([bad])[bad]
     assert code(cluster.error(asked)) == ErrorCode.INVALID_REQUEST
     cluster.done(alter(cluster, ConfigResource(ConfigResourceType.BROKER, "99"), change(RATE, "5")))
 
@@ -121,7 +121,7 @@ def test_settings_that_cannot_be_read_are_neither_described_nor_altered() -> Non
     for resource, key in ((TOPIC, KEY), (BROKER, BROKER_KEY)):
         cluster.put(key, b"{")
         cluster.run()
-        asked = cluster.controller.admin.describe_configs([resource]).values[resource]
+        asked = cluster.controller.admin.describe_configs([resource])[resource]
         assert code(cluster.error(asked)) == ErrorCode.KAFKA_STORAGE_ERROR
         assert code(cluster.error(alter(cluster, resource))) == ErrorCode.KAFKA_STORAGE_ERROR
         cluster.put(key, {"version": 1, "config": {}})
@@ -173,7 +173,7 @@ def test_whatever_is_asked_the_controller_lives_and_keys_hold_what_it_says(asked
     """Answers are documented errors; what is described is what the keys hold."""
     cluster = cluster_of_three()
     for resource, ops in asked:
-        error = cluster.error(cluster.controller.admin.incremental_alter_configs({resource: ops}).values[resource])
+        error = cluster.error(cluster.controller.admin.incremental_alter_configs({resource: ops})[resource])
         assert error is None or code(error) in {3, 40, 42}
     assert cluster.controller.is_active
     assert cluster.findings() == {}

@@ -70,7 +70,7 @@ def test_resources_of_one_request_share_a_commit_and_a_bad_one_hurts_no_other() 
         }
     )
     cluster.run()
-    codes = [code(future.exception(0)) for future in result.values.values()]
+    codes = [code(future.exception(0)) for future in result.values()]
     assert codes == [None, ErrorCode.INVALID_CONFIG, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert cluster.store.commits == commits + 1
     assert not cluster.has(BROKER_KEY)

@@ -45,7 +45,7 @@ from tests.runtime.world import Cluster
 
 def replicas(cluster: Cluster, wanted: dict[TopicPartition, ThrottledReplicas], **options: Any) -> dict[Any, Any]:
     results = cluster.controller.admin.alter_interbroker_throttled_replicas(wanted, **options)
-    return {tp: cluster.error(future) for tp, future in results.values.items()}
+    return {tp: cluster.error(future) for tp, future in results.items()}
 
 
 # --- rates
@@ -108,7 +108,7 @@ def test_bad_rates_have_errors_and_the_good_ones_are_set() -> None:
     assert [broker_config(cluster, b) for b in (1, 2, 3)] == [both(5_000), {}, both(5_000)]
     assert marked(cluster) == (None, [1, 3])
     refused = nobody(cluster).alter_interbroker_throttled_rates({1: ThrottledRate(1, 1)})
-    assert getattr(cluster.error(refused.values[1]), "code", None) == 31
+    assert getattr(cluster.error(refused[1]), "code", None) == 31
 
 
 @pytest.mark.checklist(49, 55)
@@ -275,7 +275,7 @@ def test_what_an_operator_sets_after_it_was_marked_and_before_it_is_set_comes_ba
     until(cluster, lambda: marked(cluster)[1] is not None)
     assert broker_config(cluster, 6) == {LEADER_RATE: "666"}
     cluster.put(keys.broker_config("6"), {"version": 1, "config": {LEADER_RATE: "777"}})
-    assert cluster.error(asked.values[T]) is None
+    assert cluster.error(asked[T]) is None
     assert broker_config(cluster, 6) == both(RATE)
     complete(cluster)
     cluster.wait(2_000)

@@ -42,7 +42,7 @@ def removing() -> tuple[Cluster, Meddling]:
     """A removal that waits for the settings of topic t, which somebody else keeps writing."""
     cluster, store = meddled(keys.topic_config("t"), 0, settings=Settings(commit_decisions_max=1))
     lists = cluster.controller.admin.alter_interbroker_throttled_replicas({T: ThrottledReplicas([1], [2])})
-    assert cluster.error(lists.values[T]) is None
+    assert cluster.error(lists[T]) is None
     assert set(alter_rates(cluster, dict.fromkeys(range(1, 7), 5_000)).values()) == {None}
     assert cluster.error(cluster.move([4, 5, 6], "u")) is None
     store.times = 3
@@ -74,7 +74,7 @@ def test_a_topic_that_is_deleted_while_a_request_is_carried_out_ends_nobody_else
     cluster.wait(3_000)
     assert store.times == 0
     assert deleted.result(0) == {"u": None}
-    assert {tp: future.exception(0) for tp, future in asked.values.items()} == {T: None, U: None}
+    assert {tp: future.exception(0) for tp, future in asked.items()} == {T: None, U: None}
     assert not cluster.has(keys.topic("u"))
     assert marked(cluster)[0] == ["t"]
     assert cluster.state()["targetReplicas"] == [4, 5, 6]
@@ -91,7 +91,7 @@ def test_settings_that_somebody_breaks_while_a_request_is_carried_out_are_not_wr
     assert topic_config(cluster) == {}
     cluster.put(keys.topic_config("t"), b'{"version":')
     cluster.wait(1_000)
-    error = asked.values[T].exception(0)
+    error = asked[T].exception(0)
     assert isinstance(error, StorageError)
     assert "the settings of topics t cannot be read" in error.message
     assert cluster.keys()[keys.topic_config("t")] == b'{"version":'
@@ -110,8 +110,8 @@ def begun(rates_of_1: str | None = None) -> tuple[Cluster, dict[TopicPartition, 
     options = ReassignPartitionsOptions(throttle=5_000)
     asked = cluster.controller.admin.reassign_partitions({T: [4, 5, 6]}, options)
     until(cluster, lambda: broker_config(cluster, 1) == both(5_000))
-    assert not asked.values[T].done()
-    return cluster, dict(asked.values)
+    assert not asked[T].done()
+    return cluster, dict(asked)
 
 
 def set_rate(cluster: Cluster, value: str) -> Any:

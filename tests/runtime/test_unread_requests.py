@@ -28,7 +28,7 @@ def with_topic(**controller: Any) -> GuardedCluster:
 
 
 def delete(cluster: GuardedCluster) -> BaseException | None:
-    return cluster.error(cluster.controller.admin.delete_topics(["t"]).values["t"])
+    return cluster.error(cluster.controller.admin.delete_topics(["t"])["t"])
 
 
 def is_whole(cluster: GuardedCluster) -> bool:

@@ -56,7 +56,7 @@ def reassign(cluster: Cluster, targets: Any, throttle: int | None = RATE, **opti
     """Ask, and let time stand still until it is answered: per partition None or the error."""
     given = ReassignPartitionsOptions(throttle=throttle, **options)
     results = cluster.controller.admin.reassign_partitions(targets, given)
-    return {tp: cluster.error(future) for tp, future in results.values.items()}
+    return {tp: cluster.error(future) for tp, future in results.items()}
 
 
 def alter_rates(cluster: Cluster, rates: Mapping[int, int], **options: Any) -> dict[int, Any]:
@@ -64,7 +64,7 @@ def alter_rates(cluster: Cluster, rates: Mapping[int, int], **options: Any) -> d
     wanted = {broker: ThrottledRate(rate, rate) for broker, rate in rates.items()}
     results = cluster.controller.admin.alter_interbroker_throttled_rates(wanted, **options)
     cluster.run()
-    return {broker: cluster.error(future) for broker, future in results.values.items()}
+    return {broker: cluster.error(future) for broker, future in results.items()}
 
 
 def nobody(cluster: Cluster) -> Admin:

@@ -212,7 +212,7 @@ class Cluster:
 
     def move(self, target: Sequence[int] | None, topic: str = "t", partition: int = 0) -> Future[Any]:
         tp = TopicPartition(topic, partition)
-        return self.controller.admin.alter_partition_reassignments({tp: target}).values[tp]
+        return self.controller.admin.alter_partition_reassignments({tp: target})[tp]
 
     def findings(self) -> Mapping[str, str]:
         return self.controller.describe().findings

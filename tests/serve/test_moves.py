@@ -57,7 +57,7 @@ def plan(folder: Path, name: str, targets: dict[int, list[int]]) -> Path:
 def throttles(living: Living, topic: str) -> dict[str, str]:
     """What is set of them on broker 2 and on the topic."""
     resources = [ConfigResource(ConfigResourceType.BROKER, "2"), ConfigResource(ConfigResourceType.TOPIC, topic)]
-    found = living.cluster.controller.admin.describe_configs(resources).values
+    found = living.cluster.controller.admin.describe_configs(resources)
     set_ = {ConfigSource.DYNAMIC_BROKER_CONFIG, ConfigSource.DYNAMIC_TOPIC_CONFIG}
     settings = [each for resource in resources for each in found[resource].result(DEADLINE_S).values()]
     return {each.name: each.value for each in settings if "throttled" in each.name and each.source in set_}

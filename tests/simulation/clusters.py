@@ -96,7 +96,7 @@ def running(node: Node) -> Controller:
 
 def asked(node: Node, target: Sequence[int] | None) -> Future[ReassignmentAnswer]:
     """A request for `orders-0` to just this node, whatever it is worth."""
-    return running(node).admin.alter_partition_reassignments({ORDERS: target}).values[ORDERS]
+    return running(node).admin.alter_partition_reassignments({ORDERS: target})[ORDERS]
 
 
 def calls_of(node: Node) -> tuple[Call, ...]:

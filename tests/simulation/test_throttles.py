@@ -132,7 +132,7 @@ def test_marks_and_lists_of_a_topic_whose_key_a_takeover_cannot_read_outlast_oth
     rig.break_key(keys.topic("t"))
     rig.kill_controller(leading(rig).node_id)
     asked = {tps[topic]: ThrottledReplicas([1], [2])}
-    answer = running(leading(rig)).admin.alter_interbroker_throttled_replicas(asked).values[tps[topic]]
+    answer = running(leading(rig)).admin.alter_interbroker_throttled_replicas(asked)[tps[topic]]
     rig.until(answer.done, what="the request is answered")
     assert (answer.exception() is None) is (topic == "u")
     assert "t" in rig.committed.marked[keys.REPLICAS_REMOVAL]

@@ -63,7 +63,7 @@ def test_a_throttle_is_set_by_requests_to_brokers_and_never_in_the_store(
         assert opened.gateway.counts[api] > 0
         for broker in ("1", "2", "3"):
             resource = ConfigResource(ConfigResourceType.BROKER, broker)
-            found = opened.controller.admin.describe_configs([resource]).values[resource].result(30)
+            found = opened.controller.admin.describe_configs([resource])[resource].result(30)
             assert found[rate].value == "5000"
 
 

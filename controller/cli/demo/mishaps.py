@@ -88,7 +88,7 @@ class Mishaps:
             return
         tp = found[0].tp
         self.act.remembered["cancelled"] = tp
-        answer = rig.wait(rig.admin.alter_partition_reassignments({tp: None}).values[tp])
+        answer = rig.wait(rig.admin.alter_partition_reassignments({tp: None})[tp])
         screen.event(f"{tp}: cancelled; replicas {ids(answer.replicas)}, origin {ids(answer.origin)}")
         rig.reassign({tp: answer.origin})
         rig.until_replicas({tp: answer.origin})

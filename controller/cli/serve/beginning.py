@@ -25,7 +25,7 @@ def create(controller: Controller, elsewhere: Asking | None, topics: Mapping[str
         while True:
             try:
                 if controller.is_active or elsewhere is None:
-                    controller.admin.create_topics({name: topic}).values[name].result(timeout_s)
+                    controller.admin.create_topics({name: topic})[name].result(timeout_s)
                 else:
                     _ask(elsewhere, name, topic, timeout_s)
                 break

@@ -80,7 +80,7 @@ async def describe_configs(call: Call, request: Request) -> Answer:
     """Each resource's settings: all, or those that are named and there."""
     asked = {_key(one): one for one in request.resources}
     resources = _resources(asked)
-    found = await outcomes(call.admin.describe_configs(resources.values()).values)
+    found = await outcomes(call.admin.describe_configs(resources.values()))
     said = {key: as_kafka(found[resource], resource, what="Broker") for key, resource in resources.items()}
     said |= {key: _refuse(f"Unsupported resource type: {key[0]}") for key in asked if key not in resources}
     return {"results": [_described(request, key, asked[key], said[key]) for key in asked]}
@@ -145,7 +145,7 @@ async def alter_configs(call: Call, request: Request) -> Answer:
 
     def alter(ops: Mapping[ConfigResource, Sequence[AlterConfigOp]]) -> Mapping[ConfigResource, Future[None]]:
         new = {one: {op.name: op.value for op in its if op.value is not None} for one, its in ops.items()}
-        return call.admin.alter_configs(new, validate_only=request.validate_only).values
+        return call.admin.alter_configs(new, validate_only=request.validate_only)
 
     return await _altered(request, said, {}, alter)
 
@@ -165,7 +165,7 @@ async def incremental_alter_configs(call: Call, request: Request) -> Answer:
                 said[_key(one)].append(AlterConfigOp(_text(each.name), value, op))
 
     def alter(ops: Mapping[ConfigResource, Sequence[AlterConfigOp]]) -> Mapping[ConfigResource, Future[None]]:
-        return call.admin.incremental_alter_configs(ops, validate_only=request.validate_only).values
+        return call.admin.incremental_alter_configs(ops, validate_only=request.validate_only)
 
     return await _altered(request, said, unknown, alter)
 

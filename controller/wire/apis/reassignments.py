@@ -64,7 +64,7 @@ async def alter(call: Call, request: Request) -> Answer:
 
     def begin() -> tuple[Mapping[TopicPartition, Future[ReassignmentAnswer]], set[TopicPartition]]:
         targets, twice = _targets(request.topics)
-        return call.admin.alter_partition_reassignments(targets, options).values, twice
+        return call.admin.alter_partition_reassignments(targets, options), twice
 
     futures, twice = await beside(begin, sum(len(topic.partitions or ()) for topic in request.topics))
     done = await outcomes(futures)

@@ -31,7 +31,7 @@ async def delete_partitions(call: Call, request: Request) -> Answer:
         if times[topic.name] == 1
     }
     done = {name: TWICE for name, count in times.items() if count > 1}
-    done |= await outcomes(call.admin.delete_partitions(wanted, timeout_ms=timeout_ms(request)).values)
+    done |= await outcomes(call.admin.delete_partitions(wanted, timeout_ms=timeout_ms(request)))
     refused = {name: named[name] for name, said in done.items() if said.error_code}
     now = (await outcome(call.controller.query(_statuses(refused)))).value or {}
     unplaced = [said for name, said in done.items() if said.error_code and not named[name]]

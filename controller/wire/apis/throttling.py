@@ -44,9 +44,9 @@ def _twice(names: Iterable[K]) -> K | None:
 
 async def _done(results: Results[K, Any]) -> dict[K, Outcome]:
     """The outcome of each. Raises the error of a request that names nothing."""
-    if not results.values:
+    if not results:
         await asyncio.wrap_future(results.all())
-    return await outcomes(results.values)
+    return await outcomes(results)
 
 
 # --- moves
@@ -72,7 +72,7 @@ async def reassign_partitions(call: Call, request: Request) -> Answer:
         for name, partition in named
         if times[name] == 1
     ]
-    done = await outcomes(call.admin.reassign_partitions(targets, options).values) if targets else {}
+    done = await outcomes(call.admin.reassign_partitions(targets, options)) if targets else {}
     return {"topics": _rows(refused | done)}
 
 

@@ -55,7 +55,7 @@ async def create_topics(call: Call, request: Request) -> Answer:
     done |= {name: bad for name, topic in asked.items() if name not in done and (bad := _flaw(topic)) is not None}
     new = {name: _new_topic(topic) for name, topic in asked.items() if name not in done}
     results = call.admin.create_topics(new, validate_only=request.validate_only, timeout_ms=timeout_ms(request))
-    done |= {name: _worded(said, name, new[name]) for name, said in (await outcomes(results.values)).items()}
+    done |= {name: _worded(said, name, new[name]) for name, said in (await outcomes(results)).items()}
     made = {name: new[name].configs for name in new if done[name].error_code == 0}
     settings = await _settings(call, made) if made and call.version >= WITH_CONFIGS else {}
     return {"topics": [_created(name, done[name], settings, is_made=not request.validate_only) for name in asked]}
@@ -146,7 +146,7 @@ async def create_partitions(call: Call, request: Request) -> Answer:
     done = dict.fromkeys(_twice(topic.name for topic in request.topics), TWICE)
     new = {name: _new_partitions(topic) for name, topic in asked.items() if name not in done}
     results = call.admin.create_partitions(new, validate_only=request.validate_only, timeout_ms=timeout_ms(request))
-    done |= await outcomes(results.values)
+    done |= await outcomes(results)
     return {"results": [{"name": name, **done[name].fields} for name in asked]}
 
 
@@ -179,7 +179,7 @@ async def delete_topics(call: Call, request: Request) -> Answer:
     twice = _twice(rows[key].value for key in asked if rows[key].value is not None)
     rows = {key: TWICE if row.value in twice else row for key, row in rows.items()}
     wanted = [row.value for row in rows.values() if row.value is not None]
-    done = await outcomes(call.admin.delete_topics(wanted, timeout_ms=timeout_ms(request)).values)
+    done = await outcomes(call.admin.delete_topics(wanted, timeout_ms=timeout_ms(request)))
     return {"responses": [_deleted(key, row, done, ids) for key, row in rows.items()]}
 
 
