@@ -57,7 +57,9 @@ class Place:
         journal = None
         if self.conditions.journal == "on":
             journal = Journal(FolderSink(self._stack.enter_context(TemporaryDirectory(prefix="kedge-benchmark-"))))
-        controller = Controller(store, 1, measured, journal=journal, awaits_cluster=awaits_cluster, metrics=metrics)
+        controller = Controller(
+            store, 1, measured, journal=journal, awaits_cluster=awaits_cluster, metrics=metrics, tune_gc=True
+        )
         self._stack.callback(controller.close)
         return Driven(controller, measured, threads=self.conditions.driver == "threads")
 

@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from inspect import iscoroutinefunction
 from typing import Any, Final, Self, TypeVar
 
@@ -26,6 +26,7 @@ from controller.model.values import BrokerRegistration, Settings, TopicPartition
 from controller.model.view import ClusterView
 from controller.rules.isr import accepted_isr
 from controller.runtime.clock import Chance, Clock, SystemClock
+from controller.runtime.collector import tuned
 from controller.runtime.description import Description, describe
 from controller.runtime.executors import Executor, InlineExecutor, ThreadExecutor
 from controller.runtime.inbox import Inbox
@@ -64,6 +65,9 @@ class Controller:
     `awaits_cluster`: stand by until the store holds a cluster (a controller epoch), rather than begin one there. For a
     store that the cluster is about to be moved to (`docs/migrating.md`): brokers can be registered in it, nothing else.
 
+    `tune_gc`: Python's collector is tuned for what a controller does (`docs/embedding.md`), in all of the process,
+    until this controller is closed; what was frozen stays frozen.
+
     `metrics`: measure what `metrics()` tells (`docs/metrics.md`); without it, what costs nothing is told still.
 
     `host` may have three more methods, looked up once, here: `config_changed(entity_type, name, configs)`,
@@ -88,6 +92,7 @@ class Controller:
         alter_config_policy: AlterConfigPolicy | None = None,
         awaits_cluster: bool = False,
         metrics: bool = True,
+        tune_gc: bool = False,
     ) -> None:
         if type(node_id) is not int or not 0 <= node_id < 2**31:
             raise ValueError(f"node_id must be an int within 0..2^31-1, not {node_id!r:.80}")
@@ -138,6 +143,9 @@ class Controller:
         self._polling = threading.Lock()
         self._polled = False
         self._closing = threading.Lock()
+        self._tuned = ExitStack()
+        if tune_gc:
+            self._tuned.enter_context(tuned())
         self.admin = self.admin_for(None)
 
     # --- life
@@ -197,6 +205,7 @@ class Controller:
             self._executor.close(timeout_s)
         self._registrar.close()
         self._services.journal.close()
+        self._tuned.close()
         _give_back(self._store)
 
     @contextmanager

@@ -9,26 +9,36 @@ from contextlib import ExitStack
 
 import pytest
 
-from controller.runtime.collector import YOUNG, collector_off
+from controller.runtime.collector import YOUNG, collector_off, many_stay, tuned
 
 
 def test_it_rests_until_the_last_is_through() -> None:
     """Whoever ends first leaves it off for the others."""
     assert gc.isenabled()
     first, second = ExitStack(), ExitStack()
-    first.enter_context(collector_off())
-    second.enter_context(collector_off())
+    with tuned():
+        first.enter_context(collector_off())
+        second.enter_context(collector_off())
     first.close()
     assert not gc.isenabled()
     second.close()
     assert gc.isenabled()
 
 
+def test_nothing_is_done_to_it_where_nobody_has_said_so() -> None:
+    """It is the host's."""
+    before = gc.get_freeze_count(), gc.get_threshold()
+    with collector_off():
+        assert gc.isenabled()
+    many_stay()
+    assert (gc.get_freeze_count(), gc.get_threshold()) == before
+
+
 def test_who_has_switched_it_off_keeps_it_off() -> None:
     """It is as it was before."""
     gc.disable()
     try:
-        with collector_off():
+        with tuned(), collector_off():
             assert not gc.isenabled()
         assert not gc.isenabled()
     finally:
@@ -45,7 +55,7 @@ from stores import MemoryServer, MemoryStore
 frozen = gc.get_freeze_count()  # Python 3.12 begins with some
 server = MemoryServer()
 plant(MemoryStore(server), {topics}, 10, 3)
-with Controller(MemoryStore(server), 1, QuietHost()) as controller:
+with Controller(MemoryStore(server), 1, QuietHost(){more}) as controller:
     while not controller.describe().is_active:
         controller.poll_once()
     print(gc.get_freeze_count() > frozen, gc.get_threshold()[0], gc.isenabled())
@@ -53,19 +63,20 @@ with Controller(MemoryStore(server), 1, QuietHost()) as controller:
 
 
 @pytest.mark.parametrize(
-    "topics,before,told",
+    "topics,before,more,told",
     [
-        (1_001, "", f"True {YOUNG} True"),
-        (1_001, "gc.set_threshold(3_000)", "True 3000 True"),
-        (1_001, "gc.set_threshold(0)", "True 0 True"),
-        (10, "", f"False {gc.get_threshold()[0]} True"),
+        (1_001, "", ", tune_gc=True", f"True {YOUNG} True"),
+        (1_001, "gc.set_threshold(3_000)", ", tune_gc=True", "True 3000 True"),
+        (1_001, "gc.set_threshold(0)", ", tune_gc=True", "True 0 True"),
+        (10, "", ", tune_gc=True", f"False {gc.get_threshold()[0]} True"),
+        (1_001, "", "", f"False {gc.get_threshold()[0]} True"),
     ],
-    ids=["many", "its own", "never", "few"],
+    ids=["many", "its own", "never", "few", "not asked"],
 )
 def test_many_partitions_are_left_alone_and_new_objects_looked_at_less_often(
-    topics: int, before: str, told: str
+    topics: int, before: str, more: str, told: str
 ) -> None:
     """Unless the process has a threshold of its own; in one of its own, since all of it is changed for good."""
-    command = [sys.executable, "-c", _LOADS.format(topics=topics, before=before)]
+    command = [sys.executable, "-c", _LOADS.format(topics=topics, before=before, more=more)]
     said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
     assert said.stdout.strip() == told

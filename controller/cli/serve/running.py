@@ -21,6 +21,7 @@ from controller.cli.serve.status import Recent, Status
 from controller.codec import BadValue
 from controller.model.errors import ControllerError, DuplicateBrokerRegistration
 from controller.rig.live import LiveCluster, LiveServer
+from controller.runtime.collector import tuned
 from controller.runtime.journal import Journal
 from controller.wire import Gateway, Peers
 from controller.wire.calls import Address
@@ -103,6 +104,7 @@ def _cluster(options: Options, shown: str, peers: Peers | None, recent: Recent, 
     """It does not run yet."""
     remote = RemoteHost() if peers is None else RemoteHost(tls=peers.tls, login=sharing.login(peers))
     stack.callback(remote.close)
+    stack.enter_context(tuned())
     cluster = LiveCluster(
         _server(options.url, shown),
         options.brokers,

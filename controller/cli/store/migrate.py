@@ -22,6 +22,7 @@ from controller.cli.printing import clean, fail, of_system, say
 from controller.cli.store.progress import Told, bar
 from controller.migration import NO_BROKERS, MigrationRefused, Plan, Stage
 from controller.runtime.clock import Chance, SystemClock
+from controller.runtime.collector import tuned
 from controller.runtime.migration import Migration, TimedOut, Verification
 from stores import MemoryStore, StoreError, open_store, public_url
 from stores.base import MetadataStore
@@ -67,7 +68,7 @@ def migrate(
     if dry_run + verify + abort > 1:
         raise click.UsageError("--dry-run, --verify and --abort exclude each other")
     _demand_two(source, target)
-    with _errors_told():
+    with _errors_told(), tuned():
         if verify:
             sys.exit(_verify(source, target))
         if dry_run or _MEMORY in {source[: len(_MEMORY)], target[: len(_MEMORY)]}:  # a file is written by its closing
