@@ -21,11 +21,14 @@ from stores.servers.process import tool
 from tests.left_out import skip_if_left_out
 
 VERSION: Final = "3.9.1"
+OLDEST: Final = "2.4.1"
+"""Of the first minor version that moves partitions by requests."""
 JAVA_MIN: Final = 17
 _MAVEN_S: Final = 600.0
 # The binding of slf4j is what Kafka's own release has: without one, warnings of the tools are lost. That of 4.3.1 would
 # print them among what the tools print.
 _WANTED: Final = {
+    "2.4.1": (("org.apache.kafka", "kafka_2.13", "2.4.1"), ("org.slf4j", "slf4j-log4j12", "1.7.28")),
     "3.9.1": (
         ("org.apache.kafka", "kafka_2.13", "3.9.1"),
         ("org.apache.kafka", "kafka-tools", "3.9.1"),

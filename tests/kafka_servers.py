@@ -22,7 +22,7 @@ import pytest
 
 from stores.servers import NoServer
 from stores.servers.process import ServerProcess, free_ports, tool
-from tests.kafka_jars import java, kafka_classpath
+from tests.kafka_jars import VERSION, java, kafka_classpath
 
 BROKERS: Final = (1, 2, 3)
 RACKS: Final = {1: "a", 2: "b", 3: "c"}
@@ -165,17 +165,19 @@ class KafkaCluster:
         tool([str(keytool), "-exportcert", "-rfc", "-file", str(self.ca), *store], "a certificate", _TOOL_S)
 
 
-def kafka_node(name: str, folder: Path, settings: Mapping[str, str], port: int) -> ServerProcess:
+def kafka_node(
+    name: str, folder: Path, settings: Mapping[str, str], port: int, version: str = VERSION
+) -> ServerProcess:
     """A node that does not run yet, and its settings in `folder`; it answers on that port."""
     (folder / _CONFIG).write_text("".join(f"{k}={v}\n" for k, v in settings.items()), encoding="utf-8")
     (folder / "log4j.properties").write_text(_LOG4J, encoding="utf-8")
-    command = [*_kafka(folder), "kafka.Kafka", str(folder / _CONFIG)]
+    command = [*_kafka(folder, version), "kafka.Kafka", str(folder / _CONFIG)]
     return ServerProcess(name, command, lambda: _accepts(port), folder / "server.log")
 
 
-def _kafka(folder: Path) -> list[str]:
+def _kafka(folder: Path, version: str = VERSION) -> list[str]:
     log4j = f"-Dlog4j.configuration=file:{folder / 'log4j.properties'}"
-    return [java(), "-Xmx256m", *_JVM, log4j, "-cp", kafka_classpath()]
+    return [java(), "-Xmx256m", *_JVM, log4j, "-cp", kafka_classpath(version)]
 
 
 def _plain_users() -> str:

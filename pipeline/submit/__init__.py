@@ -1,7 +1,22 @@
 """Plans handed over to a controller, wave after wave, and followed until their last move is complete."""
 
-from pipeline.submit.driver import Options, Outcome, cancel, roll_back, submit
+from pipeline.submit.driver import Options, Outcome, Reach, cancel, roll_back, submit
 from pipeline.submit.looking import Event
-from pipeline.submit.ways import Admin, Time
+from pipeline.submit.way import OTHERS_MOVE, Sent, Time, Unsure, Way
+from pipeline.submit.ways import Admin
 
-__all__ = ["Admin", "Event", "Options", "Outcome", "Time", "cancel", "roll_back", "submit"]
+__all__ = [
+    "OTHERS_MOVE",
+    "Admin",
+    "Event",
+    "Options",
+    "Outcome",
+    "Reach",
+    "Sent",
+    "Time",
+    "Unsure",
+    "Way",
+    "cancel",
+    "roll_back",
+    "submit",
+]

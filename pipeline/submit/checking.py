@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pipeline.errors import Refused
-from pipeline.submit.cluster import Look, Name, alive, moving_in
+from pipeline.submit.cluster import Look, Name
 from pipeline.submit.exported import Move
 from pipeline.submit.looking import Job, Looking, listed, named
 from pipeline.submit.standing import Standing
-from pipeline.submit.ways import Unsure
+from pipeline.submit.way import Unsure
 
 TAKEN: Final = "the legacy key is taken, by a plan of somebody else"
 
@@ -19,9 +19,8 @@ def check(looking: Looking, job: Job) -> None:
     """The wave may be handed over; one of which nothing is missing any more may be followed, whatever else runs."""
     looking.begin()
     _wait_for_key(looking, job)
-    standings = looking.standings(job, looking.look(job.wave.moves))
-    foreign = [s for s in standings if s.kind == "foreign"]
-    if foreign:
+    _, standings = looking.looked(job, job.wave.moves, lambda found: bool(_foreign(found)))
+    if foreign := _foreign(standings):
         raise Refused(f"{job.words}: {named(foreign, lambda s: s.words)}; make a new plan")
     missing = [s for s in standings if s.kind == "missing"]
     if not missing:
@@ -30,6 +29,10 @@ def check(looking: Looking, job: Job) -> None:
     _check_targets(looking, job, missing)
     if not any(s.kind in ("running", "against") for s in standings):
         _ask(looking, job, missing)
+
+
+def _foreign(standings: Sequence[Standing]) -> list[Standing]:
+    return [s for s in standings if s.kind == "foreign"]
 
 
 def _wait_for_key(looking: Looking, job: Job) -> None:
@@ -51,19 +54,14 @@ def _is_ours(job: Job, seen: Look) -> bool:
 
 
 def _check_others(looking: Looking, job: Job) -> None:
-    try:
-        running = looking.way.running()
-    except Unsure:
-        running = None
-    moving = looking.asked(lambda: moving_in(looking.store)) if running is None else running
-    others = sorted(moving - {move.name for move in job.wave.moves})
+    others = sorted(looking.asked(looking.way.moving) - {move.name for move in job.wave.moves})
     if others:
         what = listed([f"{topic}-{number}" for topic, number in others])
         raise Refused(f"{job.words}: other reassignments run there: {what}; wait for them, or cancel them")
 
 
 def _check_targets(looking: Looking, job: Job, missing: Sequence[Standing]) -> None:
-    there, _ = looking.asked(lambda: alive(looking.store))
+    there, _ = looking.asked(looking.way.alive)
     dead = {s.move.name: [b for b in s.move.after if b not in s.seen.replicas and b not in there] for s in missing}
     brokers = sorted({broker for down in dead.values() for broker in down})
     if brokers:

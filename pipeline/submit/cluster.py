@@ -43,11 +43,10 @@ NOT_THERE: Final = Seen(problem="there is no such partition")
 
 @attrs.frozen
 class Look:
-    """Some partitions, and the legacy key. `marks`: whether a throttle is still to be taken back."""
+    """Some partitions, and the legacy key, where there is one."""
 
     partitions: Mapping[Name, Seen]
-    key: LegacyKey
-    marks: bool
+    key: LegacyKey = NO_KEY
 
 
 def look(store: MetadataStore, names: Iterable[Name]) -> Look:
@@ -62,8 +61,13 @@ def look(store: MetadataStore, names: Iterable[Name]) -> Look:
     known = dict(zip(there, reader.topics(list(there), list(there.values())), strict=True))
     said = reader.states([None if entry is None else entry.value for entry in states])
     found = {name: _seen(name, known.get(name[0]), state) for name, state in zip(wanted, said, strict=True)}
+    return Look(found, key)
+
+
+def has_marks(store: MetadataStore) -> bool:
+    """Whether a throttle is still to be taken back. Raises what the store raises."""
     marks = store.get_many([keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL], timeout_s=CALL_S)
-    return Look(found, key, any(entry is not None for entry in marks))
+    return any(entry is not None for entry in marks)
 
 
 def _legacy(store: MetadataStore) -> LegacyKey:

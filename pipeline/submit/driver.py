@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 import attrs
 
@@ -22,11 +22,16 @@ from pipeline.submit.exported import Exported, Wave, read_export
 from pipeline.submit.following import Follower
 from pipeline.submit.kept import Progress, locked, read_progress
 from pipeline.submit.looking import POLL_S, Event, Job, Tell
-from pipeline.submit.ways import Admin, AdminWay, LegacyWay, Time, Unsure
+from pipeline.submit.way import Time, Unsure, Way
+from pipeline.submit.ways import Admin, AdminWay, LegacyWay
 from stores import MetadataStore
 
 CANCEL_S: Final = 60.0
 NO_THROTTLES: Final = "its waves have throttles, and none pass through the legacy key"
+
+Reach: TypeAlias = MetadataStore | Callable[[Progress], Way]
+"""Where a plan is handed over: to the controller of a store, or by another way, which is made for one plan, in whose
+progress it keeps what must outlive a crash."""
 
 
 def _quiet(event: Event) -> None:
@@ -35,8 +40,8 @@ def _quiet(event: Event) -> None:
 
 @attrs.frozen(kw_only=True)
 class Options:
-    """How a plan is handed over. `admin`: gives the admin API of the controller that leads; None: by the legacy key of
-    the store. `throttles`: whether the waves' rates are to be kept. `timeout_s`: of each wave."""
+    """How a plan is handed over. `admin`: gives the admin API of the controller of a store that leads; None: by the
+    legacy key. `throttles`: whether the waves' rates are to be kept. `timeout_s`: of each wave."""
 
     admin: Callable[[], Admin] | None = None
     throttles: bool = True
@@ -59,7 +64,7 @@ class Outcome:
 
 def submit(
     folder: Path,
-    store: MetadataStore,
+    to: Reach,
     options: Options = Options(),
     *,
     first: int | None = None,
@@ -73,16 +78,15 @@ def submit(
     BadInput: no export, one that differs from its manifest, one with none of the waves, or one that needs throttles
     and is handed over without an admin API and not with `throttles=False`. Refused: the cluster is not what the plan
     was made from, something else is being reassigned, a target is down, the plan was changed, somebody else submits it.
-    Stopped: a wave is not complete within `timeout_s`, or cannot be. What the store raises, where it refuses.
+    Stopped: a wave is not complete within `timeout_s`, or cannot be. What the store or the way raises.
     """
     plan = read_export(folder)
-    follower = _follower(store, options)
     waves = [_as_asked(wave, options) for wave in plan.waves if _is_in(wave, first, last)]
     if plan.waves and not waves:
         asked = f"{'the first' if first is None else first} to {'the last' if last is None else last}"
         raise BadInput(f"{folder}: has waves 1 to {plan.waves[-1].number}, and none of those asked for: {asked}")
-    _check_throttles(folder, follower, waves)
     with _begun(plan, dry_run=dry_run) as progress:
+        follower = _follower(folder, to, options, progress, waves)
         if progress.is_undoing:
             raise Refused(f"{folder}: a rollback is under way; --rollback goes on with it")
         jobs = [Job(wave, len(plan.waves), wave.number in progress.waves) for wave in waves]
@@ -94,7 +98,7 @@ def submit(
 
 def roll_back(
     folder: Path,
-    store: MetadataStore,
+    to: Reach,
     options: Options = Options(),
     *,
     dry_run: bool = False,
@@ -102,46 +106,46 @@ def roll_back(
     """The waves that were begun are undone, the last one first: their partitions are where they were before. A wave
     that runs is cancelled first; without an admin API it is waited for. Errors as those of `submit`."""
     plan = read_export(folder)
-    follower = _follower(store, options)
     with _begun(plan, dry_run=dry_run) as progress:
         begun = [_as_asked(wave, options) for wave in reversed(plan.waves) if wave.number in progress.waves]
-        _check_throttles(folder, follower, begun)
+        follower = _follower(folder, to, options, progress, begun)
         jobs = [Job(wave.reversed(), len(plan.waves), is_begun=True, undoes=True) for wave in begun]
-        if not jobs:
-            return Outcome("done", told=("nothing of the plan was handed over from here",))
-        return _dry(follower, jobs) if dry_run else _run(follower, progress, jobs)
+        done = _dry(follower, jobs) if dry_run else _run(follower, progress, jobs)
+        return done if jobs else Outcome("done", told=("nothing of the plan was handed over from here",))
 
 
-def cancel(folder: Path, store: MetadataStore, options: Options) -> Outcome:
-    """Nothing of the plan runs any more; what is complete stays. Refused without an admin API: nothing can be cancelled
-    through the legacy key. Stopped where a move cannot be cancelled."""
+def cancel(folder: Path, to: Reach, options: Options) -> Outcome:
+    """Nothing of the plan runs any more, and its throttles are gone; what is complete stays. Refused without an admin
+    API: nothing can be cancelled through the legacy key. Stopped where a move cannot be cancelled."""
     plan = read_export(folder)
-    follower = _follower(store, options)
-    if not follower.way.takes_throttles:
-        raise Refused(f"{folder}: nothing can be cancelled through the legacy key; it needs an admin API")
     with _begun(plan, dry_run=False) as progress:
+        follower = _follower(folder, to, options, progress, [])
+        if not follower.way.takes_throttles:
+            raise Refused(f"{folder}: nothing can be cancelled through the legacy key; it needs an admin API")
         begun = [wave for wave in plan.waves if progress.waves.get(wave.number) in ("sent", "undoing")]
-        cancelled = sum(
-            _cancel(follower, Job(_facing(wave, progress), len(plan.waves), is_begun=True)) for wave in begun
-        )
+        jobs = [Job(_facing(wave, progress), len(plan.waves), is_begun=True) for wave in begun]
+        cancelled = sum(_cancel(follower, job) for job in jobs)
+        told = [why for job in (*jobs, None) if (why := follower.settle(job))]
         for wave in begun:
             if progress.waves[wave.number] == "sent":
                 progress.set(wave.number, "cancelled")
-        return Outcome("cancelled", tuple(wave.number for wave in begun), cancelled)
+        return Outcome("cancelled", tuple(wave.number for wave in begun), cancelled, tuple(told))
 
 
 def _facing(wave: Wave, progress: Progress) -> Wave:
     return wave.reversed() if progress.waves[wave.number] == "undoing" else wave
 
 
-def _follower(store: MetadataStore, options: Options) -> Follower:
-    way = LegacyWay(store) if options.admin is None else AdminWay(options.admin, options.time)
-    return Follower(store, way, options.time, options.tell, options.timeout_s, options.poll_s)
-
-
-def _check_throttles(folder: Path, follower: Follower, waves: list[Wave]) -> None:
-    if not follower.way.takes_throttles and any(wave.rates for wave in waves):
+def _follower(folder: Path, to: Reach, options: Options, progress: Progress, waves: list[Wave]) -> Follower:
+    """By the way that was asked for, which takes these waves as they are. BadInput where it does not."""
+    way: Way
+    if callable(to):
+        way = to(progress)
+    else:
+        way = LegacyWay(to) if options.admin is None else AdminWay(to, options.admin, options.time)
+    if not way.takes_throttles and any(wave.rates for wave in waves):
         raise BadInput(f"{folder}: {NO_THROTTLES}; --no-throttle does without")
+    return Follower(way, options.time, options.tell, options.timeout_s, options.poll_s)
 
 
 def _is_in(wave: Wave, first: int | None, last: int | None) -> bool:
@@ -187,6 +191,8 @@ def _run(follower: Follower, progress: Progress, jobs: list[Job]) -> Outcome:
         progress.set(job.wave.number, None if job.undoes else "done")
         size, count, seconds = job.wave.bytes, len(job.wave.moves), follower.time.now_s() - began_s
         follower.tell(Event("wave", job.wave.number, job.waves, count, count, size, size or 0, seconds))
+    if not jobs and (why := follower.settle(None)):
+        raise Stopped(why)
     return Outcome("done", tuple(job.wave.number for job in jobs), sent, tuple(told))
 
 

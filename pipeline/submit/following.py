@@ -18,11 +18,10 @@ from pipeline.submit.cluster import Look, Name
 from pipeline.submit.exported import Move
 from pipeline.submit.looking import Event, Job, Looking, named
 from pipeline.submit.standing import Standing
-from pipeline.submit.ways import Unsure
+from pipeline.submit.way import Unsure
 
 _FIRST_POLL_S: Final = 0.05
 _IN_VAIN_MAX: Final = 3
-_PATIENCE_S: Final = 5.0  # for a controller to take its throttles back
 _REMOVAL_S: Final = 60.0
 
 
@@ -114,12 +113,9 @@ class Follower(Looking):
             pause_s = min(self.poll_s, pause_s * 2)
 
     def _take(self, course: Course, moves: Sequence[Move]) -> Look:
-        """How these moves stand, in the course as well. Stopped where somebody else did something with them, by two
-        looks: one reads several keys while others write, and may show what never stood there at one instant."""
-        seen = self.look(moves)
-        if course.is_at_odds(self.standings(course.job, seen)):
-            seen = self.look(moves)
-        course.take(self.standings(course.job, seen))
+        """How these moves stand, in the course as well. Stopped where somebody else did something with them."""
+        seen, standings = self.looked(course.job, moves, course.is_at_odds)
+        course.take(standings)
         return seen
 
     def _is_complete(self, course: Course) -> bool:
@@ -149,9 +145,9 @@ class Follower(Looking):
     def _send(self, course: Course, missing: list[Standing]) -> None:
         course.ask_again()
         handed = self.way.send(course.job.wave, [s.move for s in missing])
-        course.reasons, course.has_rates = handed.refused, False
+        course.reasons, course.has_rates = handed.refused, handed.has_rates
         course.sent += handed.moves
-        if self.way.takes_throttles:  # what the admin API accepted is committed
+        if self.way.takes_throttles:  # what a controller accepted is committed
             course.ran |= {s.move.name for s in missing} - handed.refused.keys()
         self.tell(Event("sent", course.job.wave.number, course.job.waves, handed.moves))
 
@@ -164,22 +160,21 @@ class Follower(Looking):
         at = (wave.number, course.job.waves, len(wave.moves), len(course.of("done")))
         self.tell(Event("following", *at, wave.bytes, int((wave.bytes or 0) * share), seconds, eta_s))
 
-    def settle(self, job: Job) -> str:
-        """The throttles of a wave that is complete are gone; where they are not, why."""
-        if not (self.way.takes_throttles and job.wave.rates):
-            return ""
-        began_s, asked = self.time.now_s(), False
-        while self.look(()).marks:
+    def settle(self, job: Job | None) -> str:
+        """The throttles of a wave that is complete are gone, or (None) those that an earlier call left; where they are
+        not, why."""
+        words, wave = ("", None) if job is None else (f"{job.words}: ", job.wave)
+        began_s, asked, why = self.time.now_s(), False, ""
+        while self.asked(lambda: self.way.is_marked(wave)):
             waited_s = self.time.now_s() - began_s
             if waited_s > _REMOVAL_S:
-                return f"{job.words}: throttles are still marked for removal after {_REMOVAL_S:.0f} s"
-            try:
-                if waited_s > _PATIENCE_S and self.way.running():
-                    return f"{job.words}: throttles stay until what others move has ended"
-                if waited_s > _PATIENCE_S and not asked:
-                    self.way.give_back()  # they were set when the last move had ended already
+                return f"{words}throttles are still marked for removal after {_REMOVAL_S:.0f} s{why}"
+            if waited_s >= self.way.removal_s and not asked:  # they were set when the last move had ended already
+                try:
+                    if waits_for := self.way.give_back():
+                        return f"{words}{waits_for}"
                     asked = True
-            except Unsure:
-                asked = False
+                except Unsure as error:
+                    why = f": {error}"
             self.time.pause(min(self.poll_s, 0.2))
         return ""

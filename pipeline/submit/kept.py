@@ -3,6 +3,8 @@
 * `FOLDER.progress.json` says of each wave that was begun how it stands. It is written before anything is asked for, and
   again once that is done; whole, synced, under its name by a rename. What the cluster says counts more: the file is
   what a rollback goes by, and what tells a wave half done from a cluster that somebody else changed.
+* Where a server does not record who set a throttle, the file does (`Mark`), before it is set: so that what operators
+  had set themselves is there again in the end.
 * It belongs to one manifest. A plan that was exported anew with other contents is another plan, and is refused.
 * The lock is the operating system's, on `.FOLDER.submit.lock`: who dies leaves none behind.
 """
@@ -13,10 +15,10 @@ import fcntl
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 import attrs
 
@@ -27,11 +29,23 @@ from pipeline.written import written_as
 State: TypeAlias = Literal["sent", "done", "cancelled", "undoing"]
 """Of a wave that was begun. "sent": it is handed over, or about to be."""
 _STATES: Final = frozenset(get_args(State))
+Setting: TypeAlias = tuple[str, str, str]
+"""Of a "broker" or a "topic", its name, the setting's."""
 
 
 def progress_file(folder: Path) -> Path:
     folder = folder.absolute()
     return folder.with_name(f"{folder.name}.progress.json")
+
+
+@attrs.frozen
+class Mark:
+    """A setting that waves changed. `was`: the operator's own value that was replaced; `ours`: each value that was set,
+    of a list the elements that were added. `stands`: it is to be given back."""
+
+    was: str | None = None
+    ours: frozenset[str] = frozenset()
+    stands: bool = True
 
 
 @attrs.define
@@ -41,6 +55,7 @@ class Progress:
     plan: Exported
     waves: dict[int, State] = attrs.field(factory=dict)
     is_kept: bool = True
+    marks: dict[Setting, Mark] = attrs.field(factory=dict)
 
     @property
     def is_undoing(self) -> bool:
@@ -57,9 +72,21 @@ class Progress:
         if self.is_kept:
             self._write()
 
+    def mark(self, marks: Mapping[Setting, Mark]) -> None:
+        """These settings are marked so, whatever happens next."""
+        if marks.items() <= self.marks.items():
+            return
+        self.marks |= marks
+        if self.is_kept:
+            self._write()
+
     def _write(self) -> None:
         waves = {str(number): state for number, state in sorted(self.waves.items())}
         said = {"version": 1, "plan": self.plan.plan, "manifest": self.plan.sha256, "waves": waves}
+        if self.marks:
+            said["throttles"] = [
+                [*setting, mark.was, sorted(mark.ours), mark.stands] for setting, mark in sorted(self.marks.items())
+            ]
         file = progress_file(self.plan.folder)
         beside = file.with_name(f".{file.name}.new")  # of this process alone, which holds the lock
         with written_as(file):
@@ -82,6 +109,7 @@ def read_progress(plan: Exported, *, is_kept: bool = True) -> Progress:
         said = json.loads(file.read_bytes())
         manifest, found = said["manifest"], said["waves"]
         waves: dict[int, State] = {int(number): state for number, state in found.items()}
+        marks = dict(map(_mark, said.get("throttles", [])))
     except FileNotFoundError:
         return Progress(plan, is_kept=is_kept)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -93,7 +121,12 @@ def read_progress(plan: Exported, *, is_kept: bool = True) -> Progress:
         )
     if not set(waves.values()) <= _STATES or not waves.keys() <= {wave.number for wave in plan.waves}:
         raise BadInput(f"{file}: no progress of this plan: {waves!r:.120}")
-    return Progress(plan, waves, is_kept)
+    return Progress(plan, waves, is_kept, marks)
+
+
+def _mark(row: list[Any]) -> tuple[Setting, Mark]:
+    kind, name, setting, was, ours, stands = row
+    return (str(kind), str(name), str(setting)), Mark(was, frozenset(map(str, ours)), bool(stands))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Looking at the cluster on behalf of a wave: what stands, how long it takes, and what is told meanwhile.
 
-A store that does not answer is asked again for a minute. Who looks does not look oftener than the store bears: a pause
-is some times as long as a look took.
+A store or a broker that does not answer is asked again for a minute. Who looks does not look oftener than those bear:
+a pause is some times as long as a look took.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Final, TypeVar
 import attrs
 
 from pipeline.errors import Stopped
-from pipeline.submit.cluster import Look, alive, look
+from pipeline.submit.cluster import Look
 from pipeline.submit.exported import Move, Wave
 from pipeline.submit.standing import Standing, causes, stand
-from pipeline.submit.ways import Time, Way
-from stores import MetadataStore, OutcomeUnknown, SessionExpired, Unavailable
+from pipeline.submit.way import Time, Unsure, Way
+from stores import OutcomeUnknown, SessionExpired, Unavailable
 
 POLL_S: Final = 1.0
 NAMED_MAX: Final = 10
@@ -64,7 +64,6 @@ class Job:
 class Looking:
     """`timeout_s`: of a wave, None: as long as it takes."""
 
-    store: MetadataStore
     way: Way
     time: Time
     tell: Tell
@@ -83,12 +82,27 @@ class Looking:
         return self.time.now_s() - self._began_s
 
     def look(self, moves: Iterable[Move]) -> Look:
-        """Their partitions, the legacy key, the marks of throttles."""
+        """Their partitions, and the legacy key."""
         names = [move.name for move in moves]
         began_s = self.time.now_s()
-        found = self.asked(lambda: look(self.store, names))
+        found = self.asked(lambda: self.way.look(names))
         self._looked_s = self.time.now_s() - began_s
         return found
+
+    def looked(
+        self, job: Job, moves: Iterable[Move], is_at_odds: Callable[[list[Standing]], bool]
+    ) -> tuple[Look, list[Standing]]:
+        """How these moves stand. Where that is at odds with what is expected, it was so at several looks: one may show
+        what never was there at one instant."""
+        moves = list(moves)
+        seen = self.look(moves)
+        for pause_s in self.way.looks_again_s:
+            if not is_at_odds(self.standings(job, seen)):
+                break
+            if pause_s:
+                self.time.pause(pause_s)
+            seen = self.look(moves)
+        return seen, self.standings(job, seen)
 
     def standings(self, job: Job, seen: Look) -> list[Standing]:
         """Where the moves of the wave stand that were looked at."""
@@ -96,14 +110,15 @@ class Looking:
         return [stand(m, seen.partitions[m.name], is_begun=job.is_begun, undoes=job.undoes) for m in moves]
 
     def asked(self, read: Callable[[], T]) -> T:
-        """What the store says. Stopped where it did not answer for a minute."""
+        """What the cluster says. Stopped where it did not answer for a minute."""
         since_s = self.time.now_s()
         while True:
             try:
                 return read()
-            except (Unavailable, OutcomeUnknown, SessionExpired) as error:
+            except (Unavailable, OutcomeUnknown, SessionExpired, Unsure) as error:
                 if self.time.now_s() - since_s >= _SILENCE_S:
-                    raise Stopped(f"the store did not answer for {_SILENCE_S:.0f} s: {error}") from None
+                    who = "the cluster" if isinstance(error, Unsure) else "the store"
+                    raise Stopped(f"{who} did not answer for {_SILENCE_S:.0f} s: {error}") from None
                 self.time.pause(self.poll_s)
 
     def pause(self, job: Job, standings: Sequence[Standing], seconds: float, waits_for: str = "") -> None:
@@ -120,7 +135,7 @@ class Looking:
         self.tell(Event(kind, job.wave.number, job.waves, text=text))
 
     def _stuck(self, standings: Sequence[Standing]) -> str:
-        there, has_controller = self.asked(lambda: alive(self.store))
+        there, has_controller = self.asked(self.way.alive)
         stuck = [s for s in standings if s.kind != "done"]
         return named(stuck, lambda s: f"({causes(s, there, has_controller=has_controller)})")
 

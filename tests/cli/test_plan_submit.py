@@ -178,10 +178,25 @@ def test_a_memory_store_is_refused_since_nobody_would_see_the_key(still: Made) -
         (("--timeout", "0s"), "is no duration"),
         (("--rollback", "--from-wave", "2"), "--rollback and --cancel are of every wave that was begun"),
         (("--cancel", "--to-wave", "2"), "--rollback and --cancel are of every wave that was begun"),
+        (("--bootstrap-server", "one:9092"), "give one of --bootstrap-server and --store"),
+        (("--command-config", __file__), "--command-config is of the connection to a --bootstrap-server"),
     ],
 )
 def test_what_cannot_be_used_is_exit_code_2(still: Made, arguments: tuple[str, ...], says: str) -> None:
     done = run(still, *arguments)
+    assert (done.exit_code, says in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    "place, says",
+    [
+        ((), "give one of --bootstrap-server and --store"),
+        (("--bootstrap-server", "nowhere"), "'nowhere' is no HOST:PORT"),
+        (("--bootstrap-server", "one:9092", "--admin", "a:b"), "--admin is of the controller of a --store"),
+    ],
+)
+def test_a_place_that_cannot_be_used_is_exit_code_2(still: Made, place: tuple[str, ...], says: str) -> None:
+    done = CliRunner().invoke(kedge, ["plan", "submit", str(still.folder), *place])
     assert (done.exit_code, says in done.stderr) == (2, True), done.stderr
 
 

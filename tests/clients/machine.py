@@ -123,7 +123,7 @@ def _made(name: str, sources: Sequence[Path], make: Callable[[Path], None]) -> P
 
 
 def _jars() -> str:
-    found = {version: kafka_jars.kafka_classpath(version) for version in KAFKA_VERSIONS}
+    found = {version: kafka_jars.kafka_classpath(version) for version in (kafka_jars.OLDEST, *KAFKA_VERSIONS)}
     return f"the jars of Kafka {', '.join(found)}"
 
 

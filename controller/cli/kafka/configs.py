@@ -5,7 +5,7 @@ Settings of a broker are asked of that broker, and changed there: no other answe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
 from typing import Any, Final
 
@@ -94,14 +94,15 @@ class Configs:
     client: Client
 
     def describe_configs(
-        self, resources: Iterable[Resource], *, synonyms: bool = False
+        self, resources: Iterable[Resource], *, synonyms: bool = False, names: Collection[str] | None = None
     ) -> dict[Resource, dict[str, Setting] | Refused]:
-        """Settings by name, in the server's order; or what it said instead."""
+        """Settings by name (only those of `names`), in the server's order; or what it said instead."""
         found: dict[Resource, dict[str, Setting] | Refused] = {}
+        keys = None if names is None else list(names)
         for broker, group in _by_broker(resources).items():
             form = DescribeConfigsRequest.DescribeConfigsResource
             request = DescribeConfigsRequest(
-                resources=[form(resource_type=r.type, resource_name=r.name, configuration_keys=None) for r in group],
+                resources=[form(resource_type=r.type, resource_name=r.name, configuration_keys=keys) for r in group],
                 include_synonyms=synonyms,
                 include_documentation=False,
             )

@@ -4,7 +4,7 @@ it knows them. Without, `offers` is False, and a command goes Kafka's way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from controller.cli.kafka.client import Client, refused
@@ -22,13 +22,13 @@ class Private:
 
     client: Client
 
-    def set_reassignment_rates(self, brokers: Iterable[int], rate: int, *, stays: bool = False) -> None:
-        """Moves copy at most `rate` bytes/s into and out of each of these brokers (KIP-542); those of other brokers
-        that were set this way go. The controller takes them back when the last reassignment ends, unless `stays`. No
-        brokers: it does so now. Raises Refused."""
+    def set_reassignment_rates(self, rates: Mapping[int, tuple[int, int]], *, stays: bool = False) -> None:
+        """Moves copy at most so many bytes/s out of each of these brokers (the first number) and into it (KIP-542);
+        those of other brokers that were set this way go. The controller takes them back when the last reassignment
+        ends, unless `stays`. No brokers: it does so now. Raises Refused."""
         of = AlterInterbrokerThrottledRatesRequest.ThrottledBroker
         request = AlterInterbrokerThrottledRatesRequest(
-            brokers=[of(broker_id=broker, leader_rate=rate, follower_rate=rate) for broker in sorted(brokers)],
+            brokers=[of(broker_id=b, leader_rate=out, follower_rate=into) for b, (out, into) in sorted(rates.items())],
             remove_throttle=not stays,
             family=_REASSIGNMENT,
             timeout_ms=_TIMEOUT_MS,

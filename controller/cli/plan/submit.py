@@ -1,7 +1,8 @@
 """`kedge plan submit`: an exported plan is handed over wave after wave, and followed until its last move is complete.
 
-* By the legacy key of the store that the controller stands on, without throttles; or, with `--admin`, by the admin API
-  that a module of the host's gives, with them.
+* By the brokers of a gateway or of a Kafka cluster (`--bootstrap-server`), with throttles; or by the store that the
+  controller stands on: by its legacy key, without throttles, or with `--admin` by the admin API that a module of the
+  host's gives, with them.
 * No controller is embedded here: one without a host would win the election, and tell no broker.
 * Exit code: 0 done; 1 done but for what is told, or not everything moved (asking again goes on with it); 2 the plan or
   the cluster cannot be used as they are, and nothing was handed over.
@@ -20,6 +21,7 @@ from typing import Any, Final
 import attrs
 import click
 
+from controller.cli.kafka import Endpoint, Failed, connected, endpoint_options
 from controller.cli.plan.saying import say_json
 from controller.cli.printing import clean, fail, of_system, one_line, without_place
 from controller.cli.printing import say as complain
@@ -28,7 +30,7 @@ from controller.cli.store.progress import ToldTitle, titled_bar
 from pipeline.amounts import amount, duration
 from pipeline.cautions import size_words
 from pipeline.errors import BadInput, PipelineError, Refused, Stopped
-from pipeline.submit import Event, Options, Outcome, cancel, roll_back
+from pipeline.submit import Event, Options, Outcome, Reach, cancel, roll_back
 from pipeline.submit import submit as hand_over
 from pipeline.submit.exported import read_export
 from stores import StoreError, public_url
@@ -100,9 +102,12 @@ def _title(event: Event) -> str:
 
 @click.command()
 @click.argument("folder", metavar="FOLDER", type=click.Path(file_okay=False))
-@click.option("--store", "url", metavar="URL", required=True, help="Of the controller: zookeeper:// or etcd://.")
+@endpoint_options
+@click.option("--store", "url", metavar="URL", help="By the controller's store instead: zookeeper:// or etcd://.")
 @click.option(
-    "--admin", metavar="MODULE:NAME", help="A function that gives the admin API of the controller that leads."
+    "--admin",
+    metavar="MODULE:NAME",
+    help="With --store: a function that gives the admin API of the active controller.",
 )
 @click.option("--no-throttle", is_flag=True, help="Hand it over without the rates that it has.")
 @click.option("--from-wave", type=click.IntRange(1), help="The first wave.")
@@ -110,46 +115,74 @@ def _title(event: Event) -> str:
 @click.option("--timeout", type=Duration(), help="Of each wave: 90s, 15m, 2h. Default: as long as it takes.")
 @click.option("--poll", type=Duration(), default="1s", show_default=True, help="How often to look.")
 @click.option("--rollback", is_flag=True, help="Undo the waves that were begun, the last one first.")
-@click.option("--cancel", "cancels", is_flag=True, help="Cancel what runs of it (needs --admin).")
+@click.option("--cancel", "cancels", is_flag=True, help="Cancel what runs of it; with --store it needs --admin.")
 @click.option("--dry-run", is_flag=True, help="Check, say what would be handed over, and write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object per wave, and one at the end.")
 @click.option("--plain", is_flag=True, help="No progress bar; so it is, too, where stderr is no terminal.")
-def submit(folder: str, url: str, *, as_json: bool, plain: bool, **asked: Any) -> None:
+def submit(folder: str, *, as_json: bool, plain: bool, **asked: Any) -> None:
     """Hand an exported plan over wave after wave, and follow it until its last move is complete.
 
-    FOLDER is what kedge plan export wrote. What was broken off is gone on with by the same command: how far it is
-    stands in FOLDER.progress.json.
+    FOLDER is what kedge plan export wrote. --bootstrap-server names brokers of Kedge's gateway or of any Kafka cluster
+    since 2.4. After an interruption the same command continues; its progress is in FOLDER.progress.json.
     """
+    _check_place(asked)
     if sum((asked["rollback"], asked["cancels"], asked["dry_run"] and asked["cancels"])) > 1:
         raise click.UsageError("give one of --rollback and --cancel; --cancel has no --dry-run")
     if (asked["rollback"] or asked["cancels"]) and (asked["from_wave"] or asked["to_wave"]):
         raise click.UsageError("--rollback and --cancel are of every wave that was begun: no --from-wave, no --to-wave")
-    if url.startswith("memory:"):
-        fail(f"{url}: {_IN_MEMORY}")
     try:
         read_export(Path(folder))
         options = _options(asked, teller := _Teller(as_json, is_dry=asked["dry_run"]))
     except PipelineError as error:
         fail(one_line(error))
     with (
-        opened(url, read_only=asked["dry_run"]) as store,
-        _ending(teller, url),
+        _reached(asked) as to,
+        _ending(teller, asked["url"]),
         titled_bar("looking", shown=not plain) as teller.told,
     ):
-        outcome = _does(Path(folder), asked)(store, options)
-    by = "the admin API" if asked["admin"] else "the legacy key"
-    throttles = asked["admin"] is not None and not asked["no_throttle"]
+        outcome = _does(Path(folder), asked)(to, options)
+    by = "the admin API" if asked["admin"] else "the legacy key" if asked["url"] else "the brokers"
+    throttles = by != "the legacy key" and not asked["no_throttle"]
     _say_end(outcome, by, as_json=as_json, throttles=throttles)
-    sys.exit(1 if outcome.told and outcome.sent else 0)
+    sys.exit(1 if outcome.told and (outcome.sent or outcome.end == "cancelled") else 0)
 
 
-def _does(folder: Path, asked: dict[str, Any]) -> Callable[[Any, Options], Outcome]:
+def _check_place(asked: dict[str, Any]) -> None:
+    """One place, and the options of that place."""
+    url, servers = asked["url"], asked["bootstrap_server"]
+    if (url is None) == (servers is None):
+        raise click.UsageError("give one of --bootstrap-server and --store")
+    if servers is None and asked["command_config"] is not None:
+        raise click.UsageError("--command-config is of the connection to a --bootstrap-server, which is not given")
+    if url is None and asked["admin"] is not None:
+        raise click.UsageError("--admin is of the controller of a --store, which is not given")
+    if url is not None and url.startswith("memory:"):
+        fail(f"{url}: {_IN_MEMORY}")
+
+
+@contextmanager
+def _reached(asked: dict[str, Any]) -> Iterator[Reach]:
+    """A connection to what was asked for, for as long as the block runs. Exits with 2 where there is none."""
+    if asked["url"] is not None:
+        with opened(asked["url"], read_only=asked["dry_run"]) as store:
+            yield store
+        return
+    try:
+        with connected(Endpoint(asked["bootstrap_server"], asked["command_config"])) as cluster:
+            from controller.cli.plan.by_brokers import by_brokers  # noqa: PLC0415 - kafka-python is there
+
+            yield by_brokers(cluster)
+    except Failed as error:
+        fail(one_line(error))
+
+
+def _does(folder: Path, asked: dict[str, Any]) -> Callable[[Reach, Options], Outcome]:
     if asked["cancels"]:
-        return lambda store, options: cancel(folder, store, options)
+        return lambda to, options: cancel(folder, to, options)
     if asked["rollback"]:
-        return lambda store, options: roll_back(folder, store, options, dry_run=asked["dry_run"])
+        return lambda to, options: roll_back(folder, to, options, dry_run=asked["dry_run"])
     range_ = {"first": asked["from_wave"], "last": asked["to_wave"]}
-    return lambda store, options: hand_over(folder, store, options, **range_, dry_run=asked["dry_run"])
+    return lambda to, options: hand_over(folder, to, options, **range_, dry_run=asked["dry_run"])
 
 
 def _options(asked: dict[str, Any], teller: _Teller) -> Options:
@@ -176,7 +209,7 @@ def _admin(named: str) -> Callable[[], Any]:
 
 
 @contextmanager
-def _ending(teller: _Teller, url: str) -> Iterator[None]:
+def _ending(teller: _Teller, url: str | None) -> Iterator[None]:
     """What ends it before its end is one line on stderr, and with --json an object."""
     try:
         yield
@@ -185,7 +218,7 @@ def _ending(teller: _Teller, url: str) -> Iterator[None]:
     except Stopped as error:
         _end(teller, "stopped", f"{one_line(error)}; the same command goes on with it", 1)
     except StoreError as error:
-        _end(teller, "stopped", f"{public_url(url)}: {without_place(error)}", 1 if teller.has_sent else 2)
+        _end(teller, "stopped", f"{public_url(url or '')}: {without_place(error)}", 1 if teller.has_sent else 2)
     except PipelineError as error:
         fail(one_line(error))
     except OSError as error:

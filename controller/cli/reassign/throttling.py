@@ -23,7 +23,6 @@ from controller.cli.reassign.throttled import (
     DIRS_RATE,
     FOLLOWER_REPLICAS,
     LEADER_REPLICAS,
-    LOW_RATE,
     RATE_KEYS,
     REPLICA_KEYS,
     Lists,
@@ -43,7 +42,7 @@ def throttle(cluster: Cluster, held: Lists, rate: int, *, stays: bool = False) -
     """Moves of these replicas copy at most `rate` bytes/s per broker, in and out. `stays`: also when the last
     move ended, of a server that takes throttles back by itself. Raises Failed."""
     if removes_by_itself(cluster):
-        cluster.set_reassignment_rates(held.brokers, rate, stays=stays)
+        cluster.set_reassignment_rates(dict.fromkeys(held.brokers, (rate, rate)), stays=stays)
         return
     _alter(
         cluster,
@@ -61,7 +60,7 @@ def throttle(cluster: Cluster, held: Lists, rate: int, *, stays: bool = False) -
 def give_back(cluster: Cluster, held: Lists) -> None:
     """After a throttle was set for moves of which none began."""
     if removes_by_itself(cluster):
-        cluster.set_reassignment_rates((), LOW_RATE)
+        cluster.set_reassignment_rates({})
     else:
         _delete_all(cluster, held.brokers, held.leaders)
 
@@ -76,7 +75,7 @@ def clear(cluster: Cluster, topics: Iterable[str], dirs_on: Iterable[int], say: 
     `dirs_on`; on Kafka, every throttle of all brokers and of those `topics` that exist. Raises Failed, Refused."""
     if removes_by_itself(cluster):
         say(TAKEN_BACK)
-        cluster.set_reassignment_rates((), LOW_RATE)
+        cluster.set_reassignment_rates({})
         _alter(cluster, {_broker(broker): _delete([DIRS_RATE]) for broker in sorted(set(dirs_on))})
         return
     brokers, named = sorted(cluster.brokers()), sorted(topics)

@@ -1,0 +1,146 @@
+"""The way of `kedge plan submit --bootstrap-server`: moves by the requests of KIP-455, on Kedge's gateway and on Kafka.
+
+* The list of reassignments is asked for first, then where replicas are: so a move that ends in between is seen as
+  running or as done. A broker may hear of an end a while after the controller, and then tells what was before: what
+  looks like the work of somebody else is looked at again for some seconds.
+* Rates are set before the moves begin, as the server takes them (rates.py).
+* What a server refuses for good (rights, an API that it does not have) ends the command; all else is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+import attrs
+
+from controller.cli.kafka.cluster import Cluster
+from controller.cli.kafka.errors import Failed
+from controller.cli.kafka.errors import Refused as RefusedByServer
+from controller.cli.kafka.values import Move as Running
+from controller.cli.kafka.values import PartitionState, TopicPartition
+from controller.cli.plan.rates import AGAIN, Rates, rates_for
+from pipeline.errors import Refused
+from pipeline.submit import Sent, Unsure, Way
+from pipeline.submit.cluster import NOT_THERE, Look, Name, Seen
+from pipeline.submit.exported import Move, Wave
+from pipeline.submit.kept import Progress
+
+_NEEDED: Final = {45: "AlterPartitionReassignments", 46: "ListPartitionReassignments"}
+_NOTHING_RUNS: Final = 85  # it ended by itself meanwhile
+_OFFLINE: Final = 1
+_AT_ONCE: Final = 5_000  # partitions of a request: a controller of KRaft takes 10,000 at most
+
+
+def by_brokers(cluster: Cluster) -> Callable[[Progress], Way]:
+    """What makes the way for a plan. Raises Refused where the brokers do not have what it needs."""
+
+    def made(progress: Progress) -> Way:
+        lacks = [name for api, name in _NEEDED.items() if not cluster.offers(api)]
+        if lacks:
+            raise Refused(f"the brokers do not know {' and '.join(lacks)}: it takes Kafka 2.4 or later, or Kedge")
+        return BrokersWay(cluster, rates_for(cluster, progress))
+
+    return made
+
+
+@attrs.frozen
+class BrokersWay:
+    """By the brokers of a cluster. Of use while the connection is."""
+
+    cluster: Cluster
+    rates: Rates
+    takes_throttles: bool = attrs.field(default=True, init=False)
+    looks_again_s: tuple[float, ...] = attrs.field(default=(0.1, 0.4, 1.0, 2.0), init=False)
+    removal_s: float = attrs.field(default=0.0, init=False)
+
+    def look(self, names: Iterable[Name]) -> Look:
+        """What moves first, as the rules above say."""
+        wanted = [TopicPartition(*name) for name in sorted(set(names))]
+        if not wanted:
+            return Look({})
+        with _asking("to list reassignments"):
+            moves = self.cluster.reassignments(wanted)
+            topics = self.cluster.topics({tp.topic for tp in wanted})
+        there = {TopicPartition(topic.name, p.index): p for topic in topics.values() for p in topic.partitions}
+        return Look({(tp.topic, tp.partition): _seen(there.get(tp), moves.get(tp)) for tp in wanted})
+
+    def alive(self) -> tuple[frozenset[int], bool]:
+        """Those that the cluster names. Somebody leads: else nothing would have been answered before."""
+        with _asking("to describe the cluster"):
+            return frozenset(self.cluster.brokers()), True
+
+    def moving(self) -> frozenset[Name]:
+        """As the controller lists it."""
+        with _asking("to list reassignments"):
+            return frozenset((tp.topic, tp.partition) for tp in self.cluster.reassignments())
+
+    def check(self, wave: Wave, moves: Sequence[Move]) -> dict[Name, str]:  # noqa: ARG002 - as below
+        """Whether throttles may be set, and moves be asked for: an empty request is refused to who may not. What a
+        server would say of the moves themselves cannot be asked."""
+        with _asking("to alter throttles"):
+            self.rates.check(wave)
+        with _asking("to alter reassignments"):
+            self.cluster.alter_reassignments({})
+        return {}
+
+    def send(self, wave: Wave, moves: Sequence[Move]) -> Sent:
+        """All of them, under their rates."""
+        refused: dict[Name, str] = {}
+        self.set_rates(wave)
+        with _asking("to alter reassignments"):
+            for first in range(0, len(moves), _AT_ONCE):
+                some = {TopicPartition(*move.name): move.after for move in moves[first : first + _AT_ONCE]}
+                refused |= _reasons(self.cluster.alter_reassignments(some))
+        return Sent(len(moves) - len(refused), refused, has_rates=self.rates.stay_set)
+
+    def set_rates(self, wave: Wave) -> None:
+        """Whoever set them before."""
+        with _asking("to alter throttles"):
+            self.rates.set(wave)
+
+    def is_marked(self, wave: Wave | None) -> bool:
+        """By what was set, not by the cluster."""
+        return self.rates.stand(wave)
+
+    def give_back(self) -> str:
+        """At once."""
+        with _asking("to alter throttles"):
+            return self.rates.give_back()
+
+    def cancel(self, moves: Sequence[Move]) -> dict[Name, str]:
+        """What ended meanwhile needs no cancelling."""
+        with _asking("to alter reassignments"):
+            answers = self.cluster.alter_reassignments({TopicPartition(*move.name): None for move in moves})
+        return _reasons({tp: error for tp, error in answers.items() if error.code != _NOTHING_RUNS})
+
+
+def _seen(partition: PartitionState | None, move: Running | None) -> Seen:
+    if partition is None:
+        return NOT_THERE
+    if partition.status == _OFFLINE:
+        return Seen(problem="the partition is offline")
+    leader = -1 if partition.leader is None else partition.leader
+    return Seen(partition.replicas, None if move is None else move.target, partition.isr, leader)
+
+
+def _reasons(refused: Mapping[TopicPartition, RefusedByServer]) -> dict[Name, str]:
+    """The server's words for each. Raises Unsure where they may be others the next time."""
+    for error in refused.values():
+        if error.code in AGAIN:
+            raise Unsure(str(error))
+    return {(tp.topic, tp.partition): f"{error} ({error.code})" for tp, error in refused.items()}
+
+
+@contextmanager
+def _asking(what: str) -> Iterator[None]:
+    """The errors of brokers as those of a way."""
+    try:
+        yield
+    except RefusedByServer as error:
+        if error.code in AGAIN:
+            raise Unsure(str(error)) from None
+        raise Refused(f"the cluster refuses {what}: {error}") from None
+    except Failed as error:
+        raise Unsure(str(error)) from None
