@@ -183,3 +183,13 @@ def test_many_throttles_are_set_and_removed_in_parts(
     monkeypatch.setattr(rates, "_AT_ONCE", 2)
     assert handed(Small(cluster.client), plan).told == ()
     assert throttles(cluster, RACKS, NAME) == {}
+
+
+def test_a_broker_that_came_after_the_connection_is_asked(living: Living) -> None:
+    """As one that was restarted while a wave ran."""
+    living.cluster.kill_broker(3)
+    with connected(Endpoint(living.bootstrap)) as cluster:
+        living.cluster.restart_broker(3)
+        until(lambda: 3 in cluster.brokers())
+        put(cluster, broker(3), **{LEADERS: "1000000"})
+        assert LEADERS in set_settings(cluster, broker(3))

@@ -110,6 +110,8 @@ class Client(KafkaAdminClient):  # type: ignore[misc] # kafka-python brings no t
         return f"broker {broker}{f' at {known[broker]}' if broker in known else ''} cannot be reached{why}"
 
     async def _send(self, request: Any, broker: int | None) -> Any:
+        if broker is not None and self._manager.cluster.broker_metadata(broker) is None:
+            await self._manager.cluster.refresh_metadata()  # it may have joined since the last refresh
         return await self._manager.send(request, node_id=broker)
 
     def _find_controller(self, deadline: float) -> int:
