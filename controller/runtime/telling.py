@@ -1,7 +1,8 @@
-"""Who hears of a record once it is committed: brokers, the host, timers, and those that look at keys again.
+"""Publish committed records: to brokers, the host, timers, and the parts that read keys again.
 
-A table keyed by record type, as applying and the journal have one (a test holds all of them to every type). Without an
-entry of its own a record of a partition makes its replicas hear what they must obey, and all others its metadata.
+TOLD has an entry for every record type, as the tables for applying and for the journal do (a test checks all of them).
+None stands for the common case of a partition record: its replicas get a LeaderAndIsr request if the leader epoch rose,
+and all brokers get the new metadata.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class Telling:
-    """What the records of a commit make others hear; what goes out for many at once is collected first."""
+    """Publishes the records of a commit. What is sent for many partitions at once is collected first."""
 
     __slots__ = (
         "_deleted", "_intended", "_purged", "dispatcher", "lookout", "moves", "services", "state", "timers", "touched"
@@ -48,7 +49,7 @@ class Telling:
         self._purged: list[tuple[Partition, int]] = []
 
     def tell(self, log: Sequence[tuple[r.Record, Any, Sequence[Mark]]]) -> None:
-        """Each record is looked at once. Of one that says how a partition is now, the token is its number."""
+        """Publish a commit, record by record. The token of a partition record is the partition's number."""
         self._begin()
         touched = self.touched
         record: Any
@@ -95,7 +96,7 @@ Tell: TypeAlias = Callable[[Telling, Any, Any], None]
 
 
 def _nobody(telling: Telling, record: r.Record, token: object) -> None:
-    """It changes nothing that others see, or others hear of it by another record."""
+    """Nobody sees the change, or another record publishes it."""
 
 
 # --- partitions

@@ -10,8 +10,9 @@ such), `("reduction", topic)` (which partitions of it go), `("throttles", slot)`
 `("migration", version)` (its marker goes). Each is encoded once, from the
 state, however many records set it.
 
-Whatever a record changes it changes by a method here, or says with `undone_by` how that is undone: there is no second
-function per record that could be forgotten.
+The code that applies a record changes the state by methods of the batch, which push the inverse of each change, or
+pushes the inverse itself (`undone_by`). So there is no function to undo a record, which could be forgotten
+(docs/decisions/0099).
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ V = TypeVar("V")
 
 
 class Batch:
-    """Records in the order in which they were applied, each with its token (what its marks and whoever is told of it
-    need besides it) and the marks that it set first. `apply_all` alone adds to it."""
+    """Records in the order in which they were applied, each with its token (what marking keys and publishing need
+    besides the record) and the marks that it set first. Only `apply_all` adds to it."""
 
     __slots__ = ("_inverses", "late_topics", "log", "marks")
 
@@ -82,7 +83,7 @@ class Batch:
             self.undone_by(setattr, of, name, getattr(of, name))
 
     def undone_by(self, do: Callable[..., object], *arguments: object) -> None:
-        """What was just changed is as before after this call."""
+        """Push the call that reverts what was just changed."""
         self._inverses.append((len(self.log), do, arguments))
 
     def grew(self, topic: str) -> None:
@@ -101,14 +102,14 @@ class Batch:
         return record, token
 
     def take_back_rest(self) -> None:
-        """What was changed for a record that is not in the batch: it was taken out, or failed while it was applied."""
+        """Revert the changes of records that are not in the batch: taken out, or failed while they were applied."""
         while self._inverses and self._inverses[-1][0] >= len(self.log):
             _, do, arguments = self._inverses.pop()
             do(*arguments)
 
 
 def _grew_less(late_topics: dict[str, int], topic: str) -> None:
-    """No method: a batch that refers to itself is freed by the collector alone, late."""
+    """Not a method of the batch: a batch that refers to itself is freed by the garbage collector only, late."""
     late_topics[topic] -= 1
     if not late_topics[topic]:
         del late_topics[topic]
