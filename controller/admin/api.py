@@ -38,6 +38,7 @@ from controller.model.events import (
 )
 from controller.model.requests import (
     AlterReassignmentsOptions,
+    CreatedTopic,
     DeletePartitions,
     ElectionType,
     NewPartitions,
@@ -52,7 +53,7 @@ from controller.rules.leader_election import is_gone_to_requests
 from controller.rules.reassignment import expand_cancel
 from controller.runtime.clock import Chance
 from controller.runtime.inbox import Job
-from controller.runtime.listing import take_listing
+from controller.runtime.listing import describe_topic, take_listing, take_topics
 from controller.runtime.submit import Submitter
 
 K = TypeVar("K")
@@ -184,9 +185,26 @@ class Admin(ConfigRequests, ThrottlingAdmin):
 
     # --- topics
 
+    def list_topics(self, *, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> Future[Mapping[str, str]]:
+        """Every topic -> its id, sorted by name, without topics that are being deleted; from the cache, as committed.
+        Errors: 41, 31, 7."""
+        if error := self._refusal("DESCRIBE"):
+            return self._submitter.failed(error())
+        return self._submitter.query(take_topics, as_timeout(timeout_ms))
+
+    def describe_topics(
+        self, names: Iterable[str], *, timeout_ms: int = DEFAULT_TIMEOUT_MS
+    ) -> Results[str, TopicDescription]:
+        """Leader, replicas, in-sync replicas, target and status of each partition of these topics; from the cache, all
+        as of one commit. Errors per topic: 41, 31, 7, 3 (there is none, or it is being deleted)."""
+        wanted = list(dict.fromkeys(as_names(names)))
+        if error := self._refusal("DESCRIBE"):
+            return self._results({name: self._submitter.failed(error()) for name in wanted})
+        return self._results(self._submitter.query_each(wanted, describe_topic, as_timeout(timeout_ms)))
+
     def create_topics(
         self, topics: Mapping[str, NewTopic], *, validate_only: bool = False, timeout_ms: int = DEFAULT_TIMEOUT_MS
-    ) -> Results[str, TopicDescription]:
+    ) -> Results[str, CreatedTopic]:
         """Topics with these names exist, placed by rack (KIP-36) or as assigned; `validate_only`: would exist.
         Partitions get their leaders right after. Errors per topic: 41, 31, 7, 17, 36, 37, 38, 39, 40, 42, 44."""
         require(topics, Mapping, "topics")
@@ -218,11 +236,11 @@ class Admin(ConfigRequests, ThrottlingAdmin):
             for name, new in topics.items()
         }
         self._submitter.submit(list(jobs.values()))
-        return self._results({name: cast("Future[TopicDescription]", job.future) for name, job in jobs.items()})
+        return self._results({name: cast("Future[CreatedTopic]", job.future) for name, job in jobs.items()})
 
     def create_partitions(
         self, topics: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_ms: int = DEFAULT_TIMEOUT_MS
-    ) -> Results[str, TopicDescription]:
+    ) -> Results[str, CreatedTopic]:
         """Topics have `total_count` partitions, the new ones placed as the rotation goes on, or as assigned. Errors
         per topic: 41, 31, 7, 3, 37, 38, 39, 60 while a partition of the topic moves."""
         require(topics, Mapping, "topics")
@@ -242,7 +260,7 @@ class Admin(ConfigRequests, ThrottlingAdmin):
             for name, new in topics.items()
         }
         self._submitter.submit(list(jobs.values()))
-        return self._results({name: cast("Future[TopicDescription]", job.future) for name, job in jobs.items()})
+        return self._results({name: cast("Future[CreatedTopic]", job.future) for name, job in jobs.items()})
 
     def delete_topics(self, names: Iterable[str], *, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> Results[str, None]:
         """The deletion of these topics is written down, so that it ends, whoever leads; also where it was before. The

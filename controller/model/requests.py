@@ -165,12 +165,35 @@ class AcceptedIsr:
 
 
 @attrs.frozen
-class TopicDescription:
+class CreatedTopic:
     """A topic as created, or as it would be (`validate_only`)."""
 
     name: str
     topic_id: str
     assignments: tuple[Replicas, ...]
+
+
+@attrs.frozen
+class PartitionDescription:
+    """A partition of a topic. `leader`: None if it has none. `target_replicas`: None unless the partition is being
+    reassigned. `status_code`: 0 online, -1 read-only, 1 offline (KIP-694)."""
+
+    partition: int
+    leader: int | None
+    leader_epoch: int
+    replicas: Replicas
+    isr: Replicas
+    target_replicas: Replicas | None
+    status_code: int
+
+
+@attrs.frozen
+class TopicDescription:
+    """A topic and its partitions, by number."""
+
+    name: str
+    topic_id: str
+    partitions: tuple[PartitionDescription, ...]
 
 
 class ElectionType(enum.Enum):

@@ -26,7 +26,7 @@ from controller.model.errors import (
 )
 from controller.model.events import CreatePartitions, CreateTopic, Decision, PartitionDue, refuse
 from controller.model.records import PartitionsAdded, TopicCreated
-from controller.model.requests import TopicDescription
+from controller.model.requests import CreatedTopic
 from controller.model.values import Replicas, Topic
 from controller.model.view import ClusterView
 from controller.rules.configs import check_topic_configs
@@ -71,7 +71,7 @@ def misspelt(name: str) -> str | None:
 
 
 def create_topic(view: ClusterView, event: CreateTopic) -> Decision:
-    """Reply: a TopicDescription, also for `validate_only`, which changes nothing; or the error."""
+    """Reply: a CreatedTopic, also for `validate_only`, which changes nothing; or the error."""
     if error := check_name(view, event.name):
         return refuse(error)
     assignments = _assign_new(view, event)
@@ -83,7 +83,7 @@ def create_topic(view: ClusterView, event: CreateTopic) -> Decision:
         return refuse(error)
     if event.policy_message is not None:
         return refuse(PolicyViolation(event.policy_message))
-    described = TopicDescription(event.name, event.topic_id, assignments)
+    described = CreatedTopic(event.name, event.topic_id, assignments)
     if event.validate_only:
         return Decision(reply=described)
     created = TopicCreated(Topic(event.name, event.topic_id), assignments, event.configs)
@@ -156,7 +156,7 @@ def _check_assignments(view: ClusterView, assignments: tuple[Replicas, ...], fac
 
 
 def create_partitions(view: ClusterView, event: CreatePartitions) -> Decision:
-    """Reply: a TopicDescription of the topic with all its partitions, or the error."""
+    """Reply: a CreatedTopic of the topic with all its partitions, or the error."""
     topic = view.topic(event.topic)
     if problem := view.unreadable(event.topic):
         return refuse(StorageError(problem))
@@ -177,7 +177,7 @@ def create_partitions(view: ClusterView, event: CreatePartitions) -> Decision:
     added = _assign_added(view, event, present)
     if isinstance(added, ApiError):
         return refuse(added)
-    described = TopicDescription(event.topic, topic.topic_id, present + added)
+    described = CreatedTopic(event.topic, topic.topic_id, present + added)
     if event.validate_only:
         return Decision(reply=described)
     due = _due(event.now_ms, event.topic, len(present), len(added))

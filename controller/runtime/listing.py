@@ -1,12 +1,16 @@
-"""Listings of running moves. What a query takes is a copy of a dict of immutable rows, in one go; each entry is
-described when it is looked at, so that a listing of 100,000 moves costs the loop only the copy."""
+"""What queries read: topics, and running moves.
+
+A query of moves copies a dict of immutable rows in one go; each entry is described when it is looked at, so that a
+listing of 100,000 moves costs the loop only the copy.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
-from controller.model.requests import PartitionReassignment
+from controller.model.errors import NOT_HOSTED, UnknownTopicOrPartition
+from controller.model.requests import PartitionDescription, PartitionReassignment, TopicDescription
 from controller.model.values import Partition, TopicPartition
 from controller.model.view import ClusterView
 from controller.rules.reassignment import describe_move
@@ -59,3 +63,30 @@ def take_listing(
     else:
         rows = state.listing.copy()
     return Listing(rows, _Alive(state))
+
+
+def take_topics(view: ClusterView) -> dict[str, str]:
+    """Every topic that is not being deleted -> its id, by name."""
+    found = ((name, view.topic(name)) for name in sorted(view.topic_names()) if not view.is_deleting(name))
+    return {name: topic.topic_id for name, topic in found if topic is not None}
+
+
+def describe_topic(view: ClusterView, name: str) -> TopicDescription | UnknownTopicOrPartition:
+    """The topic; the error if there is none, or if it is being deleted."""
+    topic = view.topic(name)
+    if topic is None or view.is_deleting(name):
+        return UnknownTopicOrPartition(NOT_HOSTED)
+    return TopicDescription(name, topic.topic_id, tuple(_described(p) for p in view.partitions_of(name)))
+
+
+def _described(partition: Partition) -> PartitionDescription:
+    leader = partition.leader if partition.leader >= 0 else None
+    return PartitionDescription(
+        partition.partition,
+        leader,
+        partition.leader_epoch,
+        partition.replicas,
+        partition.isr,
+        partition.target_replicas,
+        partition.status_code,
+    )

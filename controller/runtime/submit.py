@@ -149,6 +149,27 @@ class Submitter:
         self._offer([Query(ask, future, future.deadline_ms)], [future])
         return future
 
+    def query_each(
+        self, keys: Iterable[K], ask: Callable[[ClusterView, K], object], timeout_ms: int
+    ) -> dict[K, ReplyFuture[Any]]:
+        """A future for each key, all answered from one view. `ask` returns an answer or an error."""
+        futures = {key: self.future(timeout_ms) for key in keys}
+
+        def answer(view: ClusterView) -> None:
+            for key, future in futures.items():
+                self.complete(future, ask(view, key))
+
+        self.track(futures.values())
+        whole = self.query(answer, timeout_ms)
+        whole.add_done_callback(lambda _: self._fail_rest(whole, futures.values()))
+        return futures
+
+    def _fail_rest(self, whole: ReplyFuture[Any], futures: Iterable[ReplyFuture[Any]]) -> None:
+        error = whole.exception()
+        if error is not None:
+            for future in futures:
+                self.complete(future, error)
+
     def complete(self, future: ReplyFuture[Any], outcome: object) -> None:
         self._services.outstanding.complete(future, outcome)
 

@@ -44,6 +44,8 @@ ASKED: Final[dict[str, tuple[str, Ask]]] = {
         "ALTER",
         lambda a: a.alter_interbroker_throttled_replicas({T0: ThrottledReplicas()}).values(),
     ),
+    "list_topics": ("DESCRIBE", lambda a: [a.list_topics()]),
+    "describe_topics": ("DESCRIBE", lambda a: a.describe_topics(["t", "u"]).values()),
     "create_topics": ("CREATE", lambda a: a.create_topics({"x": NewTopic(1, 1)}).values()),
     "create_partitions": ("ALTER", lambda a: a.create_partitions({"t": NewPartitions(9)}).values()),
     "delete_topics": ("DELETE", lambda a: a.delete_topics(["t"]).values()),

@@ -10,7 +10,7 @@ from controller.model import records as r
 from controller.model.errors import ApiError
 from controller.model.legacy import LegacyKey
 from controller.model.reductions import Retirements
-from controller.model.requests import ReassignmentAnswer, TopicDescription
+from controller.model.requests import CreatedTopic, ReassignmentAnswer
 from controller.model.throttles import ThrottleMark
 from controller.model.values import ConfigEntity, DeleteIntent, Partition, Topic
 from controller.state import ClusterState
@@ -149,7 +149,7 @@ def _reply(reply: object) -> str:
     if isinstance(reply, ReassignmentAnswer):
         target = "-" if reply.target_replicas is None else _ids(reply.target_replicas)
         return f"R {_ids(reply.replicas)} T {target} origin {_ids(reply.origin)}"
-    if isinstance(reply, TopicDescription):
+    if isinstance(reply, CreatedTopic):
         return f"{reply.name} {reply.topic_id} " + " ".join(_ids(replicas) for replicas in reply.assignments)
     if isinstance(reply, tuple):
         return "still leads " + (" ".join(map(str, reply)) or "nothing")

@@ -24,7 +24,7 @@ from kafka.protocol.admin.topics import (
 
 from controller.model.config_requests import AlterConfigOp, ConfigEntry, ConfigResource, ConfigResourceType
 from controller.model.errors import ErrorCode
-from controller.model.requests import NewPartitions, NewTopic, TopicDescription
+from controller.model.requests import CreatedTopic, NewPartitions, NewTopic
 from controller.model.view import ClusterView
 from controller.wire.apis.answering import Outcome, outcome, outcomes, timeout_ms
 from controller.wire.apis.config_words import as_kafka
@@ -128,7 +128,7 @@ def _config(entry: ConfigEntry) -> dict[str, Any]:
 
 def _created(name: str, done: Outcome, settings: Mapping[str, dict[str, Any]], *, is_made: bool) -> dict[str, Any]:
     fields = {"name": name, "num_partitions": -1, "replication_factor": -1, "configs": [], **done.fields}
-    topic: TopicDescription | None = done.value
+    topic: CreatedTopic | None = done.value
     if topic is None:
         return fields
     size = {"num_partitions": len(topic.assignments), "replication_factor": len(topic.assignments[0])}
