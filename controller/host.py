@@ -65,6 +65,9 @@ class Controller:
     `awaits_cluster`: stand by until the store holds a cluster (a controller epoch), rather than begin one there. For a
     store that the cluster is about to be moved to (`docs/migrating.md`): brokers can be registered in it, nothing else.
 
+    `stand_by_only`: never stand for election. The controller registers brokers and follows the active controller, for
+    example in a broker process that must not become the controller.
+
     `tune_gc`: Python's collector is tuned for what a controller does (`docs/embedding.md`), in all of the process,
     until this controller is closed; what was frozen stays frozen.
 
@@ -93,6 +96,7 @@ class Controller:
         awaits_cluster: bool = False,
         metrics: bool = True,
         tune_gc: bool = False,
+        stand_by_only: bool = False,
     ) -> None:
         if type(node_id) is not int or not 0 <= node_id < 2**31:
             raise ValueError(f"node_id must be an int within 0..2^31-1, not {node_id!r:.80}")
@@ -124,6 +128,7 @@ class Controller:
             notices=Notices(host, late),
             measures=Measures(clock) if metrics else Unmeasured(clock),
             awaits_cluster=awaits_cluster,
+            stand_by_only=stand_by_only,
         )
         timeout_s = self._services.read_timeout_s
         self._registrar = Registrar(

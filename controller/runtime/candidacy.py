@@ -56,6 +56,8 @@ class Candidacy:
         self._findings.pop(keys.MIGRATION, None)
         if entry is not None and entry.owner not in {None, session_id}:
             return self._another(entry)
+        if services.stand_by_only:
+            return Another(None) if entry is None else self._another(entry)
         marker = services.store.get(keys.MIGRATION, sync=True, timeout_s=timeout_s)
         moves = self._migration(marker)
         if entry is not None and entry.owner is None:

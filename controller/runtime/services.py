@@ -35,6 +35,7 @@ class Services:
     notices: Notices
     measures: Measures
     awaits_cluster: bool = False  # it leads over a store only once that holds a cluster
+    stand_by_only: bool = False  # it never leads
 
     def elapsed_ms(self) -> int:
         """Milliseconds that never go back: what back-offs and deadlines of calls are reckoned in. The wall clock, which

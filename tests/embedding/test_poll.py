@@ -13,6 +13,7 @@ from controller.runtime.journal import Journal, MemorySink
 from controller.runtime.replies import WouldDeadlock
 from kedge import (
     AlterReassignmentsOptions,
+    BrokerRegistration,
     Controller,
     HostResponse,
     LogReport,
@@ -256,3 +257,19 @@ def test_who_polls_is_told_that_waiting_would_never_end() -> None:
         future.result(0)
     cluster.run()
     assert future.result(5).name == "w"
+
+
+def test_a_controller_that_only_stands_by_never_leads() -> None:
+    """Its brokers are admitted by the active one, and nobody leads once that is gone."""
+    cluster = Cluster(stand_by_only=True)
+    broker = cluster.controller
+    broker.register_broker(BrokerRegistration(7))
+    cluster.wait(30_000)
+    assert (broker.is_active, broker.active_id, broker.describe().live_brokers) == (False, None, ())
+    leads = cluster.another(2, stand_by_only=False)
+    cluster.wait(5_000)
+    assert (leads.is_active, broker.active_id, leads.describe().live_brokers) == (True, 2, (7,))
+    leads.close()
+    cluster.controllers.remove(leads)
+    cluster.wait(30_000)
+    assert (broker.is_active, broker.active_id) == (False, None)
