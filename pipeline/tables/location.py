@@ -68,6 +68,20 @@ class Location:
             found = system.get_file_info(pafs.FileSelector(_below(base, path), allow_not_found=True))
         return sorted(info.base_name for info in found)
 
+    def folders(self, path: str) -> list[str]:
+        """The folders that stand in a folder, sorted; nothing where there is none."""
+        system, base = self._opened()
+        with self._reached(path):
+            found = system.get_file_info(pafs.FileSelector(_below(base, path), allow_not_found=True))
+        return sorted(info.base_name for info in found if info.type == pafs.FileType.Directory)
+
+    @contextmanager
+    def opened(self, path: str) -> Iterator[Any]:
+        """A file to read bytes from. FileNotFoundError where there is none, BadInput where it cannot be read."""
+        system, base = self._opened()
+        with self._reached(path), system.open_input_stream(_below(base, path)) as stream:
+            yield stream
+
     def read(self, path: str) -> Arrow:
         """A file of Parquet. FileNotFoundError where there is none, BadInput where it cannot be read."""
         system, base = self._opened()

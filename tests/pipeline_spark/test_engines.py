@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipeline.collect.landing import Landing
 from pipeline.errors import EngineFailed, PipelineError
 from pipeline.policy import Fleet, Policy
 from pipeline.stages.arrays import Limits
@@ -32,6 +34,7 @@ from pipeline.tables.files import PART, Place
 from pipeline.tables.location import Location
 from pipeline.tables.schema import Table
 from pipeline.verbs.check import Check
+from pipeline.verbs.collect import Collect
 from pipeline.verbs.export import Export
 from pipeline.verbs.load import Load
 from pipeline.verbs.local import results
@@ -186,6 +189,22 @@ def test_a_policy_is_run_on_a_fleet_to_the_same(
     run.same(policy)
     again = run.same(policy)
     assert sum(json.loads(one[0])["unchanged"] for one in again.values() if not isinstance(one[0], type)) >= 10
+
+
+def test_files_of_many_clusters_are_collected_to_the_same(both: Callable[[Any], Both], tmp_path: Path) -> None:
+    """One whose files cannot be used among them."""
+    for number in range(12):
+        rows = [{"topic": "t", "partition": i, "replicas": [number, number + 1]} for i in range(number + 1)]
+        folder = tmp_path / "in" / f"c{number:02d}" / SNAPSHOT
+        folder.mkdir(parents=True)
+        text = json.dumps({"version": 1, "partitions": rows})
+        (folder / "map.json").write_text(text[: -(number == 7) or None])
+    landing = Landing(f"{tmp_path}/in/{{cluster}}/{{snapshot}}")
+    collected = attrs.evolve(both({}), clusters=tuple(cluster for cluster, _ in landing.find()[0]))
+    said = collected.same(lambda _: Collect(landing, datetime(2026, 1, 1, tzinfo=UTC)))
+    assert len(said) == 12
+    assert len({row["partition"] for row in collected.tables(PARTITION)}) == 12
+    assert sum("not a whole JSON file" in repr(one) for one in said.values()) == 1
 
 
 def test_a_file_that_is_no_such_table_is_of_its_cluster_alone(both: Callable[[Any], Both]) -> None:

@@ -9,7 +9,7 @@ tables.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,12 +20,8 @@ from controller.cli.plan.options import failing
 from controller.cli.plan.saying import say, say_json
 from controller.cli.printing import fail, without_place
 from controller.cli.store.progress import bar
-from pipeline.collect.cruise_control import from_capacities
 from pipeline.collect.gathered import Gathered
-from pipeline.collect.kafka_kit import from_broker_metrics, from_partition_meta
-from pipeline.collect.layouts import from_broker_list, from_map
-from pipeline.collect.log_dirs import from_log_dirs
-from pipeline.collect.prometheus import from_prometheus
+from pipeline.collect.sources import KINDS, Given, Of, read
 from pipeline.errors import BadInput
 from pipeline.tables.files import Place, check_name
 from pipeline.verbs.load import Load
@@ -90,37 +86,26 @@ def collect(
 def _read(into: Gathered, sources: dict[str, Any], listed: str) -> bool | None:
     """Take in every source, those that name brokers first; whether a store showed one instant."""
     consistent = None
-    now = datetime.now(UTC)
     if sources["store"] is not None:
         consistent = _read_store(sources["store"], into)
     if sources["bootstrap_server"] is not None:
         _read_cluster(sources["bootstrap_server"], sources["command_config"], into)
-    readers: tuple[tuple[str, Callable[[bytes, str], None]], ...] = (
-        ("tree", lambda data, file: _read_tree(data, file, into)),
-        ("map", lambda data, file: from_map(data, file, into)),
-        ("broker_list", lambda data, file: from_broker_list(data, file, into, cluster=listed)),
-        ("log_dirs", lambda data, file: from_log_dirs(data, file, into)),
-        ("partition_meta", lambda data, file: from_partition_meta(data, file, into)),
-        ("broker_metrics", lambda data, file: from_broker_metrics(data, file, into, now=now)),
-        ("capacities", lambda data, file: from_capacities(data, file, into)),
-    )
-    for name, reader in readers:
-        given = sources[name]
-        for file in given if isinstance(given, tuple) else [given] if given is not None else []:
-            reader(read_whole(file), file)
-    for given in sources["prometheus"]:
-        broker, equals, file = given.rpartition("=")
-        if equals and not broker.isdecimal():
-            raise BadInput(f"--prometheus {given!r:.100}: expected FILE or ID=FILE")
-        broker_id = int(broker) if equals else None
-        from_prometheus(read_whole(file), file, into, broker_id=broker_id, now=now)
+    files = {kind: _given(sources[kind.replace("-", "_")]) for kind in KINDS if kind != "prometheus"}
+    read({**files, "prometheus": _of_brokers(sources["prometheus"])}, into, Of(datetime.now(UTC), listed))
     return consistent
 
 
-def _read_tree(data: bytes, file: str, into: Gathered) -> None:
-    from pipeline.collect.store import from_tree_file  # noqa: PLC0415 - what reads stores is loaded where one is read
+def _given(named: str | tuple[str, ...] | None) -> Iterator[Given]:
+    for file in named if isinstance(named, tuple) else [named] if named is not None else []:
+        yield Given(read_whole(file), file)
 
-    from_tree_file(data, file, into)
+
+def _of_brokers(named: Sequence[str]) -> Iterator[Given]:
+    for one in named:
+        broker, equals, file = one.rpartition("=")
+        if equals and not broker.isdecimal():
+            raise BadInput(f"--prometheus {one!r:.100}: expected FILE or ID=FILE")
+        yield Given(read_whole(file), file, int(broker) if equals else None)
 
 
 def _read_store(url: str, into: Gathered) -> bool:

@@ -29,14 +29,19 @@ from pipeline.verbs.verb import Said, Verb
 
 
 def told_of(
-    common: Common, verb: Verb, place_of: tuple[Table, str] = (PARTITION, PART), *, why: dict[str, str] | None = None
+    common: Common,
+    verb: Verb,
+    place_of: tuple[Table, str] = (PARTITION, PART),
+    *,
+    at: list[Place] | None = None,
+    why: dict[str, str] | None = None,
 ) -> tuple[list[Said], bool]:
-    """What is said of each snapshot, and whether some could not be used. `place_of`: a table and part without which a
-    cluster of several is passed over. Raises what a cluster that was named alone cannot be used for; of several it is
-    told, and put into `why` by cluster."""
+    """What is said of each snapshot, and whether some could not be used. `at`: which; else those that the options
+    name. `place_of`: a table and part without which a cluster of several is passed over. Raises what a cluster that was
+    named alone cannot be used for; of several it is told, and put into `why` by cluster."""
     told: list[Said] = []
     failed = False
-    for place, found in _results(common, verb, places(common, *place_of)):
+    for place, found in _results(common, verb, places(common, *place_of) if at is None else at):
         if isinstance(found, Said):
             told.append(found)
             continue

@@ -1,0 +1,111 @@
+"""Files of many clusters, put into folders by whoever exports them: a folder per cluster and snapshot.
+
+A pattern says where the folders are: `landing/{cluster}/{snapshot}`, or
+`s3://bucket/cluster={cluster}/snapshot={snapshot}`. A file's name says what it is: `map.json`, `log-dirs-1.json`,
+`prometheus-101.txt` (of broker 101). Names begin as the options of `kedge plan collect`, then a dash or a dot.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from pipeline.collect.gathered import Gathered
+from pipeline.collect.sources import KINDS, Given, Of, read
+from pipeline.errors import BadInput, NotFound
+from pipeline.tables.files import Place
+from pipeline.tables.location import Location
+from stores.reading import read_stream, read_whole
+
+_FIELD: Final = re.compile(r"\{([^{}]*)\}")
+_FIELDS: Final = ("cluster", "snapshot")
+_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"  # as check_name has it
+_HIDDEN: Final = (".", "_")  # of tools that write folders: _SUCCESS, .part.crc
+_FILE: Final = re.compile(rf"({'|'.join(KINDS)})(?:-(\d{{1,10}}))?(?:[-.].*)?")
+
+
+@attrs.frozen
+class Landing:
+    """`pattern`: as above, each of the two fields once."""
+
+    pattern: str = attrs.field()
+
+    @pattern.validator
+    def _check(self, _: object, pattern: str) -> None:
+        if sorted(_FIELD.findall(pattern.partition("?")[0])) != [*_FIELDS]:
+            raise BadInput(f"{pattern!r:.200}: expected {{cluster}} and {{snapshot}}, each once")
+
+    @property
+    def _parts(self) -> tuple[Location, list[str]]:
+        """The folder above the first field, and the segments below it."""
+        path, mark, query = self.pattern.partition("?")
+        segments = path.split("/")
+        first = next(i for i, segment in enumerate(segments) if _FIELD.search(segment))
+        root = "/".join(segments[:first]) or ("/" if path.startswith("/") else ".")
+        return Location(f"{root}{mark}{query}"), [segment for segment in segments[first:] if segment]
+
+    def find(self) -> tuple[list[tuple[str, str]], list[str]]:
+        """Cluster and snapshot of every folder, sorted; and folders that the pattern does not fit. NotFound where no
+        folder fits, BadInput where the location cannot be reached."""
+        root, segments = self._parts
+        if not root.is_there():
+            raise NotFound(f"{root}: there is no such folder")
+        skipped: list[str] = []
+        found = sorted(self._below(root, segments, "", {}, skipped))
+        if not found:
+            raise NotFound(f"{self.pattern.partition('?')[0]}: no folder fits")
+        return found, skipped
+
+    def _below(
+        self, root: Location, segments: list[str], path: str, known: dict[str, str], skipped: list[str]
+    ) -> Iterator[tuple[str, str]]:
+        if not segments:
+            yield known["cluster"], known["snapshot"]
+            return
+        fits = re.compile(_FIELD.sub(lambda field: f"(?P<{field[1]}>{_NAME})", _escaped(segments[0])))
+        for name in root.folders(path):
+            match = fits.fullmatch(name)
+            below = f"{path}/{name}" if path else name
+            if match is not None:
+                yield from self._below(root, segments[1:], below, {**known, **match.groupdict()}, skipped)
+            elif not name.startswith(_HIDDEN):
+                skipped.append(root.where(below))
+
+    def read(self, place: Place, of: Of) -> Gathered:
+        """What the files of a cluster and snapshot say. BadInput where a file is of no known kind, and where there is
+        not exactly one map or tree."""
+        root, segments = self._parts
+        folder = "/".join(segments).format(cluster=place.cluster, snapshot=place.snapshot)
+        given: dict[str, list[Given]] = {}
+        for name in root.names(folder):
+            if name.startswith(_HIDDEN):
+                continue
+            path, match = f"{folder}/{name}", _FILE.fullmatch(name)
+            if match is None:
+                raise BadInput(f"{root.where(path)}: expected a name that begins with one of {', '.join(KINDS)}")
+            broker_id = int(match[2]) if match[1] == "prometheus" and match[2] else None
+            given.setdefault(match[1], []).append(Given(_bytes(root, path), root.where(path), broker_id))
+        if sum(len(given.get(kind, ())) for kind in ("map", "tree")) != 1:
+            raise BadInput(f"{root.where(folder)}: expected one file map or tree")
+        into = Gathered()
+        read(given, into, of)
+        return into
+
+
+def _escaped(segment: str) -> str:
+    """A segment as a regular expression, its fields left."""
+    return "".join(part if _FIELD.fullmatch(part) else re.escape(part) for part in re.split(r"(\{[^{}]*\})", segment))
+
+
+def _bytes(root: Location, path: str) -> bytes:
+    """BadInput where it cannot be read: that harms no other cluster."""
+    try:
+        if root.is_local:
+            return read_whole(root.folder / path)
+        with root.opened(path) as stream:
+            return read_stream(stream, root.where(path))
+    except OSError as error:
+        raise BadInput(f"{root.where(path)}: cannot be read: {error.strerror or error}") from None

@@ -1,0 +1,57 @@
+"""Files of other tools by kind, read in the order in which they need each other: first those that name brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from pipeline.collect.cruise_control import from_capacities
+from pipeline.collect.gathered import Gathered
+from pipeline.collect.kafka_kit import from_broker_metrics, from_partition_meta
+from pipeline.collect.layouts import from_broker_list, from_map
+from pipeline.collect.log_dirs import from_log_dirs
+from pipeline.collect.prometheus import from_prometheus
+
+
+class Given(NamedTuple):
+    """A file: its bytes, the name for errors, and the broker that it is of, where the name of the file says that."""
+
+    data: bytes
+    file: str
+    broker_id: int | None = None
+
+
+class Of(NamedTuple):
+    """What files do not say themselves: when they were read, and the cluster's name in a list of several."""
+
+    now: datetime
+    listed: str
+
+
+def _from_tree(data: bytes, file: str, into: Gathered) -> None:
+    from pipeline.collect.store import from_tree_file  # noqa: PLC0415 - what reads stores is loaded where one is read
+
+    from_tree_file(data, file, into)
+
+
+KINDS: Final[Mapping[str, Callable[[Given, Gathered, Of], None]]] = {
+    "tree": lambda given, into, _: _from_tree(given.data, given.file, into),
+    "map": lambda given, into, _: from_map(given.data, given.file, into),
+    "broker-list": lambda given, into, of: from_broker_list(given.data, given.file, into, cluster=of.listed),
+    "log-dirs": lambda given, into, _: from_log_dirs(given.data, given.file, into),
+    "partition-meta": lambda given, into, _: from_partition_meta(given.data, given.file, into),
+    "broker-metrics": lambda given, into, of: from_broker_metrics(given.data, given.file, into, now=of.now),
+    "capacities": lambda given, into, _: from_capacities(given.data, given.file, into),
+    "prometheus": lambda given, into, of: from_prometheus(
+        given.data, given.file, into, broker_id=given.broker_id, now=of.now
+    ),
+}
+"""By the name of the option of `kedge plan collect`."""
+
+
+def read(given: Mapping[str, Iterable[Given]], into: Gathered, of: Of) -> None:
+    """Take in all files. Raises BadInput for a file that is not of its kind."""
+    for kind, reader in KINDS.items():
+        for one in given.get(kind, ()):
+            reader(one, into, of)

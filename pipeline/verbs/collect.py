@@ -1,0 +1,36 @@
+"""`kedge plan collect-files`: the files of a cluster as tables, validated and loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import attrs
+
+from pipeline.collect.landing import Landing
+from pipeline.collect.sources import Of
+from pipeline.tables.files import Place, Wanted
+from pipeline.verbs.load import Load
+from pipeline.verbs.verb import Said, Tables, Told
+
+
+@attrs.frozen
+class Collect:
+    """`now`: the time of metrics that do not say theirs. The same for all clusters, whoever collects them."""
+
+    landing: Landing
+    now: datetime
+    dry_run: bool = False
+
+    @property
+    def title(self) -> str:
+        return "collecting"
+
+    @property
+    def wanted(self) -> Sequence[Wanted]:
+        return ()
+
+    def run(self, place: Place, _: Tables, told: Told) -> Said:
+        """Exit code 1 where something is in quarantine."""
+        gathered = self.landing.read(place, Of(self.now, place.cluster))
+        return Load(self.dry_run).run(place, gathered.tables(), told)
