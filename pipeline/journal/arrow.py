@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pipeline.journal.files import cluster_of
 from pipeline.journal.lines import KINDS, Event
@@ -124,12 +123,3 @@ def _lists(column: pa.ListArray) -> list[list[int] | None]:
     values, offsets = column.values.to_pylist(), column.offsets.to_pylist()
     valid = column.is_valid().to_pylist()
     return [values[offsets[i] : offsets[i + 1]] if ok else None for i, ok in enumerate(valid)]
-
-
-def sorted_by_place(table: pa.Table, rank: Mapping[str, int]) -> pa.Table:
-    """Rows by their file's rank, then by line."""
-    encoded = _one_chunk(table.column("file")).dictionary_encode()
-    ranks = pa.array([rank[name] for name in encoded.dictionary.to_pylist()], pa.int32())
-    placed = table.append_column("_rank", ranks.take(encoded.indices))
-    order = pc.sort_indices(placed, sort_keys=[("_rank", "ascending"), ("line", "ascending")])
-    return table.take(order)

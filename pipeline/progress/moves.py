@@ -7,8 +7,8 @@ topic are together, as in the audit; whoever is not asked for by a rule may be l
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from heapq import merge
 from typing import Any, Final
-from zlib import crc32
 
 import attrs
 
@@ -192,10 +192,16 @@ def _detail(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return detail if isinstance(detail, Mapping) else {}
 
 
-def moves_of(events: Iterable[Event], group: int = 0, groups: int = 1) -> list[Told]:
-    """The moves that events of one of so many groups of topics tell of."""
-    moves = MovesOf(lambda topic: crc32(topic.encode("utf-8", "surrogatepass")) % groups == group)
-    return [*(told for event in events for told in moves.feed(event)), *moves.end()]
+def moves_of(
+    own: Iterable[Event], side: Iterable[Event], rank: Mapping[str, int], holds: Callable[[str], bool]
+) -> list[Told]:
+    """The moves of a group of topics. `own`: its rows, `side`: rows without a topic, both in the order of the journal.
+    `rank`: of files, by name."""
+    moves = MovesOf(holds)
+    found: list[Told] = []
+    for event in merge(own, side, key=lambda event: (rank[event.file], event.line)):
+        found += moves.feed(event)
+    return [*found, *moves.end()]
 
 
 class WorldOf:

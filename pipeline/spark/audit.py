@@ -55,7 +55,7 @@ def audits(spark: SparkSession, journals: Mapping[str, Sequence[Path]]) -> dict[
     """The audits of several clusters, by their ids, in one job. Raises NoJournal if a file cannot be read at all, or
     a cluster has no line of a journal."""
     parts = [part_of(path) for files in journals.values() for path in files]
-    firsts = {one.edge.file: one for one in _first_round(spark, parts)}
+    firsts = {one.edge.file: one for one in first_rounds(spark, parts)}
     orders: dict[str, tuple[Stitched, Rest]] = {}
     worlds: dict[str, World] = {}
     for cluster, files in journals.items():
@@ -72,8 +72,8 @@ def audits(spark: SparkSession, journals: Mapping[str, Sequence[Path]]) -> dict[
     return {cluster: conclude(*orders[cluster], *found[cluster]) for cluster in journals}
 
 
-def _first_round(spark: SparkSession, parts: Sequence[Part]) -> list[First]:
-    """Of each file, in their order."""
+def first_rounds(spark: SparkSession, parts: Sequence[Part]) -> list[First]:
+    """The first round of each file, in their order."""
     given = spark.createDataFrame([(n, json.dumps(part)) for n, part in enumerate(parts)], "n int, part string")
     spread = given.repartition(len(parts), "n").mapInArrow(_read_files, "n int, first binary")
     return [pickle.loads(row["first"]) for row in spread.orderBy("n").collect()]  # noqa: S301 - ours
@@ -93,15 +93,23 @@ def _second_round(
     spark: SparkSession, parts: Sequence[Part], worlds: Mapping[str, World]
 ) -> Iterator[tuple[str, Found, int]]:
     """Of each group its cluster, what is wrong with it, and how many partitions it has."""
-    placed = [(file, cluster, at) for cluster, world in worlds.items() for file, at in world.marks.rank.items()]
-    ranks = f.broadcast(spark.createDataFrame(placed, "file string, cluster string, rank int"))
     has_topic = f.col("problem").isNull() & f.col("topic").isNotNull()
     keys = f.when(f.col("event").isin(*sorted(EVENTS)), f.array("topic", f.lit(None))).otherwise(f.array("topic"))
     rows = read_journal(spark, parts).where(has_topic).select(*_RULES, f.explode(keys).alias("key"))
-    spread = rows.join(ranks, "file").repartition(*_GROUP).sortWithinPartitions(*_GROUP, "rank", "line")
+    spread = in_groups(spark, rows, {cluster: world.marks.rank for cluster, world in worlds.items()}, _GROUP)
     done = spread.groupBy(*_GROUP).applyInArrow(_group(worlds), "cluster string, found binary, partitions int")
     for row in done.collect():
         yield row["cluster"], pickle.loads(row["found"]), row["partitions"]  # noqa: S301 - ours
+
+
+def in_groups(
+    spark: SparkSession, rows: DataFrame, ranks: Mapping[str, Mapping[str, int]], group: Sequence[str]
+) -> DataFrame:
+    """Rows with the cluster of their file, in partitions of whole groups, each in the order of the journal. `ranks`: of
+    the files of each cluster."""
+    placed = [(file, cluster, at) for cluster, rank in ranks.items() for file, at in rank.items()]
+    known = f.broadcast(spark.createDataFrame(placed, "file string, cluster string, rank int"))
+    return rows.join(known, "file").repartition(*group).sortWithinPartitions(*group, "rank", "line")
 
 
 def _group(worlds: Mapping[str, World]) -> Callable[..., Batches]:

@@ -1,34 +1,45 @@
-"""Progress on Spark: topics spread over groups, the moves of each by the functions of the local engine; what follows
-from moves is concluded from the table of them, in this process."""
+"""Progress on Spark, in the rounds of an audit (`pipeline.spark.audit`): files first, then a group for each topic, read
+in batches. Rows without a topic are few; each group gets them beside its own. What follows from moves is concluded in
+this process."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+import pickle
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import functions as f
 
+from pipeline.audit.fold import last_ts_ms
 from pipeline.audit.local import part_of
 from pipeline.audit.rest import Rest
-from pipeline.journal.arrow import events_of, sorted_by_place
-from pipeline.journal.files import NoJournal
+from pipeline.journal.arrow import events_of
+from pipeline.journal.files import DEFAULT_CLUSTER, NoJournal, Part
 from pipeline.journal.lines import Event
 from pipeline.progress.conclusions import STUCK_MS, conclude
 from pipeline.progress.local import with_quarantine
 from pipeline.progress.moves import EVENTS, moves_of, world_of
 from pipeline.progress.samples import Samples
-from pipeline.progress.values import Move, Progress, Told, World
-from pipeline.spark.audit import read_journal
+from pipeline.progress.values import Progress, Told, World
+from pipeline.spark.audit import first_rounds, in_groups, read_journal
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-_WORLD: Final = -1
 _COLUMNS: Final = ("file", "line", "controller_epoch", "ts", "event", "topic", "partition", "replicas", "isr", "target",
                    "origin", "leader", "broker_id", "cause", "detail")  # fmt: skip
+_GROUP: Final = ("cluster", "topic")
+_FOUND: Final = pa.schema([("cluster", pa.string()), ("topic", pa.string()), ("found", pa.binary())])
+
+
+class Beside(NamedTuple):
+    """What every group of a cluster is given: the rows without a topic that say something of moves, in the order of the
+    journal, and the ranks of files."""
+
+    side: Sequence[Event]
+    rank: Mapping[str, int]
 
 
 def progress(
@@ -38,68 +49,40 @@ def progress(
     *,
     as_of_ms: int | None = None,
     stuck_ms: int = STUCK_MS,
-    groups: int | None = None,
 ) -> Progress:
     """As `pipeline.progress.progress`, and with the same result. Raises NoJournal."""
-    rows = read_journal(spark, [part_of(path) for path in files]).persist()
-    try:
-        rest = _quarantine_of(rows)
-        rank = {str(path): at for at, path in enumerate(files)}
-        told, world = _groups(rows, rank, groups or int(spark.conf.get("spark.sql.shuffle.partitions") or 4))
-    finally:
-        rows.unpersist()
-    if world is None and not rest.quarantine:
+    parts = [part_of(path) for path in files]
+    rest, side, edges = Rest(), list[Event](), []
+    for one in first_rounds(spark, parts):
+        rest.add(one.rest)
+        side += one.side
+        edges.append(one.edge)
+    world: World = world_of(side)._replace(last_ts_ms=last_ts_ms(edges))
+    if not any(edge.spans for edge in edges) and not rest.quarantine:
         raise NoJournal("there is no whole commit in it")
-    said = conclude(told, world or World((), (), False, 0), samples or Samples(), as_of_ms=as_of_ms, stuck_ms=stuck_ms)  # noqa: FBT003 - a value
-    return with_quarantine(said, rest.quarantine)
+    said = [event for event in side if event.row is not None and event.row["event"] in EVENTS]
+    told = _told(spark, parts, Beside(said, {str(path): at for at, path in enumerate(files)}))
+    found = conclude(told, world, samples or Samples(), as_of_ms=as_of_ms, stuck_ms=stuck_ms)
+    return with_quarantine(found, rest.quarantine)
 
 
-def _quarantine_of(rows: DataFrame) -> Rest:
-    """What cannot be read of the files, and what was not there to be read."""
-    rest = Rest()
-    columns = ("file", "line", "hash", "problem", "reason", "raw")
-    for row in rows.where(f.col("problem").isNotNull()).select(*columns).collect():
-        rest.take(Event(row["file"], row["line"], row["hash"], None, row["problem"], row["reason"], row["raw"]))
-    return rest
+def _told(spark: SparkSession, parts: Sequence[Part], beside: Beside) -> list[Told]:
+    """The moves of topics, and of those that only takeovers name."""
+    of_moves = f.col("problem").isNull() & f.col("topic").isNotNull() & f.col("event").isin(*sorted(EVENTS))
+    rows = read_journal(spark, parts).where(of_moves).select(*_COLUMNS)
+    spread = in_groups(spark, rows, {DEFAULT_CLUSTER: beside.rank}, _GROUP)
+    done = spread.groupBy(*_GROUP).applyInArrow(_group(beside), "cluster string, topic string, found binary").collect()
+    told = [one for row in done for one in pickle.loads(row["found"])]  # noqa: S301 - ours
+    seen = {row["topic"] for row in done}
+    return told + moves_of((), beside.side, beside.rank, lambda topic: topic not in seen)
 
 
-def _groups(rows: DataFrame, rank: Mapping[str, int], groups: int) -> tuple[list[Told], World | None]:
-    spread = rows.where(f.col("problem").isNull()).select(*_COLUMNS, f.explode(_chosen(groups)).alias("group"))
-    told: list[Told] = []
-    world: World | None = None
-    for row in spread.groupBy("group").applyInArrow(_group(rank, groups), "group int, found string").collect():
-        found = json.loads(row["found"])
-        if row["group"] == _WORLD:
-            left, rates, is_led, last = found
-            world = World(tuple(left), tuple((broker, rate) for broker, rate in rates), is_led, last)
-        else:
-            told += [_told(one) for one in found]
-    return told, world
-
-
-def _chosen(groups: int) -> Column:
-    """Groups of a row: that of its topic, or all; and that of the world, where it says something of it."""
-    of_topic = f.array(f.pmod(f.crc32(f.col("topic")), f.lit(groups)).cast("int"))
-    takeover = f.sequence(f.lit(0), f.lit(groups - 1))
-    chosen = (
-        f.when(f.col("event") == "Takeover", takeover)
-        .when(f.col("topic").isNotNull() & f.col("event").isin(*sorted(EVENTS)), of_topic)
-        .otherwise(f.array().cast("array<int>"))
-    )
-    return f.concat(chosen, f.array(f.lit(_WORLD)))
-
-
-def _group(rank: Mapping[str, int], groups: int) -> Callable[[pa.Table], pa.Table]:
-    def work(table: pa.Table) -> pa.Table:
-        group = table.column("group")[0].as_py()
-        events = events_of(sorted_by_place(table, rank))
-        found: Any = world_of(events) if group == _WORLD else moves_of(events, group, groups)
-        return pa.table({"group": pa.array([group], pa.int32()), "found": [json.dumps(found)]})
+def _group(beside: Beside) -> Callable[..., Iterator[pa.RecordBatch]]:
+    def work(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        cluster, topic = (part.as_py() for part in key)
+        own = (event for batch in batches for event in events_of(pa.Table.from_batches([batch])))
+        found: Any = moves_of(own, beside.side, beside.rank, lambda name: name == topic)
+        row = {"cluster": cluster, "topic": topic, "found": pickle.dumps(found)}
+        yield pa.RecordBatch.from_pylist([row], _FOUND)
 
     return work
-
-
-def _told(one: Any) -> Told:
-    values, leads = one
-    made: list[Any] = [tuple(value) if isinstance(value, list) else value for value in values]
-    return Told(Move(*made), tuple((since, leader) for since, leader in leads))

@@ -74,7 +74,7 @@ def test_spark_finds_the_same_as_the_local_engine_to_the_byte(
         assert {gap.kind for gap in here.gaps} >= {"bad line", "missing file", "torn tail"}
         assert here.quarantine
     assert json.dumps(there).encode() == json.dumps(here).encode()
-    moves, moves_there = progress(files), progress_on_spark(spark, files, groups=5)
+    moves, moves_there = progress(files), progress_on_spark(spark, files)
     assert json.dumps(moves_there) == json.dumps(moves)
     assert audit_page(there, moves_there) == audit_page(here, moves)
 
