@@ -97,7 +97,7 @@ def _fleet(spark: Any, root: Path) -> None:
     local, warm = _both(spark, verb, places)
     replicas = clusters * topics * 90
     figure(f"drain of {clusters} clusters, one process, local", replicas, local.seconds, store="none", **local.said)
-    special = {"times_as_fast": round(local.seconds / warm.seconds, 2)}
+    special = {"times_as_fast": round(local.seconds / warm.seconds, 2), "driver_mib": _peak_mib()}
     figure(
         f"drain of {clusters} clusters in one job, Spark", replicas, warm.seconds, store="none", **special, **warm.said
     )
@@ -159,6 +159,23 @@ def _cpu_s() -> float:
             above = parents.get(above, 0)
         total += ticks if above else 0
     return total / os.sysconf("SC_CLK_TCK")
+
+
+def _peak_mib() -> int:
+    """The most memory that this process and its JVM held, MiB; what made the clusters is in it."""
+    total_kib = 0
+    for name in ("self", *(path.parent.name for path in Path("/proc").glob("[0-9]*/cmdline") if _is_our_jvm(path))):
+        status = Path(f"/proc/{name}/status").read_text()
+        total_kib += int(status.partition("VmHWM:")[2].split()[0])
+    return total_kib // 1024
+
+
+def _is_our_jvm(cmdline: Path) -> bool:
+    try:
+        parent = (cmdline.parent / "stat").read_text().rpartition(")")[2].split()[1]
+        return parent == str(os.getpid()) and b"java" in cmdline.read_bytes()
+    except OSError:
+        return False
 
 
 def _sound(found: Said | Exception) -> Said:
