@@ -26,7 +26,7 @@ Rows = dict[Table, list[tuple[Any, ...]]]
 Fleet = Mapping[str, Mapping[str, Arrow]]
 
 
-def write(root: Path, fleet: Fleet) -> list[Place]:
+def write(root: Path | str, fleet: Fleet) -> list[Place]:
     """The fleet's tables below `root`, and where they are, by cluster."""
     places = []
     for cluster, tables in sorted(fleet.items()):

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from pyarrow.fs import FileSelector, FileSystem
 
 from controller.cli.root import kedge
 from tests.pipeline_journal.journals import completed_early, written
 from tests.pipeline_journal.journals import write as write_journal
 from tests.pipeline_spark import fleets
+from tests.s3 import s3
 from tests.sparks import CHECKOUT, Submitter
 
 pytestmark = [
@@ -82,3 +84,22 @@ for asked in ({"master": "local[2]"}, {"settings": {"spark.jars.packages": "a:b:
     except NoSpark as error:
         print(error)
 """
+
+
+def test_workers_read_and_write_an_object_store_themselves(submitter: Submitter, tmp_path: Path) -> None:
+    """Two worker processes, tables in S3: what is printed and written is what the local engine does in a folder."""
+    fleet = fleets.generated(3)
+    line = ("plan", "leaders", "{}", "--all-clusters", "--json")
+    fleets.write(tmp_path, fleet)
+    here = CliRunner().invoke(kedge, [word.format(tmp_path) for word in line])
+    wanted = {path.relative_to(tmp_path).as_posix(): path.read_bytes() for path in tmp_path.rglob("*.parquet")}
+    with s3() as bucket:
+        fleets.write(f"{bucket}/fleet", fleet)
+        there = [word.format(f"{bucket}/fleet") for word in line]
+        done = submitter.submit("--master", "local-cluster[2,1,1024]", JOB, *there)
+        assert (done.returncode, done.stdout) == (here.exit_code, here.output), done.stderr
+        system, base = FileSystem.from_uri(f"{bucket}/fleet".replace("s3a", "s3"))
+        found = system.get_file_info(FileSelector(base, recursive=True))
+        written = {i.path.removeprefix(f"{base}/"): system.open_input_file(i.path).read() for i in found if i.size}
+    assert written == wanted
+    assert any(path.startswith("plan_move/cluster=g2/") for path in wanted)
