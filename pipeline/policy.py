@@ -1,6 +1,7 @@
 """A policy: what is wanted of each cluster of a fleet, as `kedge plan run` reads it from a file of TOML.
 
     tables = "s3a://warehouse/kedge"      # as TABLES of the other commands; paths are relative to the policy's folder
+    format = "parquet"                    # as --format
     out = "plans"                         # a folder for the exports and the page of the fleet
 
     [default]                             # of every cluster
@@ -30,7 +31,7 @@ from pipeline.errors import BadInput, NotFound
 from pipeline.stages.arrays import Limits
 from pipeline.stages.requests import TOLERANCE, Drain, FixRacks, Leaders, Rebalance, Request, SetFactor
 from pipeline.stages.waves import WaveSettings
-from pipeline.tables.location import Location
+from pipeline.tables.location import PARQUET, Location
 
 STEPS: Final = ("drain", "fix-racks", "set-rf", "rebalance", "leaders")
 _LIMITS: Final = Limits()
@@ -130,14 +131,14 @@ def read_policy(path: Path) -> Fleet:
 
 
 def _fleet(found: dict[str, Any], folder: Path) -> Fleet:
-    _check_names(found, ("tables", "out", "default", "cluster"), "")
+    _check_names(found, ("tables", "format", "out", "default", "cluster"), "")
     tables, out = (_typed(found, name, str) for name in ("tables", "out"))
     default = _typed(found, "default", dict, {})
     given = _typed(found, "cluster", dict, {})
     clusters = {name: _policy({**default, **_typed(given, name, dict)}, f"cluster.{name}") for name in given}
-    place = Location(tables)
+    place = Location(tables, _typed(found, "format", str, PARQUET))
     if place.is_local:
-        place = Location(str(folder / place.folder))
+        place = attrs.evolve(place, text=str(folder / place.folder))
     return Fleet(place, folder / out, _policy(default, "default"), clusters)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import pyarrow as pa
 
 from pipeline.errors import BadInput, EngineFailed, NotFound, NothingAsked, PipelineError
+from pipeline.spark.failing import failing
 from pipeline.tables.files import Place
 from pipeline.verbs.verb import Said, Verb, attempt, unheard
 
@@ -34,21 +35,23 @@ def results(spark: SparkSession, verb: Verb, places: Sequence[Place]) -> Iterato
     was written until then stays, and doing it again writes the same."""
     rows = [(place.root.absolute().text, place.cluster, place.snapshot) for place in places]
     given = pa.table(list(zip(*rows, strict=True)), schema=_PLACES)
-    spread = spark.createDataFrame(given).repartition(min(len(places), max(_TASKS, len(places) // _IN_A_TASK)))
+    spread = spark.createDataFrame(given).repartition(tasks(len(places)))
     done = {
-        (row["cluster"], row["snapshot"]): _result(row) for row in _collected(spread.mapInArrow(_work(verb), _COLUMNS))
+        (row["cluster"], row["snapshot"]): result(row) for row in _collected(spread.mapInArrow(_work(verb), _COLUMNS))
     }
     for place in places:
         yield place, done[place.cluster, place.snapshot]
 
 
+def tasks(places: int) -> int:
+    """How many tasks of a job so many snapshots are."""
+    return min(places, max(_TASKS, places // _IN_A_TASK))
+
+
 def _collected(frame: DataFrame) -> list[dict[str, Any]]:
     """The rows in this process. EngineFailed where the job was not done."""
-    try:
+    with failing():
         rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
-    except Exception as error:  # of Spark, or of the JVM as it comes through py4j
-        lines = [line.strip() for line in str(error).splitlines() if "Error: " in line or "Exception: " in line]
-        raise EngineFailed(f"Spark: {' '.join((lines or [str(error)])[-1].split())[:500]}") from error
     return rows
 
 
@@ -57,12 +60,13 @@ def _work(verb: Verb) -> Callable[[_Batches], _Batches]:
         for batch in batches:
             for row in batch.to_pylist():
                 place = Place(row["root"], row["cluster"], row["snapshot"])
-                yield pa.RecordBatch.from_pylist([{**row, **_said(verb, place)}], schema=_SAID)
+                yield pa.RecordBatch.from_pylist([{**row, **said_of(verb, place)}], schema=_SAID)
 
     return work
 
 
-def _said(verb: Verb, place: Place) -> dict[str, str]:
+def said_of(verb: Verb, place: Place) -> dict[str, str]:
+    """What a worker says of a snapshot, as columns: `said`; or `kind` and `error`."""
     try:
         found = attempt(verb, place, unheard)
     except OSError as error:  # a disk that is full, say
@@ -72,7 +76,8 @@ def _said(verb: Verb, place: Place) -> dict[str, str]:
     return {"said": json.dumps([found.row, found.lines, found.code], default=str)}
 
 
-def _result(row: dict[str, Any]) -> Said | PipelineError:
+def result(row: dict[str, Any]) -> Said | PipelineError:
+    """What those columns are of."""
     if row["said"] is None:
         return _ERRORS.get(row["kind"], BadInput)(row["error"])
     said, lines, code = json.loads(row["said"])

@@ -98,6 +98,12 @@ class Place:
     def remove(self, table: Table, part: str = PART) -> None:
         self.root.remove(self._file(table, part))
 
+    def last_with(self, table: Table) -> Place | None:
+        """Of the snapshots of its cluster the last one, by name, that has the table."""
+        names = _values(self.root, f"{table.name}/cluster={self.cluster}", "snapshot")
+        found = (Place(self.root, self.cluster, name) for name in reversed(names))
+        return next((one for one in found if one.has(table)), None)
+
     def parts(self, table: Table) -> list[str]:
         """The names of the table's files, sorted."""
         names = self.root.names(self._folder(table))
@@ -106,17 +112,23 @@ class Place:
 
 @attrs.frozen
 class Wanted:
-    """A table that a stage reads: which part of it, and whether it may be missing."""
+    """A table that a stage reads: which part of it, and whether it may be missing. `last`: that of the last snapshot of
+    the cluster that has it."""
 
     table: Table
     part: str = PART
     optional: bool = False
+    last: bool = False
 
 
 def read_all(place: Place, wanted: Iterable[Wanted]) -> dict[str, Arrow]:
     """The tables that are there, by name. NotFound where one is missing that may not be."""
-    there = [one for one in wanted if not one.optional or place.has(one.table, one.part)]
-    return {one.table.name: place.read(one.table, one.part) for one in there}
+    found = {}
+    for one in wanted:
+        at = place.last_with(one.table) if one.last else place
+        if at is not None and (not one.optional or at.has(one.table, one.part)):
+            found[one.table.name] = at.read(one.table, one.part)
+    return found
 
 
 def find_places(root: Root, table: Table, snapshot: str | None) -> list[Place]:
@@ -162,13 +174,6 @@ def find_place(root: Root, table: Table, cluster: str | None, snapshot: str | No
         last = ", ".join(found[-_LISTED_MAX:])
         raise NotFound(f"{root}: holds no snapshot {snapshot} of cluster {cluster}; the last that it holds: {last}")
     return Place(root, cluster, found[-1])
-
-
-def last_with(place: Place, table: Table) -> Place | None:
-    """Of the snapshots of its cluster the last one, by name, that has the table."""
-    names = _values(place.root, f"{table.name}/cluster={place.cluster}", "snapshot")
-    found = (Place(place.root, place.cluster, name) for name in reversed(names))
-    return next((one for one in found if one.has(table)), None)
 
 
 def _values(root: Root, folder: str, key: str) -> list[str]:

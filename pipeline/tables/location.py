@@ -1,4 +1,5 @@
-"""Where tables are: a folder of this machine, or of a file system that pyarrow reads: s3 (s3a, too), gs, abfss, hdfs.
+"""Where tables are: a folder of this machine, or of a file system that pyarrow reads: s3 (s3a, too), gs, abfss, hdfs;
+or a schema of a catalog of Spark (`catalog:lake.kedge`), or a folder in Delta, which Spark alone reads and writes.
 
 Paths below a location are relative, with slashes. What a file system wants to know is its own: for S3 the variables
 AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and so on, or the query of pyarrow's URIs (?endpoint_override=...&scheme=http).
@@ -7,6 +8,7 @@ AWS_ENDPOINT_URL, AWS_ACCESS_KEY_ID and so on, or the query of pyarrow's URIs (?
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -24,20 +26,49 @@ from pipeline.written import written_as
 
 _FILE: Final = "file://"
 _OTHER_NAMES: Final = {"s3a": "s3", "s3n": "s3"}  # as Hadoop calls them
+_CATALOG: Final = "catalog:"
+_SCHEMA: Final = re.compile(r"[^.`\s]+(?:\.[^.`\s]+)*")
+PARQUET: Final = "parquet"
+DELTA: Final = "delta"
+FORMATS: Final = (PARQUET, DELTA, "iceberg")
 
 
 @attrs.frozen
 class Location:
-    """`text`: as it was given, a path or a URI."""
+    """`text`: as it was given, a path, a URI or catalog:SCHEMA; `format`: of the tables. Raises BadInput where they do
+    not go together."""
 
     text: str
+    format: str = PARQUET
+
+    def __attrs_post_init__(self) -> None:
+        if self.is_catalog and _SCHEMA.fullmatch(self.text.removeprefix(_CATALOG)) is None:
+            raise BadInput(f"{self}: expected catalog:SCHEMA or catalog:CATALOG.SCHEMA")
+        if self.format not in FORMATS:
+            raise BadInput(f"format: expected one of {', '.join(FORMATS)}; got {self.format!r:.80}")
+        if not self.is_catalog and self.format not in (PARQUET, DELTA):
+            raise BadInput(f"{self}: tables of {self.format} are in a catalog, catalog:CATALOG.SCHEMA")
 
     def __str__(self) -> str:
         return self.text.partition("?")[0]  # what stands behind it may be a key
 
     @property
+    def is_catalog(self) -> bool:
+        return self.text.startswith(_CATALOG)
+
+    @property
+    def in_spark(self) -> bool:
+        """Whether Spark alone reads and writes it."""
+        return self.is_catalog or self.format != PARQUET
+
+    @property
+    def schema(self) -> tuple[str, ...]:
+        """Of a catalog, the parts of its name."""
+        return tuple(self.text.removeprefix(_CATALOG).split("."))
+
+    @property
     def is_local(self) -> bool:
-        return "://" not in self.text or self.text.startswith(_FILE)
+        return not self.is_catalog and ("://" not in self.text or self.text.startswith(_FILE))
 
     @property
     def folder(self) -> Path:
@@ -48,7 +79,7 @@ class Location:
 
     def absolute(self) -> Location:
         """The same from wherever it is looked at."""
-        return Location(str(self.folder.absolute())) if self.is_local else self
+        return attrs.evolve(self, text=str(self.folder.absolute())) if self.is_local else self
 
     def where(self, path: str) -> str:
         """To be told of a file or folder below it."""
@@ -122,6 +153,8 @@ class Location:
                 beside.unlink(missing_ok=True)
 
     def _opened(self) -> tuple[Any, str]:
+        if self.in_spark:
+            raise BadInput(f"{self}: Spark alone reads and writes a catalog, or {DELTA}; no other engine does")
         if self.is_local:
             return _local(), str(self.folder)
         try:

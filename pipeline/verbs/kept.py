@@ -1,32 +1,48 @@
-"""A place that keeps what is written to it, until it is told to write it: for verbs in a row, of which all count or
-none, and for a dry run of them."""
+"""Places that are no folders: one that keeps what is written to it, for verbs in a row of which all count or none, for
+a dry run, and for what Spark writes; and one of tables that were read beforehand."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Final
+
 import attrs
 
-from pipeline.tables.arrow import Arrow, conform
+from pipeline.errors import NotFound
+from pipeline.tables.arrow import Arrow, conform, empty
+from pipeline.tables.declared import PLAN, PLAN_MOVE, WAVE, WAVE_MOVE, WAVE_REASON, WAVE_THROTTLE
 from pipeline.tables.files import PART, Place
 from pipeline.tables.schema import Table
+
+_OF_WAVES: Final = (WAVE, WAVE_MOVE, WAVE_THROTTLE, WAVE_REASON)
+_CUT: Final = {WAVE.name, WAVE_REASON.name}
 
 
 @attrs.frozen
 class Kept(Place):
-    """Reads what was written here, else what is at its place."""
+    """Reads what was written here, else what is at `base`."""
 
+    base: Place
     _changes: dict[tuple[str, str], tuple[Table, Arrow | None]] = attrs.field(factory=dict, eq=False)
+
+    @classmethod
+    def over(cls, base: Place) -> Kept:
+        return cls(base.root, base.cluster, base.snapshot, base)
 
     def has(self, table: Table, part: str = PART) -> bool:
         change = self._changes.get((table.name, part))
-        return super().has(table, part) if change is None else change[1] is not None
+        return self.base.has(table, part) if change is None else change[1] is not None
 
     def read(self, table: Table, part: str = PART) -> Arrow:
         change = self._changes.get((table.name, part))
         if change is None:
-            return super().read(table, part)
+            return self.base.read(table, part)
         if change[1] is None:
-            raise self.missing(table, part)
+            raise self.base.missing(table, part)
         return change[1]
+
+    def last_with(self, table: Table) -> Place | None:
+        return self.base.last_with(table)
 
     def write(self, table: Table, rows: Arrow, part: str = PART) -> None:
         self._change(table, part, conform(table, rows, table.name))
@@ -38,7 +54,50 @@ class Kept(Place):
         self._changes.pop((table.name, part), None)  # its turn is that of the last change
         self._changes[table.name, part] = (table, rows)
 
-    def keep(self, place: Place) -> None:
-        """Do at `place` what was done here, in the order of the last changes."""
+    def changes(self) -> Iterator[tuple[Table, str, Arrow | None]]:
+        """Table, part and rows (None: removed) of what was changed, in the order of the last changes."""
         for (_, part), (table, rows) in self._changes.items():
+            yield table, part, rows
+
+    def keep(self, place: Place) -> None:
+        """Do at `place` what was done here."""
+        for table, part, rows in self.changes():
             place.remove(table, part) if rows is None else place.write(table, rows, part)
+
+
+@attrs.frozen
+class Given(Place):
+    """Reads `tables`, those that have rows, by name, of the one part that was asked for; nothing can be written.
+
+    A table without rows is not there. But those of a plan that is there are, and the tables of its waves where it moves
+    nothing, or a reason says that moves are in none: nothing else would tell a plan that was cut into no waves."""
+
+    tables: Mapping[str, Arrow] = attrs.field(factory=dict, eq=False)
+
+    def has(self, table: Table, part: str = PART) -> bool:  # noqa: ARG002 - as its class is asked
+        if table.name in self.tables or table not in _OF_WAVES or PLAN.name not in self.tables:
+            return table.name in self.tables
+        return not self.tables.keys().isdisjoint(_CUT) or PLAN_MOVE.name not in self.tables
+
+    def read(self, table: Table, part: str = PART) -> Arrow:
+        found = self.tables.get(table.name)
+        if found is None:
+            if "plan" not in table.names or PLAN.name not in self.tables:
+                raise self.missing(table, part)
+            found = empty(table)
+        return _sorted(table, conform(table, found, f"{self.root}: table {table.name}"))
+
+    def missing(self, table: Table, part: str = PART) -> NotFound:
+        of = f"of cluster {self.cluster}, snapshot {self.snapshot}"
+        if table.name == PLAN.name:
+            return NotFound(f"no plan {part} {of}: none in {self.root}")
+        return NotFound(f"{self.root}: no table {table.name} {of}")
+
+    def last_with(self, table: Table) -> Place | None:
+        return self if self.has(table) else None
+
+
+def _sorted(table: Table, found: Arrow) -> Arrow:
+    """Rows that come in any order, in that of the table; of equal keys the other columns decide."""
+    simple = [name for name, kind, _ in table.columns if name not in table.order and "<" not in kind]
+    return found.sort_by([(name, "ascending") for name in (*table.order, *simple)])

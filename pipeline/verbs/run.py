@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -21,9 +21,9 @@ from pipeline.policy import Fleet, Policy
 from pipeline.stages.arrays import Limits, to_cluster
 from pipeline.stages.export import MANIFEST
 from pipeline.stages.snapshots import digest
-from pipeline.tables.arrow import from_rows
-from pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, RUN
-from pipeline.tables.files import Place, Wanted, last_with, read_all
+from pipeline.tables.arrow import Arrow, from_rows
+from pipeline.tables.declared import BROKER, BROKER_LOAD, PARTITION, QUARANTINE, REPLICA_LOAD, RUN
+from pipeline.tables.files import Place, Wanted, read_all
 from pipeline.verbs.check import Check
 from pipeline.verbs.export import Export
 from pipeline.verbs.kept import Kept
@@ -31,7 +31,10 @@ from pipeline.verbs.plan import Plan
 from pipeline.verbs.verb import Said, Tables, Told, Verb
 from pipeline.verbs.waves import Waves
 
-_SNAPSHOT = (Wanted(BROKER), Wanted(PARTITION), Wanted(REPLICA_LOAD))
+_SNAPSHOT: Final = (
+    *map(Wanted, (BROKER, PARTITION, REPLICA_LOAD)),
+    *(Wanted(table, optional=True) for table in (QUARANTINE, BROKER_LOAD)),
+)
 
 
 @attrs.frozen
@@ -48,7 +51,7 @@ class Run:
 
     @property
     def wanted(self) -> Sequence[Wanted]:
-        return _SNAPSHOT
+        return _SNAPSHOT if self.again else (*_SNAPSHOT, Wanted(RUN, optional=True, last=True))
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
         """Exit code 1 where a rule is broken, or something that was asked for is in no plan or wave."""
@@ -56,10 +59,10 @@ class Run:
         if policy.skip:
             return _said({**_named(place), "skipped": True, "unchanged": False}, 0)
         digests = (policy.sha256, _digest(given))
-        done = None if self.again else self._done(place, digests)
+        done = None if self.again else self._done(place, given.get(RUN.name), digests)
         if done is not None:
             return done
-        kept = Kept(place.root, place.cluster, place.snapshot)
+        kept = Kept.over(place)
         row, code, step = self._plan(kept, policy, told)
         if not self.dry_run:
             kept.keep(place)
@@ -74,12 +77,11 @@ class Run:
     def _folder(self, row: dict[str, Any]) -> dict[str, str | None]:
         return {"folder": None if row["step"] is None else str(self.fleet.out / row["cluster"])}
 
-    def _done(self, place: Place, digests: tuple[str, str]) -> Said | None:
+    def _done(self, place: Place, last: Arrow | None, digests: tuple[str, str]) -> Said | None:
         """What the last run of this cluster said, if it was of the same policy and contents and its export is there."""
-        last = last_with(place, RUN)
         if last is None:
             return None
-        (found,) = last.read(RUN).to_pylist()
+        (found,) = last.to_pylist()
         row = json.loads(found["row"])
         is_there = row["step"] is None or (self.fleet.out / place.cluster / MANIFEST).is_file()
         if (found["policy_sha256"], found["snapshot_sha256"]) != digests or not is_there:
@@ -93,7 +95,7 @@ class Run:
         row = {**_named(kept), "violations": checked.row["counts"], "step": None, "plan": None}
         row |= {"unchanged": False, "skipped": False, "mind": checked.row["mind"]}
         for step in policy.steps:
-            trial = Kept(kept.root, kept.cluster, kept.snapshot)
+            trial = Kept.over(kept)
             try:
                 planned = _run(Plan(step, policy.request(step), policy.limits, policy.ignore_racks), trial, told)
             except NothingAsked:

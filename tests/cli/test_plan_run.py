@@ -163,7 +163,7 @@ def test_a_cluster_that_cannot_be_used_stops_no_other(policy: Path) -> None:
         ("tables = ", "no TOML: "),
         ('out = "x"', "tables: is missing"),
         ('tables = 1\nout = "x"', "tables: expected a text, got 1"),
-        ('tables = "t"\nout = "x"\n[defaults]', "defaults: there is no such setting; there are tables, out, default"),
+        ('tables = "t"\nout = "x"\n[defaults]', "defaults: there is no such setting; there are tables, format, out"),
         ("{}[default]\ntolerence = 1", "default.tolerence: there is no such setting"),
         ("{}[default]\ntolerance = 2", "default: tolerance: expected 0 or more"),
         ("{}[default]\nsteps = ['grow']", "default: steps: expected some of drain"),

@@ -16,7 +16,9 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.plan.options import failing
+from controller.cli.audit.engines import Engine, spark
+from controller.cli.plan.engine import of_catalog
+from controller.cli.plan.options import alone, failing, formatted
 from controller.cli.plan.saying import say, say_json
 from controller.cli.printing import fail, without_place
 from controller.cli.store.progress import bar
@@ -24,8 +26,10 @@ from pipeline.collect.gathered import Gathered
 from pipeline.collect.sources import KINDS, Given, Of, read
 from pipeline.errors import BadInput
 from pipeline.tables.files import Place, check_name
+from pipeline.tables.location import Location
+from pipeline.verbs.kept import Given, Kept
 from pipeline.verbs.load import Load
-from pipeline.verbs.verb import unheard
+from pipeline.verbs.verb import Said, unheard
 from stores.reading import read_whole
 
 _FILES: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
@@ -36,7 +40,7 @@ def _files(name: str, text: str, *, many: bool = False) -> Callable[[Any], Any]:
 
 
 @click.command()
-@click.argument("tables", metavar="TABLES", type=click.Path(file_okay=False))
+@formatted
 @click.option("--cluster", metavar="ID", required=True, help="What to call the cluster.")
 @click.option("--snapshot", metavar="ID", required=True, help="What to call it; the last by name is the newest.")
 @click.option("--store", metavar="URL", help="Partitions and brokers of a metadata store.")
@@ -54,9 +58,11 @@ def _files(name: str, text: str, *, many: bool = False) -> Callable[[Any], Any]:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.option("--dry-run", is_flag=True, help="Say what would come of it, and write nothing.")
 @click.option("--plain", is_flag=True, help="No progress bar; so it is, too, where stderr is no terminal.")
+@alone
 def collect(
-    tables: str,
     *,
+    tables: Location,
+    engine: Engine,
     cluster: str,
     snapshot: str,
     broker_list_cluster: str | None,
@@ -73,14 +79,32 @@ def collect(
         raise click.UsageError("--command-config is of the connection to a --bootstrap-server, which is not given")
     if broker_list_cluster is not None and sources["broker_list"] is None:
         raise click.UsageError("--broker-list-cluster names a cluster of a --broker-list, which is not given")
+    if not tables.in_spark and (engine.master or engine.remote or engine.settings):
+        raise click.UsageError("--master, --remote, --conf and --packages are of TABLES in a catalog, or in Delta")
     with failing(), bar("collecting", shown=not plain):
+        engine = of_catalog(engine, tables) if tables.in_spark else engine
         place = Place(tables, check_name(cluster, "--cluster"), check_name(snapshot, "--snapshot"))
         gathered = Gathered()
         listed = cluster if broker_list_cluster is None else broker_list_cluster
         verb = Load(dry_run, _read(gathered, sources, listed))
-        said = verb.run(place, gathered.tables(), unheard)
+        if tables.in_spark:
+            said = _in_catalog(verb, place, gathered, engine)
+        else:
+            said = verb.run(place, gathered.tables(), unheard)
     say_json(said.row) if as_json else say(said.lines)
     sys.exit(said.code)
+
+
+def _in_catalog(verb: Load, place: Place, gathered: Gathered, engine: Engine) -> Said:
+    """What the verb writes is written by Spark."""
+    kept = Kept.over(Given(place.root, place.cluster, place.snapshot))
+    said = verb.run(kept, gathered.tables(), unheard)
+    with spark(engine) as session:
+        from pipeline.spark.catalog import Catalog  # noqa: PLC0415 - Spark is there, as it is running
+        from pipeline.spark.groups import keep  # noqa: PLC0415
+
+        keep(Catalog(session, place.root), kept)
+    return said
 
 
 def _read(into: Gathered, sources: dict[str, Any], listed: str) -> bool | None:

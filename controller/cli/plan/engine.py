@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from controller.cli.audit.engines import AUTO, Engine, why_spark
 from controller.cli.printing import say
+from pipeline.errors import BadInput
 from pipeline.tables.files import Place
 from pipeline.tables.location import Location
 
@@ -24,6 +25,16 @@ def chosen(engine: Engine, tables: Location, of: Sequence[Place]) -> Engine:
         say(f"engine: local, though {why}: {missing}")
         return engine._replace(name="local")
     say(f"engine: spark, as {why}")
+    return engine._replace(name="spark")
+
+
+def of_catalog(engine: Engine, tables: Location) -> Engine:
+    """Spark, which alone reads and writes `tables`. BadInput where another engine was asked for."""
+    if engine.is_local:
+        what = "a catalog" if tables.is_catalog else tables.format
+        raise BadInput(f"{tables}: only Spark reads and writes {what}: --engine spark")
+    if engine.name == AUTO:
+        say(f"engine: spark, as nothing else reads {tables}")
     return engine._replace(name="spark")
 
 

@@ -13,7 +13,7 @@ import click
 from controller.cli.audit.engines import AUTO, REMOTE_TIMEOUT_S, WHERE_SPARK_IS, Engine, checked
 from controller.cli.printing import fail, of_system, one_line
 from pipeline.errors import PipelineError
-from pipeline.tables.location import Location
+from pipeline.tables.location import FORMATS, PARQUET, Location
 
 _T = TypeVar("_T", bound=Callable[..., Any])
 
@@ -119,6 +119,34 @@ def until(command: _T) -> _T:
     return click.option("--until", metavar="ID", help="And the last; default: the last.")(command)
 
 
+def formatted(command: _T) -> _T:
+    """TABLES and its format as one argument `tables`, a Location."""
+
+    def taking(tables: str, *, format: str, **options: Any) -> Any:  # noqa: A002 - as the option is called
+        try:
+            given = Location(tables, format)
+        except PipelineError as error:
+            fail(one_line(error))
+        return command(tables=given, **options)
+
+    taking.__doc__, taking.__name__ = command.__doc__, command.__name__
+    taking.__click_params__ = list(getattr(command, "__click_params__", ()))  # type: ignore[attr-defined]
+    wrapped: Any = taking
+    for decorate in (
+        click.option(
+            "--format",
+            type=click.Choice(FORMATS),
+            default=PARQUET,
+            show_default=True,
+            help="Of TABLES; delta and iceberg need a session of Spark that has them.",
+        ),
+        click.argument("tables", metavar="TABLES", type=click.Path(file_okay=False)),
+    ):
+        wrapped = decorate(wrapped)
+    found: _T = wrapped
+    return found
+
+
 _EVERY_CLUSTER: Final = click.option(
     "--all-clusters", is_flag=True, help="Of every cluster of TABLES, one by one in one run."
 )
@@ -140,7 +168,7 @@ _ENGINE: Final = click.option(
 
 def _taking(command: _T, more: tuple[Callable[[Any], Any], ...]) -> _T:
     def taking(
-        tables: str,
+        tables: Location,
         *,
         cluster: str | None,
         snapshot: str | None,
@@ -167,7 +195,7 @@ def _taking(command: _T, more: tuple[Callable[[Any], Any], ...]) -> _T:
         if not all_snapshots and (since is not None or until is not None):
             fail("--since and --until need --all-snapshots")
         every = (all_clusters, all_snapshots, since, until)
-        given = Common(Location(tables), cluster, snapshot, as_json, dry_run, plain, chosen, *every)
+        given = Common(tables, cluster, snapshot, as_json, dry_run, plain, chosen, *every)
         return command(given, **options)
 
     taking.__doc__, taking.__name__ = command.__doc__, command.__name__
@@ -175,7 +203,7 @@ def _taking(command: _T, more: tuple[Callable[[Any], Any], ...]) -> _T:
     wrapped: Any = taking
     for decorate in reversed(
         (
-            click.argument("tables", metavar="TABLES", type=click.Path(file_okay=False)),
+            formatted,
             click.option("--cluster", metavar="ID", help="Of the tables; needed where there are several."),
             click.option("--snapshot", metavar="ID", help="Of the tables; default: the last by name."),
             *more,

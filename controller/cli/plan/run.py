@@ -6,6 +6,8 @@ no plan, 2 a cluster or the policy cannot be used.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,11 +15,12 @@ import click
 
 from controller.cli.audit.engines import Engine
 from controller.cli.plan.options import Common, alone, failing
-from controller.cli.plan.running import finish, places, told_of
+from controller.cli.plan.running import finish, told_of
 from controller.cli.writable import folder_problem
 from pipeline.errors import BadInput
 from pipeline.policy import Fleet, read_policy
 from pipeline.report.fleet import fleet_page
+from pipeline.tables.files import Place
 from pipeline.verbs.run import Run
 from pipeline.written import written_as
 
@@ -39,9 +42,9 @@ def run(policy: Path, *, again: bool, as_json: bool, dry_run: bool, plain: bool,
         if problem is not None and not dry_run:
             raise BadInput(f"{policy}: out: {problem}")
         common = Common(fleet.tables, None, None, as_json, dry_run, plain, engine, all_clusters=True)
-        _check_clusters(fleet, {place.cluster for place in places(common)}, policy)
         why: dict[str, str] = {}
-        said, failed = told_of(common, Run(fleet, dry_run, again), why=why)
+        check = partial(_check_clusters, fleet, policy)
+        said, failed = told_of(common, Run(fleet, dry_run, again), why=why, check=check)
         if not dry_run:
             page = fleet_page([(one.row, one.code) for one in said], why)
             with written_as(fleet.out / PAGE):
@@ -50,7 +53,8 @@ def run(policy: Path, *, again: bool, as_json: bool, dry_run: bool, plain: bool,
     finish(common, said, failed=failed)
 
 
-def _check_clusters(fleet: Fleet, there: set[str], policy: Path) -> None:
+def _check_clusters(fleet: Fleet, policy: Path, of: Sequence[Place]) -> None:
+    there = {place.cluster for place in of}
     for name in sorted(fleet.clusters.keys() - there):
         listed = ", ".join(sorted(there)[:20])
         raise BadInput(f"{policy}: cluster.{name}: {fleet.tables} holds no such cluster; it holds {listed}")

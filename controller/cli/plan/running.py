@@ -9,13 +9,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NoReturn
 
+import attrs
 import click
 
 from controller.cli.audit.engines import spark
-from controller.cli.plan.engine import chosen
+from controller.cli.plan.engine import chosen, of_catalog
 from controller.cli.plan.options import Common
 from controller.cli.plan.saying import say, say_json
 from controller.cli.printing import one_line
@@ -25,7 +27,7 @@ from pipeline.tables.declared import PARTITION
 from pipeline.tables.files import PART, Place, check_name, find_place, find_places, find_snapshots
 from pipeline.tables.schema import Table
 from pipeline.verbs.local import results
-from pipeline.verbs.verb import Said, Verb
+from pipeline.verbs.verb import Said, Told, Verb
 
 
 def told_of(
@@ -35,13 +37,19 @@ def told_of(
     *,
     at: list[Place] | None = None,
     why: dict[str, str] | None = None,
+    check: Callable[[Sequence[Place]], None] | None = None,
 ) -> tuple[list[Said], bool]:
     """What is said of each snapshot, and whether some could not be used. `at`: which; else those that the options
-    name. `place_of`: a table and part without which a cluster of several is passed over. Raises what a cluster that was
-    named alone cannot be used for; of several it is told, and put into `why` by cluster."""
+    name. `place_of`: a table and part without which a cluster of several is passed over; `check` is called with the
+    places, before anything is done. Raises what a cluster cannot be used for that was named alone; of several it is
+    told, and put into `why` by cluster."""
     told: list[Said] = []
     failed = False
-    for place, found in _results(common, verb, places(common, *place_of) if at is None else at):
+    if at is not None:
+        found_all = _at(common, verb, at)
+    else:
+        found_all = (_in_catalog if common.tables.in_spark else _in_files)(common, verb, place_of, check)
+    for place, found in found_all:
         if isinstance(found, Said):
             told.append(found)
             continue
@@ -92,7 +100,15 @@ def _none(common: Common, table: Table, part: str) -> NoReturn:
     raise NotFound(f"{common.tables}: no {what}{between} has a {named}")
 
 
-def _results(common: Common, verb: Verb, of: list[Place]) -> Iterator[tuple[Place, Said | PipelineError]]:
+_Results = Iterable[tuple[Place, Said | PipelineError]]
+_Check = Callable[[Sequence[Place]], None] | None
+
+
+def _in_files(common: Common, verb: Verb, place_of: tuple[Table, str], check: _Check) -> _Results:
+    return _at(common, verb, _checked(places(common, *place_of), check))
+
+
+def _at(common: Common, verb: Verb, of: Sequence[Place]) -> _Results:
     engine = chosen(common.engine, common.tables, of)
     with bar(verb.title, shown=not common.plain) as told:
         if engine.is_local:
@@ -100,11 +116,34 @@ def _results(common: Common, verb: Verb, of: list[Place]) -> Iterator[tuple[Plac
             return
         with spark(engine) as session:
             from pipeline.spark.verbs import results as on_spark  # noqa: PLC0415 - Spark is there, as it is running
-            from pipeline.spark.watching import watched  # noqa: PLC0415
 
-            with watched(session, told if not common.plain and sys.stderr.isatty() else None):
+            with _watched(session, common, told):
                 found = list(on_spark(session, verb, of))
     yield from found
+
+
+def _in_catalog(common: Common, verb: Verb, place_of: tuple[Table, str], check: _Check) -> _Results:
+    engine = of_catalog(common.engine, common.tables)
+    with bar(verb.title, shown=not common.plain) as told, spark(engine) as session:
+        from pipeline.spark.catalog import Catalog  # noqa: PLC0415 - as above
+        from pipeline.spark.groups import results as in_groups  # noqa: PLC0415
+
+        with _watched(session, common, told):
+            catalog = Catalog(session, common.tables)
+            listed = attrs.evolve(common, tables=catalog.listed((PARTITION, PART), place_of))
+            return in_groups(catalog, verb, _checked(places(listed, *place_of), check))
+
+
+def _checked(of: list[Place], check: _Check) -> list[Place]:
+    if check is not None:
+        check(of)
+    return of
+
+
+def _watched(session: Any, common: Common, told: Told) -> AbstractContextManager[None]:
+    from pipeline.spark.watching import watched  # noqa: PLC0415 - as above
+
+    return watched(session, told if not common.plain and sys.stderr.isatty() else None)
 
 
 def finish(common: Common, said: Sequence[Said], *, failed: bool) -> None:

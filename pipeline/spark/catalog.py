@@ -1,0 +1,184 @@
+"""Tables that Spark keeps, in a schema of a catalog or in Delta below a folder: one of each name, with the columns
+`cluster` and `snapshot` before its own, partitioned by those and, where it has one, by `plan`.
+
+* What is replaced are whole snapshots of a table, or whole plans of a snapshot: in Parquet by partitions that are
+  overwritten or dropped, in Delta and Iceberg by a condition in one commit. So the same again is the same.
+* All tables of a schema are of one format. One that is there is taken as it is, whoever made it, if its columns are
+  those of ours; of one that only is read others may stand beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+import attrs
+from pyspark.sql import functions as f
+
+from pipeline.errors import BadInput, NotFound
+from pipeline.spark.failing import failing
+from pipeline.tables.files import PART
+from pipeline.tables.listed import Listed
+from pipeline.tables.location import PARQUET, Location
+from pipeline.tables.schema import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Key = tuple[str, str, str]
+"""Cluster, snapshot and part: all rows of a table that a verb wrote at once."""
+
+_KEYS: Final = ("cluster", "snapshot")
+_PLAN: Final = "plan"
+_TYPES: Final[Mapping[str, str]] = {"byte": "tinyint", "long": "bigint"}
+_WIDER: Final = ("tinyint", "int")  # as Iceberg keeps it
+_NOT_THERE: Final = {"TABLE_OR_VIEW_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND", "PATH_NOT_FOUND"}
+_DROPPED_AT_ONCE: Final = 500
+
+
+@attrs.frozen
+class Catalog:
+    """The tables of a location. Whatever cannot be used raises BadInput, what is not there NotFound."""
+
+    spark: SparkSession
+    root: Location
+
+    def check(self) -> None:
+        """The schema is there."""
+        if self.root.is_catalog:
+            try:
+                self.spark.sql(f"DESCRIBE NAMESPACE {_quoted(self.root.schema)}").collect()
+            except Exception as error:
+                raise NotFound(f"{self.root}: {_reason(error)}") from error
+
+    def listed(self, *wanted: tuple[Table, str]) -> Listed:
+        """Which snapshots have these tables and parts."""
+        self.check()
+        files = set[str]()
+        for table, part in wanted:
+            frame = self.read(table)
+            if frame is not None:
+                frame = frame if part == PART else frame.where(f.col(_PLAN) == part)
+                with failing():
+                    found = (
+                        frame.select(*_KEYS).where("cluster IS NOT NULL AND snapshot IS NOT NULL").distinct().collect()
+                    )
+                files |= {f"{table.name}/cluster={row[0]}/snapshot={row[1]}/{part}.parquet" for row in found}
+        return Listed(self.root.text, self.root.format, frozenset(files))
+
+    def read(self, table: Table) -> DataFrame | None:
+        """Its rows with at least its columns; None where there is no such table."""
+        name = self._name(table)
+        try:
+            frame = self.spark.table(name)
+            found = dict(frame.dtypes)
+            described = self.spark.sql(f"DESCRIBE TABLE EXTENDED {name}").where("col_name = 'Provider'").collect()
+        except Exception as error:
+            if _condition(error) in _NOT_THERE:
+                return None
+            raise BadInput(f"{self.root}: table {table.name}: {_reason(error)}") from error
+        kept_as = described[0]["data_type"].lower() if described else "no format that is told"
+        if kept_as != self.root.format:
+            raise BadInput(f"{self.root}: table {table.name} is of {kept_as}, expected --format {self.root.format}")
+        for column, kind in _columns(table).items():
+            if found.get(column) != kind and (kind, found.get(column)) != _WIDER:
+                got = found.get(column, "no such column")
+                raise BadInput(f"{self.root}: table {table.name}: column {column}: expected {kind}, got {got}")
+        return frame
+
+    def ready(self, tables: Iterable[Table], made: Iterable[Table]) -> dict[str, tuple[str, ...]]:
+        """Of each of `tables` that can be written its columns as they stand; those of `made` are made where they are
+        not there. Nothing is made where one cannot be written."""
+        self.check()
+        found = {}
+        for table in tables:
+            frame = self.read(table)
+            if frame is not None and (more := set(frame.columns) - _columns(table).keys()):
+                raise BadInput(
+                    f"{self.root}: table {table.name} has columns that are not ours: {', '.join(sorted(more))}"
+                )
+            found[table.name] = () if frame is None else tuple(frame.columns)
+        for table in made:
+            if not found[table.name]:
+                found[table.name] = self._make(table)
+        return {name: columns for name, columns in found.items() if columns}
+
+    def _make(self, table: Table) -> tuple[str, ...]:
+        name, columns = self._name(table), ", ".join(f"`{name}` {kind}" for name, kind in _columns(table).items())
+        made = f"CREATE TABLE {name} ({columns}) USING {self.root.format} PARTITIONED BY ({', '.join(_keys(table))})"
+        try:
+            self.spark.sql(made).collect()
+            return tuple(self.spark.table(name).columns)
+        except Exception as error:
+            raise BadInput(f"{self.root}: table {table.name} cannot be made: {_reason(error)}") from error
+
+    def replace(self, table: Table, keys: Mapping[Key, bool], frame: DataFrame) -> None:
+        """Under `keys` the table holds the rows of `frame`, and no others. `keys`: which have rows there."""
+        name = self._name(table)
+        with failing():
+            if self.root.format != PARQUET:
+                frame.writeTo(name).overwrite(f.expr(condition(table, keys)))
+                return
+            # As an option of the statement, since a setting of the session would be everybody's.
+            how = f"OVERWRITE TABLE {name} WITH ('partitionOverwriteMode' = 'dynamic')"
+            self.spark.sql(f"INSERT {how} SELECT * FROM {{frame}}", frame=frame).collect()  # noqa: S608 - as below
+        self.empty(table, [key for key, has_rows in keys.items() if not has_rows])
+
+    def empty(self, table: Table, keys: Iterable[Key]) -> None:
+        """Under `keys` the table holds nothing."""
+        name, some = self._name(table), list(keys)
+        with failing():
+            if self.root.format != PARQUET and some:
+                self.spark.sql(f"DELETE FROM {name} WHERE {condition(table, some)}").collect()  # noqa: S608 - checked names
+            elif self.root.format == PARQUET:
+                for start in range(0, len(some), _DROPPED_AT_ONCE):
+                    dropped = ", ".join(_partition(table, key) for key in some[start : start + _DROPPED_AT_ONCE])
+                    self.spark.sql(f"ALTER TABLE {name} DROP IF EXISTS {dropped}").collect()
+
+    def _name(self, table: Table) -> str:
+        if self.root.is_catalog:
+            return _quoted((*self.root.schema, table.name))
+        return f"{self.root.format}.`{self.root.absolute().text.rstrip('/')}/{table.name}`"
+
+
+def condition(table: Table, keys: Iterable[Key]) -> str:
+    """Of the rows under `keys`, in SQL: their names are letters, digits, '.', '_' and '-'."""
+    groups = []
+    for (snapshot, part), same in groupby(sorted((s, p, c) for c, s, p in keys), lambda key: key[:2]):
+        clusters = ", ".join(f"'{cluster}'" for _, _, cluster in same)
+        plan = f" AND {_PLAN} = '{part}'" if _PLAN in table.names else ""
+        groups.append(f"(snapshot = '{snapshot}'{plan} AND cluster IN ({clusters}))")
+    return " OR ".join(groups)
+
+
+def _keys(table: Table) -> tuple[str, ...]:
+    return (*_KEYS, _PLAN) if _PLAN in table.names else _KEYS
+
+
+def _partition(table: Table, key: Key) -> str:
+    values = zip(_keys(table), key, strict=False)  # the part of a table that is of no plan is no column
+    named = ", ".join(f"{name} = '{value}'" for name, value in values)
+    return f"PARTITION ({named})"
+
+
+def _columns(table: Table) -> dict[str, str]:
+    """The types of its columns, as Spark calls them."""
+    return dict.fromkeys(_KEYS, "string") | {name: _TYPES.get(kind, kind) for name, kind, _ in table.columns}
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ".".join(f"`{name}`" for name in names)
+
+
+def _condition(error: Exception) -> str | None:
+    """Spark's name of an error, where it has one."""
+    named = getattr(error, "getCondition", None)
+    return None if named is None else named()
+
+
+def _reason(error: Exception) -> str:
+    """The first sentence of what Spark says."""
+    lines: Iterator[str] = (line for line in str(error).splitlines() if "Exception: " in line or line.startswith("["))
+    said = next(lines, str(error)).rpartition("Exception: ")[2]
+    return " ".join(said.split()).partition(". ")[0][:300]

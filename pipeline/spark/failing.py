@@ -1,0 +1,20 @@
+"""What Spark raises, in a line: of PySpark, of Spark Connect, or of the JVM as it comes through py4j."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pipeline.errors import EngineFailed, PipelineError
+
+
+@contextmanager
+def failing() -> Iterator[None]:
+    """EngineFailed where a job was not done."""
+    try:
+        yield
+    except PipelineError:
+        raise
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if "Error: " in line or "Exception: " in line]
+        raise EngineFailed(f"Spark: {' '.join((lines or [str(error)])[-1].split())[:500]}") from error

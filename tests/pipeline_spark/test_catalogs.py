@@ -1,0 +1,238 @@
+"""Tables in a catalog of the session: the verbs say, export and write what they do in a folder."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pytest
+from click.testing import CliRunner
+
+from controller.cli.root import kedge
+from pipeline.policy import Fleet, Policy
+from pipeline.stages.arrays import Limits
+from pipeline.stages.requests import Drain, ReducePartitions, Request
+from pipeline.stages.waves import WaveSettings
+from pipeline.tables.arrow import Arrow
+from pipeline.tables.declared import BROKER
+from pipeline.tables.files import Place
+from pipeline.tables.location import Location
+from pipeline.verbs.check import Check
+from pipeline.verbs.export import Export
+from pipeline.verbs.load import Load
+from pipeline.verbs.plan import Plan
+from pipeline.verbs.run import Run
+from pipeline.verbs.verb import Output, Verb
+from pipeline.verbs.waves import Waves
+from tests.pipeline_spark import fleets, schemas
+from tests.pipeline_spark.fleets import SNAPSHOT
+from tests.pipeline_spark.test_engines import files, run, told
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.slow, pytest.mark.server]
+
+_NUMBERS = count()
+
+
+@pytest.fixture
+def schema(spark: SparkSession) -> Iterator[str]:
+    """The name of one that is not there yet."""
+    name = f"kedge_{next(_NUMBERS)}"
+    yield name
+    spark.sql(f"DROP SCHEMA IF EXISTS {name} CASCADE")
+
+
+@attrs.frozen
+class Both:
+    """The same fleet twice: in a schema, and in files for this process."""
+
+    spark: SparkSession
+    schema: str
+    folder: Path
+    clusters: tuple[str, ...]
+
+    @property
+    def places(self) -> list[Place]:
+        return [Place(self.folder / "here/tables", cluster, SNAPSHOT) for cluster in self.clusters]
+
+    def same(self, verb: Callable[[Path, Location], Verb]) -> dict[str, Any]:
+        """What `verb`, made for a folder and tables, says and exports on both. The same, or the test fails."""
+        from pipeline.spark.catalog import Catalog  # noqa: PLC0415 - needs Spark
+        from pipeline.spark.groups import results  # noqa: PLC0415
+
+        here, there, root = self.folder / "here", self.folder / "there", Location(f"catalog:{self.schema}")
+        wanted = run(None, verb(here, Location(str(here / "tables"))), self.places)
+        done = results(Catalog(self.spark, root), verb(there, root), [attrs.evolve(p, root=root) for p in self.places])
+        found = {place.cluster: told(said) for place, said in done}
+        assert plain(found, there) == plain(wanted, here)
+        exported = {path: data for path, data in files(here).items() if not path.startswith("tables/")}
+        assert (files(there) if there.exists() else {}) == exported
+        return wanted
+
+    def check_tables(self) -> None:
+        """Both hold the same."""
+        assert schemas.in_schema(self.spark, self.schema) == schemas.in_folder(self.places)
+
+
+def plain(said: dict[str, Any], folder: Path) -> str:
+    """Without the folder, and without the plans that are there instead of the one that is not."""
+    return re.sub(r"(no plan \S+ of cluster \S+, snapshot \w+): [^']*", r"\1", repr(said).replace(str(folder), ""))
+
+
+@pytest.fixture
+def both(spark: SparkSession, schema: str, tmp_path: Path) -> Callable[[dict[str, Any]], Both]:
+    def made(fleet: dict[str, Any]) -> Both:
+        fleets.write(tmp_path / "here/tables", fleet)
+        schemas.fill(spark, schema, fleet)
+        return Both(spark, schema, tmp_path, tuple(sorted(fleet)))
+
+    return made
+
+
+@pytest.fixture(scope="module")
+def collected() -> dict[str, dict[str, Arrow]]:
+    return {f"s{seed:02d}": fleets.strange(seed, bad=seed % 2 == 1) for seed in range(8)}
+
+
+@pytest.fixture(scope="module")
+def fleet(collected: dict[str, Any], shared_data: Path) -> dict[str, dict[str, Arrow]]:
+    strange = {cluster: fleets.silver(tables) for cluster, tables in collected.items()}
+    return {**strange, **fleets.published(shared_data), **fleets.generated(2)}
+
+
+def test_what_was_collected_is_loaded_in_a_catalog_as_in_files(
+    both: Callable[[Any], Both], collected: dict[str, dict[str, Arrow]]
+) -> None:
+    """Twice: rows that cannot be used are in quarantine, and stay there once."""
+    loaded = both(collected)
+    said = loaded.same(lambda *_: Load())
+    assert {one[2] for one in said.values()} == {0, 1}
+    loaded.check_tables()
+    loaded.same(lambda *_: Load())
+    loaded.check_tables()
+
+
+REQUESTS: dict[str, Request] = {
+    "drain": Drain(),
+    "reduce-partitions": ReducePartitions(10**9, 10**6),
+}
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_plans_waves_and_exports_through_a_catalog_are_those_of_files(
+    kind: str, both: Callable[[Any], Both], fleet: dict[str, dict[str, Arrow]]
+) -> None:
+    """Checked, planned, cut, exported; those that cannot be are refused alike and harm no other. Planned once more, the
+    waves of before are gone."""
+    planned = both(fleet)
+    planned.same(lambda *_: Check(Limits()))
+
+    def plan(folder: Path, _: Location) -> Verb:
+        plans, pages = (Output(folder / suffix, suffix, by_cluster=True) for suffix in ("json", "html"))
+        return Plan("p", REQUESTS[kind], Limits(), plans=plans, pages=pages)
+
+    said = planned.same(plan)
+    assert sum(not isinstance(one[0], type) for one in said.values()) >= 4, "too many were refused"
+    planned.same(lambda *_: Waves("p", WaveSettings(per_broker=2, throttle_bps=1e6), named=True))
+    planned.same(lambda folder, _: Export("p", folder / "out", several=True))
+    planned.check_tables()
+    planned.same(plan)
+    planned.check_tables()
+
+
+def test_a_policy_is_run_on_a_catalog_and_not_twice(
+    both: Callable[[Any], Both], fleet: dict[str, dict[str, Arrow]]
+) -> None:
+    ran = both(fleet)
+
+    def policy(folder: Path, tables: Location) -> Verb:
+        return Run(Fleet(tables, folder / "out", Policy(("drain", "rebalance"))))
+
+    ran.same(policy)
+    ran.check_tables()
+    again = ran.same(policy)
+    assert sum(json.loads(one[0])["unchanged"] for one in again.values() if not isinstance(one[0], type)) >= 6
+
+
+def kedge_plan(*line: object) -> tuple[int, str, str]:
+    done = CliRunner().invoke(kedge, ["plan", *map(str, line)])
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_a_second_check_that_finds_nothing_empties_what_the_first_found(spark: SparkSession, schema: str) -> None:
+    """Of that cluster alone, and the same again changes nothing."""
+    fleet = fleets.generated(2)
+    for tables in fleet.values():
+        fleets.change(tables, 0, state="dead")
+    schemas.fill(spark, schema, fleet)
+    check = ("check", f"catalog:{schema}", "--engine", "spark", "--json")
+    assert kedge_plan(*check, "--all-clusters")[0] == 1
+    found = schemas.in_schema(spark, schema)["violation"]
+    assert set(found) == {("g0", "1", "part"), ("g1", "1", "part")}
+    mended = fleets.generated(2)["g0"]
+    spark.sql(f"ALTER TABLE {schema}.broker DROP PARTITION (cluster = 'g0', snapshot = '1')")
+    schemas.append(spark, schema, {"g0": {BROKER.name: mended[BROKER.name]}})
+    for _ in range(2):
+        assert kedge_plan(*check, "--cluster", "g0")[0] == 0
+        assert schemas.in_schema(spark, schema)["violation"] == {("g1", "1", "part"): found["g1", "1", "part"]}
+
+
+def test_rows_that_cannot_be_used_are_of_their_cluster_alone(spark: SparkSession, schema: str) -> None:
+    """A null where none may be; a cluster without brokers: told, and the others are planned."""
+    fleet = fleets.generated(3)
+    del fleet["g1"][BROKER.name]
+    schemas.fill(spark, schema, fleet)
+    spark.sql(f"INSERT INTO {schema}.`partition` (topic, cluster, snapshot) VALUES ('t', 'g2', '1')")  # noqa: S608 - ours
+    line = ("leaders", f"catalog:{schema}", "--engine", "spark", "--all-clusters", "--json")
+    code, out, err = kedge_plan(*line)
+    assert [row["cluster"] for row in json.loads(out)["clusters"]] == ["g0"]
+    assert (code, err.splitlines()) == (
+        2,
+        [
+            f"cluster g1: catalog:{schema}: no table broker of cluster g1, snapshot 1",
+            f"cluster g2: catalog:{schema}: table partition: column partition is null in 1 rows",
+        ],
+    )
+    assert set(schemas.rows_of(spark, f"{schema}.plan", "plan")) == {("g0", "1", "leaders")}
+
+
+def test_tables_that_cannot_be_used_are_one_line_and_nothing_is_written(spark: SparkSession, schema: str) -> None:
+    """No such schema or catalog, no table; columns of another type, or more; a format that the tables are not of."""
+    schemas.fill(spark, schema, fleets.generated(1))
+    root = f"catalog:{schema}"
+    spark.sql(f"CREATE TABLE {schema}.violation (cluster string, snapshot string, kind int) USING parquet")
+    assert_refused(root, f"{root}: table violation: column kind: expected string, got int")
+    spark.sql(f"DROP TABLE {schema}.violation")
+    spark.sql(f"ALTER TABLE {schema}.broker ADD COLUMNS (note string)")
+    assert kedge_plan("check", root, "--engine", "spark")[0] == 0, "a column more of one that is read"
+    columns = "cluster string, snapshot string, kind string, topic string, `partition` int, broker_id int, "
+    spark.sql(f"DROP TABLE IF EXISTS {schema}.violation")
+    spark.sql(
+        f"CREATE TABLE {schema}.violation ({columns} observed double, `limit` double, unit string, `when` string, "
+        f"more int) USING parquet PARTITIONED BY (cluster, snapshot)"
+    )
+    assert_refused(root, f"{root}: table violation has columns that are not ours: more")
+    assert_refused(root, f"{root}: table partition is of parquet, expected --format delta", "--format", "delta")
+    assert_refused("catalog:nowhere", "catalog:nowhere: [SCHEMA_NOT_FOUND] The schema `spark_catalog`.`nowhere` ")
+    assert_refused("catalog:no.where", "catalog:no.where: ")
+    assert_refused(root, f"{root}: only Spark reads and writes a catalog: --engine spark", "--engine", "local")
+    assert_refused("catalog:a..b", "catalog:a..b: expected catalog:SCHEMA or catalog:CATALOG.SCHEMA")
+    assert_refused(
+        "tables", "tables: tables of iceberg are in a catalog, catalog:CATALOG.SCHEMA", "--format", "iceberg"
+    )
+    spark.sql(f"DROP TABLE {schema}.`partition`")
+    assert_refused(root, f"{root}: holds no table partition")
+    assert "violation" not in schemas.in_schema(spark, schema)
+
+
+def assert_refused(root: str, said: str, *options: str) -> None:
+    code, out, err = kedge_plan("check", root, "--engine", "spark", *options)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert err.startswith(f"kedge: {said}")
