@@ -94,6 +94,7 @@ FAMILIES = {
     "kafka": ["tests.clients.machine", "java", "--install"],
     "node": ["tests.clients.machine", "node", "--install"],
     "go": ["tests.clients.machine", "go", "--install"],
+    "lakes": ["tests.lake_jars", "--install"],
 }
 # Of an etcd that is killed under load, the version matters; see tests/servers.py.
 SOUND_ETCD = ["stores.servers.etcd", "--which", "--sound", "--install"]

@@ -10,7 +10,7 @@ import fcntl
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -57,7 +57,7 @@ def maven() -> str:
     """Its program. Raises NoServer."""
     found = shutil.which("mvn")
     if found is None:
-        raise NoServer("the jars of Kafka need Maven: no mvn is on the PATH (Debian's maven)")
+        raise NoServer("jars need Maven: no mvn is on the PATH (Debian's maven)")
     return found
 
 
@@ -69,16 +69,18 @@ def kafka_classpath(version: str = VERSION) -> str:
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "whole").exists():
-            _download(folder, version)
+            copied(folder, _WANTED[version], f"the jars of Kafka {version}")
             (folder / "whole").touch()
     return os.pathsep.join(str(jar) for jar in sorted((folder / "jars").glob("*.jar")))
 
 
-def _download(folder: Path, version: str) -> None:
+def copied(folder: Path, wanted: Iterable[tuple[str, str, str]], what: str, *, transitive: bool = True) -> None:
+    """The jars of these artifacts, and of what they need, are in `folder`/jars. Raises NoServer."""
     pom = folder / "pom.xml"
-    pom.write_text(_POM.format("".join(_DEPENDENCY.format(*wanted) for wanted in _WANTED[version])), encoding="utf-8")
+    pom.write_text(_POM.format("".join(_DEPENDENCY.format(*one) for one in wanted)), encoding="utf-8")
     command = [maven(), "--quiet", "--batch-mode", "--file", str(pom), "dependency:copy-dependencies"]
-    tool([*command, f"-DoutputDirectory={folder / 'jars'}"], f"the jars of Kafka {version}", _MAVEN_S)
+    more = [] if transitive else ["-DexcludeTransitive"]
+    tool([*command, *more, f"-DoutputDirectory={folder / 'jars'}"], what, _MAVEN_S)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ import pytest
 import pythons
 import report
 
-from tests import kafka_jars, left_out
+from tests import kafka_jars, lake_jars, left_out
 from tests.browser import chromium
 from tests.clients import machine
 
@@ -140,6 +140,7 @@ def test_every_family_that_may_be_missing_is_asked_for_by_its_tests(monkeypatch:
     """A family that no test's program belongs to would be left out by name only, and its tests would fail."""
     monkeypatch.setenv(left_out.VARIABLE, " ".join(checks.FAMILIES))
     uses = {"browser": chromium, "kafka": kafka_jars.kafka_classpath, "node": machine.kafkajs, "go": machine.in_go}
+    uses["lakes"] = lake_jars.lakes
     assert set(uses) == set(checks.FAMILIES)
     for family, use in uses.items():
         with pytest.raises(pytest.skip.Exception, match=f"{family} is missing"):

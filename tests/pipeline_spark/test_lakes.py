@@ -1,0 +1,121 @@
+"""Tables of Delta, in a catalog and below a folder, and of Iceberg: the commands say, write and export what they do in
+files. On the oldest Spark that is promised (`tests/lake_jars.py`), in one session."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from controller.cli.root import kedge
+from pipeline.tables.files import Place
+from tests.lake_jars import lakes
+from tests.pipeline_spark import schemas
+from tests.pipeline_spark.test_engines import files
+from tests.sparks import CHECKOUT, SETTINGS
+
+pytestmark = [pytest.mark.slow, pytest.mark.server]
+
+KEPT_AS = {
+    "delta": ("catalog:kedge", "delta"),
+    "folder": ("{}/delta", "delta"),
+    "iceberg": ("catalog:lake.kedge", "iceberg"),
+}
+# Those that the commands below write.
+WRITTEN = ("broker", "broker_load", "partition", "plan", "plan_load", "plan_move", "rack_load", "replica_load", "run",
+           "violation", "wave", "wave_move", "wave_throttle")  # fmt: skip
+
+
+def lines(tables: str, kind: str, folder: Path, out: str) -> list[list[str]]:
+    """From maps to an export; a plan made anew, whose waves are gone; a policy; a check that finds nothing of
+    what was found before."""
+    options = ("--format", kind)
+    given = ("--broker-list", f"{folder}/brokers.json", "--snapshot", "1", *options)
+    collect = ["plan", "collect", tables, *given, "--map", f"{folder}/map.json", "--cluster"]
+    policy = f'tables = "{tables}"\nformat = "{kind}"\nout = "{out}-fleet"\n[default]\nsteps = ["leaders"]\n'
+    (folder / f"{out}.toml").write_text(policy)
+    every = ("--all-clusters", *options)
+    return [
+        [*collect, "east"],
+        [*collect, "west"],
+        ["plan", "check", tables, "--factor", "3", *every],
+        ["plan", "drain", tables, "--brokers", "1", *every],
+        ["plan", "waves", tables, "--name", "drain", "--throttle", "1MB", "--json", *every],
+        ["plan", "export", tables, f"{folder}/{out}", "--name", "drain", "--cluster", "east", *options],
+        ["plan", "drain", tables, "--brokers", "1", "--cluster", "west", *options],
+        ["plan", "run", f"{folder}/{out}.toml", "--json"],
+        ["plan", "check", tables, "--ignore-racks", "--cluster", "west", *options],
+    ]
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lakes")
+    placed = [{"topic": f"t{i % 4}", "partition": i // 4, "replicas": [1 + i % 4, 5 + i % 3]} for i in range(40)]
+    (folder / "map.json").write_text(json.dumps({"version": 1, "partitions": placed}))
+    (folder / "brokers.json").write_text(json.dumps({str(broker): f"r{broker % 3}" for broker in range(1, 9)}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def local(here: Path) -> list[tuple[int, str, str]]:
+    """What the local engine says, in files."""
+    done = [CliRunner().invoke(kedge, line) for line in lines(f"{here}/tables", "parquet", here, "out-local")]
+    assert [one.exit_code for one in done] == [0, 0, 1, 0, 0, 0, 0, 1, 0], [one.stderr for one in done]
+    return [(one.exit_code, one.stdout, one.stderr) for one in done]
+
+
+@pytest.fixture(scope="module")
+def there(here: Path) -> dict[str, Any]:
+    """What is said, and what is in the tables, by how they are kept."""
+    found = lakes()
+    settings = {
+        **SETTINGS,
+        "spark.jars": ",".join(map(str, found.jars)),
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
+        "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "hadoop",
+        "spark.sql.catalog.lake.warehouse": str(here / "iceberg"),
+        "spark.databricks.delta.snapshotPartitions": "1",
+    }
+    jobs = {}
+    for name, (tables, kind) in KEPT_AS.items():
+        root = tables.format(here)
+        kept = f"delta.`{root}/{{}}`" if name == "folder" else f"{root.removeprefix('catalog:')}.`{{}}`"
+        jobs[name] = {
+            "lines": [[*line, "--engine", "spark"] for line in lines(root, kind, here, f"out-{name}")],
+            "tables": {table: kept.format(table) for table in WRITTEN},
+        }
+    given = {"settings": settings, "schemas": ["kedge", "lake.kedge"], "jobs": jobs}
+    (here / "jobs.json").write_text(json.dumps(given))
+    paths = os.pathsep.join((str(found.pyspark), str(CHECKOUT)))
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.pipeline_spark.lake_runner", str(here / "jobs.json")],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    said: dict[str, Any] = pickle.loads((here / "jobs.said").read_bytes())  # noqa: S301 - ours
+    return said
+
+
+@pytest.mark.parametrize("name", KEPT_AS)
+def test_tables_of_delta_and_iceberg_are_those_of_files(
+    name: str, here: Path, local: list[tuple[int, str, str]], there: dict[str, Any]
+) -> None:
+    done, found = there[name]
+    assert [repr(one).replace(f"out-{name}", "out-local") for one in done] == list(map(repr, local))
+    for folder in ("", "-fleet"):
+        assert files(here / f"out-{name}{folder}") == files(here / f"out-local{folder}")
+    assert found == schemas.in_folder([Place(here / "tables", cluster, "1") for cluster in ("east", "west")])
