@@ -14,7 +14,7 @@ from typing import Final
 import attrs
 
 from pipeline.collect.gathered import Gathered
-from pipeline.collect.sources import KINDS, Given, Of, read
+from pipeline.collect.sources import KINDS, Of, Source, read
 from pipeline.errors import BadInput, NotFound
 from pipeline.tables.files import Place
 from pipeline.tables.location import Location
@@ -79,7 +79,7 @@ class Landing:
         not exactly one map or tree."""
         root, segments = self._parts
         folder = "/".join(segments).format(cluster=place.cluster, snapshot=place.snapshot)
-        given: dict[str, list[Given]] = {}
+        given: dict[str, list[Source]] = {}
         for name in root.names(folder):
             if name.startswith(_HIDDEN):
                 continue
@@ -87,7 +87,7 @@ class Landing:
             if match is None:
                 raise BadInput(f"{root.where(path)}: expected a name that begins with one of {', '.join(KINDS)}")
             broker_id = int(match[2]) if match[1] == "prometheus" and match[2] else None
-            given.setdefault(match[1], []).append(Given(_bytes(root, path), root.where(path), broker_id))
+            given.setdefault(match[1], []).append(Source(_bytes(root, path), root.where(path), broker_id))
         if sum(len(given.get(kind, ())) for kind in ("map", "tree")) != 1:
             raise BadInput(f"{root.where(folder)}: expected one file map or tree")
         into = Gathered()

@@ -14,7 +14,7 @@ from pipeline.collect.log_dirs import from_log_dirs
 from pipeline.collect.prometheus import from_prometheus
 
 
-class Given(NamedTuple):
+class Source(NamedTuple):
     """A file: its bytes, the name for errors, and the broker that it is of, where the name of the file says that."""
 
     data: bytes
@@ -35,7 +35,7 @@ def _from_tree(data: bytes, file: str, into: Gathered) -> None:
     from_tree_file(data, file, into)
 
 
-KINDS: Final[Mapping[str, Callable[[Given, Gathered, Of], None]]] = {
+KINDS: Final[Mapping[str, Callable[[Source, Gathered, Of], None]]] = {
     "tree": lambda given, into, _: _from_tree(given.data, given.file, into),
     "map": lambda given, into, _: from_map(given.data, given.file, into),
     "broker-list": lambda given, into, of: from_broker_list(given.data, given.file, into, cluster=of.listed),
@@ -50,7 +50,7 @@ KINDS: Final[Mapping[str, Callable[[Given, Gathered, Of], None]]] = {
 """By the name of the option of `kedge plan collect`."""
 
 
-def read(given: Mapping[str, Iterable[Given]], into: Gathered, of: Of) -> None:
+def read(given: Mapping[str, Iterable[Source]], into: Gathered, of: Of) -> None:
     """Take in all files. Raises BadInput for a file that is not of its kind."""
     for kind, reader in KINDS.items():
         for one in given.get(kind, ()):

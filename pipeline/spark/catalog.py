@@ -139,7 +139,8 @@ class Catalog:
     def _name(self, table: Table) -> str:
         if self.root.is_catalog:
             return _quoted((*self.root.schema, table.name))
-        return f"{self.root.format}.`{self.root.absolute().text.rstrip('/')}/{table.name}`"
+        folder = self.root.absolute().text.rstrip("/").replace("`", "``")
+        return f"{self.root.format}.`{folder}/{table.name}`"
 
 
 def condition(table: Table, keys: Iterable[Key]) -> str:

@@ -162,6 +162,12 @@ def test_a_pattern_that_cannot_be_used_is_one_line(
     assert not (tmp_path / "tables").exists()
 
 
+def test_a_catalog_is_refused(landing: Path) -> None:
+    done = run("collect-files", "catalog:kedge", f"{landing}/{{cluster}}/{{snapshot}}")
+    assert done.exit_code == 2
+    assert "collect-files writes to no catalog" in done.stderr
+
+
 @pytest.mark.server
 def test_files_are_read_from_an_object_store(landing: Path, tmp_path: Path) -> None:
     """To the same tables."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -16,7 +17,7 @@ from click.testing import CliRunner
 from controller.cli.root import kedge
 from pipeline.policy import Fleet, Policy
 from pipeline.stages.arrays import Limits
-from pipeline.stages.requests import Drain, ReducePartitions, Request
+from pipeline.stages.requests import Drain, Leaders, ReducePartitions, Request
 from pipeline.stages.waves import WaveSettings
 from pipeline.tables.arrow import Arrow
 from pipeline.tables.declared import BROKER
@@ -27,7 +28,7 @@ from pipeline.verbs.export import Export
 from pipeline.verbs.load import Load
 from pipeline.verbs.plan import Plan
 from pipeline.verbs.run import Run
-from pipeline.verbs.verb import Output, Verb
+from pipeline.verbs.verb import Output, Said, Verb
 from pipeline.verbs.waves import Waves
 from tests.pipeline_spark import fleets, schemas
 from tests.pipeline_spark.fleets import SNAPSHOT
@@ -176,6 +177,8 @@ def test_a_second_check_that_finds_nothing_empties_what_the_first_found(spark: S
     assert kedge_plan(*check, "--all-clusters")[0] == 1
     found = schemas.in_schema(spark, schema)["violation"]
     assert set(found) == {("g0", "1", "part"), ("g1", "1", "part")}
+    assert kedge_plan(*check, "--cluster", "g0")[0] == 1
+    assert schemas.in_schema(spark, schema)["violation"] == found
     mended = fleets.generated(2)["g0"]
     spark.sql(f"ALTER TABLE {schema}.broker DROP PARTITION (cluster = 'g0', snapshot = '1')")
     schemas.append(spark, schema, {"g0": {BROKER.name: mended[BROKER.name]}})
@@ -232,7 +235,64 @@ def test_tables_that_cannot_be_used_are_one_line_and_nothing_is_written(spark: S
     assert "violation" not in schemas.in_schema(spark, schema)
 
 
+def test_a_format_that_the_session_does_not_have_is_one_line(spark: SparkSession, schema: str, tmp_path: Path) -> None:
+    spark.sql(f"CREATE SCHEMA {schema}")
+    (tmp_path / "map.json").write_text(
+        '{"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1]}]}'
+    )
+    given = ("--cluster", "c", "--snapshot", "1", "--map", tmp_path / "map.json", "--engine", "spark")
+    for root, kind in ((f"catalog:{schema}", "iceberg"), (f"catalog:{schema}", "delta"), (tmp_path / "d", "delta")):
+        code, out, err = kedge_plan("collect", root, "--format", kind, *given)
+        assert (code, out, err.count("\n")) == (2, "", 1), err
+        assert err.startswith(f"kedge: {root}: table ")
+        assert kind in err
+    assert schemas.in_schema(spark, schema) == {}
+    assert not (tmp_path / "d").exists()
+
+
 def assert_refused(root: str, said: str, *options: str) -> None:
     code, out, err = kedge_plan("check", root, "--engine", "spark", *options)
     assert (code, out, err.count("\n")) == (2, "", 1), err
     assert err.startswith(f"kedge: {said}")
+
+
+def test_a_plan_that_is_not_written_to_its_end_is_none_and_written_by_the_next_run(
+    spark: SparkSession, schema: str
+) -> None:
+    """Of two tables the second cannot be written: what says that there is a plan is gone, and comes back whole."""
+    schemas.fill(spark, schema, fleets.generated(1))
+    line = ("leaders", f"catalog:{schema}", "--engine", "spark", "--json")
+    assert kedge_plan(*line)[0] == 0
+    whole = schemas.in_schema(spark, schema)
+    warehouse = str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:")
+    folder = Path(warehouse, f"{schema}.db", "plan_move")
+    shutil.rmtree(folder / "cluster=g0")
+    (folder / "cluster=g0").write_bytes(b"")
+    code, out, err = kedge_plan(*line)
+    assert (code, out, err.count("\n")) == (2, "", 1), err
+    assert schemas.rows_of(spark, f"{schema}.plan", "plan") == {}
+    (folder / "cluster=g0").unlink()
+    assert kedge_plan(*line)[0] == 0
+    assert schemas.in_schema(spark, schema) == whole
+
+
+def test_each_snapshot_is_worked_on_once(spark: SparkSession, schema: str, tmp_path: Path) -> None:
+    """However many tables are written of it."""
+    from pipeline.spark.catalog import Catalog  # noqa: PLC0415 - needs Spark
+    from pipeline.spark.groups import results  # noqa: PLC0415
+
+    @attrs.frozen
+    class Counted(Plan):
+        folder: Path = tmp_path
+
+        def run(self, place: Place, given: Any, told: Any) -> Any:
+            with (self.folder / place.cluster).open("a") as file:
+                file.write("once")
+            return Plan(self.name, self.request, self.limits).run(place, given, told)
+
+    schemas.fill(spark, schema, fleets.generated(3))
+    root = Location(f"catalog:{schema}")
+    places = [attrs.evolve(Place(tmp_path, f"g{i}", SNAPSHOT), root=root) for i in range(3)]
+    found = results(Catalog(spark, root), Counted("p", Leaders(), Limits()), places)
+    assert [said.code for _, said in found if isinstance(said, Said)] == [0, 0, 0]
+    assert {file.name: file.read_text() for file in tmp_path.iterdir()} == dict.fromkeys(("g0", "g1", "g2"), "once")

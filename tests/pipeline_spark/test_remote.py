@@ -181,6 +181,27 @@ def test_past_snapshots_are_replayed_as_the_local_engine_does_it(server: str, tm
     assert all(code in {0, 1} and err == "" for code, _, err in local)
 
 
+def test_a_catalog_of_a_server_of_spark_connect_is_written_and_read(server: str, tmp_path: Path) -> None:
+    """From a map to waves, of two clusters: what is printed is what the local engine prints of files."""
+    placed = [{"topic": "t", "partition": i, "replicas": [1 + i % 3, 4]} for i in range(6)]
+    (tmp_path / "map.json").write_text(json.dumps({"version": 1, "partitions": placed}))
+    collect = ("--snapshot", "1", "--map", str(tmp_path / "map.json"), "--json", "--cluster")
+
+    def lines(tables: str) -> list[Sequence[str]]:
+        return [
+            *(("plan", "collect", tables, *collect, cluster) for cluster in ("east", "west")),
+            ("plan", "drain", tables, "--brokers", "4", "--all-clusters", "--json"),
+            ("plan", "waves", tables, "--name", "drain", "--cluster", "east", "--json"),
+            ("plan", "waves", tables, "--name", "nope", "--all-clusters"),
+        ]
+
+    local = here(*lines(str(tmp_path / "tables")))
+    found = there(lines("catalog:default"), "--remote", server)
+    assert found[:4] == local[:4]
+    assert [code for code, _, _ in found] == [0, 0, 0, 0, 2]
+    assert found[4][2] == local[4][2].replace(str(tmp_path / "tables"), "catalog:default")
+
+
 def test_an_embedded_session_gives_the_exit_codes_of_the_local_engine_and_leaves_nothing(
     made: Path, tmp_path: Path
 ) -> None:

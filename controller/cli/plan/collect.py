@@ -23,7 +23,7 @@ from controller.cli.plan.saying import say, say_json
 from controller.cli.printing import fail, without_place
 from controller.cli.store.progress import bar
 from pipeline.collect.gathered import Gathered
-from pipeline.collect.sources import KINDS, Given, Of, read
+from pipeline.collect.sources import KINDS, Of, Source, read
 from pipeline.errors import BadInput
 from pipeline.tables.files import Place, check_name
 from pipeline.tables.location import Location
@@ -119,17 +119,17 @@ def _read(into: Gathered, sources: dict[str, Any], listed: str) -> bool | None:
     return consistent
 
 
-def _given(named: str | tuple[str, ...] | None) -> Iterator[Given]:
+def _given(named: str | tuple[str, ...] | None) -> Iterator[Source]:
     for file in named if isinstance(named, tuple) else [named] if named is not None else []:
-        yield Given(read_whole(file), file)
+        yield Source(read_whole(file), file)
 
 
-def _of_brokers(named: Sequence[str]) -> Iterator[Given]:
+def _of_brokers(named: Sequence[str]) -> Iterator[Source]:
     for one in named:
         broker, equals, file = one.rpartition("=")
         if equals and not broker.isdecimal():
             raise BadInput(f"--prometheus {one!r:.100}: expected FILE or ID=FILE")
-        yield Given(read_whole(file), file, int(broker) if equals else None)
+        yield Source(read_whole(file), file, int(broker) if equals else None)
 
 
 def _read_store(url: str, into: Gathered) -> bool:

@@ -38,6 +38,8 @@ def collect_files(
     broker-list, log-dirs, partition-meta, broker-metrics, capacities, prometheus-ID.
     """
     common = Common(Location(tables), None, None, as_json, dry_run, plain, engine, True, True)  # noqa: FBT003
+    if common.tables.in_spark:
+        raise click.UsageError("TABLES must be a folder or a URI of Parquet: collect-files writes to no catalog")
     with failing():
         pattern = Landing(landing)
         found, skipped = pattern.find()
