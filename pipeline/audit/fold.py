@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias
 
 from pipeline.audit.edges import Edge
@@ -20,6 +20,8 @@ from pipeline.audit.values import Gap, Violation
 from pipeline.journal.lines import Event
 
 Found: TypeAlias = list[Violation | Gap]
+Place: TypeAlias = Callable[[Event], tuple[int, int]]
+"""By which events of a journal are ordered."""
 
 
 class Judge(Protocol):
@@ -94,12 +96,12 @@ def _fold(events: Iterable[Event], marks: Marks, judge: Judge) -> Found:
     return [*found, *judge.end(marks.last_ts_ms)]
 
 
-def merged(own: Iterable[Event], side: Sequence[Event], marks: Marks) -> Iterator[Event]:
+def merged(own: Iterable[Event], side: Sequence[Event], place: Place) -> Iterator[Event]:
     """The events of a group and those that are of every group, both in the order of the journal, as one."""
     left = iter(side)
     other = next(left, None)
     for event in own:
-        while other is not None and marks.place(other) < marks.place(event):
+        while other is not None and place(other) < place(event):
             yield other
             other = next(left, None)
         yield event

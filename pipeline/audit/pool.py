@@ -111,7 +111,7 @@ def second_round(
     ours = bytes(v >= _THROTTLES if group is None else v % _THROTTLES == group for v in range(256))
     own = (event for part, packed in zip(parts, whose, strict=True)
               for event in _chosen(part, zlib.decompress(packed).translate(ours)))  # fmt: skip
-    return judged(merged(own, side, marks), marks, throttles=group is None)
+    return judged(merged(own, side, marks.place), marks, throttles=group is None)
 
 
 def _chosen(part: Part, is_ours: bytes) -> Iterator[Event]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow.parquet as pq
 
@@ -46,11 +46,17 @@ def write_audits(found: Mapping[str, Audit], folder: Path) -> None:
     write(folder, QUARANTINE, [one for audit in found.values() for one in audit.quarantine])
 
 
-def write_progress(found: Progress, folder: Path) -> None:
-    """progress, stuck, broker_reassignment, eta_calibration, wave_calibration and quarantine."""
-    write(folder, PROGRESS, found.moves)
-    write(folder, STUCK, found.stuck)
-    write(folder, BROKER_REASSIGNMENT, found.series)
-    write(folder, ETA_CALIBRATION, found.calibration)
-    write(folder, WAVE_CALIBRATION, found.waves)
-    write(folder, QUARANTINE, found.quarantine)
+def write_progress(found: Mapping[str, Progress], folder: Path) -> None:
+    """progress, stuck, broker_reassignment, eta_calibration, wave_calibration and quarantine, by cluster."""
+    for table, rows_of in _PROGRESS.items():
+        write(folder, table, [(cluster, *row) for cluster, one in found.items() for row in rows_of(one)])
+    write(folder, QUARANTINE, [row for one in found.values() for row in one.quarantine])
+
+
+_PROGRESS: Final[Mapping[Table, Callable[[Progress], Sequence[tuple[Any, ...]]]]] = {
+    PROGRESS: lambda one: one.moves,
+    STUCK: lambda one: one.stuck,
+    BROKER_REASSIGNMENT: lambda one: one.series,
+    ETA_CALIBRATION: lambda one: one.calibration,
+    WAVE_CALIBRATION: lambda one: one.waves,
+}

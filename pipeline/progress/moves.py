@@ -1,13 +1,13 @@
 """Moves, as rows tell of them: from the TargetSet, or the Takeover that finds it running, to the TargetCleared.
 
-A move goes on over terms. One that a Takeover does not list any more has ended in lines that are missing. Rows of a
-topic are together, as in the audit; whoever is not asked for by a rule may be left out (EVENTS).
+A move goes on over terms. One that a Takeover does not list any more has ended in lines that are missing. The rows of
+a topic and the takeovers are enough for the moves of that topic; of other events than EVENTS none changes a move. Rows
+of no topic are enough for the world.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from heapq import merge
 from typing import Any, Final
 
 import attrs
@@ -18,7 +18,6 @@ from pipeline.progress.values import Move, Told, World
 EVENTS: Final = frozenset(
     {
         "Takeover",
-        "Resigned",
         "TargetSet",
         "TargetReplaced",
         "ReplicasGrown",
@@ -29,9 +28,6 @@ EVENTS: Final = frozenset(
         "LeaderElected",
         "ForeignChange",
         "TopicDeleted",
-        "BrokerRegistered",
-        "BrokerLeft",
-        "BrokerForgotten",
     }
 )
 NOT_TOLD: Final = "not told"
@@ -192,33 +188,36 @@ def _detail(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return detail if isinstance(detail, Mapping) else {}
 
 
-def moves_of(
-    own: Iterable[Event], side: Iterable[Event], rank: Mapping[str, int], holds: Callable[[str], bool]
-) -> list[Told]:
-    """The moves of a group of topics. `own`: its rows, `side`: rows without a topic, both in the order of the journal.
-    `rank`: of files, by name."""
+def moves_of(events: Iterable[Event], holds: Callable[[str], bool] = lambda topic: True) -> list[Told]:  # noqa: ARG005 - all are
+    """The moves that these events tell of, of topics that the group holds."""
     moves = MovesOf(holds)
-    found: list[Told] = []
-    for event in merge(own, side, key=lambda event: (rank[event.file], event.line)):
-        found += moves.feed(event)
-    return [*found, *moves.end()]
+    return [*(told for event in events for told in moves.feed(event)), *moves.end()]
 
 
 class WorldOf:
-    """What the journal says of brokers, throttles and terms, event by event. A rate counts whoever set it."""
+    """What the journal says of brokers, throttles and terms, event by event. A rate counts whoever set it. Of a row
+    that has a topic only the time counts."""
 
     def __init__(self) -> None:
         self._left: set[int] = set()
         self._rates_bps: dict[int, dict[str, float]] = {}
         self._is_led = False
         self._last_ts_ms = 0
+        self.rows = 0
+
+    def passed(self, rows: int, last_ts_ms: int) -> None:
+        """So many rows of topics, up to this time."""
+        self.rows += rows
+        self._last_ts_ms = max(self._last_ts_ms, last_ts_ms)
 
     def feed(self, event: Event) -> None:
         row = event.row
         if row is None:
             return
+        self.passed(1, row["ts"])
+        if "topic" in row:
+            return
         name, broker = row["event"], row.get("broker")
-        self._last_ts_ms = max(self._last_ts_ms, row["ts"])
         self._is_led = name != "Resigned" if name in ("Takeover", "Resigned") else self._is_led
         if name in _CONFIGS:
             self._set(_detail(row), is_whole=name == "ConfigChanged")

@@ -1,45 +1,43 @@
-"""Progress on Spark, in the rounds of an audit (`pipeline.spark.audit`): files first, then a group for each topic, read
-in batches. Rows without a topic are few; each group gets them beside its own. What follows from moves is concluded in
-this process."""
+"""Progress on Spark: rows of no topic, file by file; then the same fold of moves, a group for each topic.
+
+What comes back to the driver are moves, rows of no topic and the quarantine.
+"""
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-import pyarrow as pa
 from pyspark.sql import functions as f
 
-from pipeline.audit.fold import last_ts_ms
+from pipeline.audit.fold import merged
 from pipeline.audit.local import part_of
 from pipeline.audit.rest import Rest
-from pipeline.journal.arrow import events_of
-from pipeline.journal.files import DEFAULT_CLUSTER, NoJournal, Part
+from pipeline.journal.files import DEFAULT_CLUSTER, Part
 from pipeline.journal.lines import Event
-from pipeline.progress.conclusions import STUCK_MS, conclude
-from pipeline.progress.local import with_quarantine
-from pipeline.progress.moves import EVENTS, moves_of, world_of
+from pipeline.progress.conclusions import STUCK_MS
+from pipeline.progress.local import finished, side_of
+from pipeline.progress.moves import EVENTS, WorldOf, moves_of
 from pipeline.progress.samples import Samples
-from pipeline.progress.values import Progress, Told, World
-from pipeline.spark.audit import first_rounds, in_groups, read_journal
+from pipeline.progress.values import Progress, Told
+from pipeline.spark.rounds import each_file, each_group, of_topics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _COLUMNS: Final = ("file", "line", "controller_epoch", "ts", "event", "topic", "partition", "replicas", "isr", "target",
-                   "origin", "leader", "broker_id", "cause", "detail")  # fmt: skip
-_GROUP: Final = ("cluster", "topic")
-_FOUND: Final = pa.schema([("cluster", pa.string()), ("topic", pa.string()), ("found", pa.binary())])
+                   "origin", "leader", "cause", "detail")  # fmt: skip
 
 
-class Beside(NamedTuple):
-    """What every group of a cluster is given: the rows without a topic that say something of moves, in the order of the
-    journal, and the ranks of files."""
+class _Around(NamedTuple):
+    """What every group of a cluster is given: rows of takeovers, and the place of each file in the journal."""
 
-    side: Sequence[Event]
+    takeovers: Sequence[Event]
     rank: Mapping[str, int]
+
+    def place(self, event: Event) -> tuple[int, int]:
+        return self.rank[event.file], event.line
 
 
 def progress(
@@ -51,38 +49,59 @@ def progress(
     stuck_ms: int = STUCK_MS,
 ) -> Progress:
     """As `pipeline.progress.progress`, and with the same result. Raises NoJournal."""
-    parts = [part_of(path) for path in files]
-    rest, side, edges = Rest(), list[Event](), []
-    for one in first_rounds(spark, parts):
-        rest.add(one.rest)
-        side += one.side
-        edges.append(one.edge)
-    world: World = world_of(side)._replace(last_ts_ms=last_ts_ms(edges))
-    if not any(edge.spans for edge in edges) and not rest.quarantine:
-        raise NoJournal("there is no whole commit in it")
-    said = [event for event in side if event.row is not None and event.row["event"] in EVENTS]
-    told = _told(spark, parts, Beside(said, {str(path): at for at, path in enumerate(files)}))
-    found = conclude(told, world, samples or Samples(), as_of_ms=as_of_ms, stuck_ms=stuck_ms)
-    return with_quarantine(found, rest.quarantine)
+    given = {} if samples is None else {DEFAULT_CLUSTER: samples}
+    return progresses(spark, {DEFAULT_CLUSTER: files}, given, as_of_ms=as_of_ms, stuck_ms=stuck_ms)[DEFAULT_CLUSTER]
 
 
-def _told(spark: SparkSession, parts: Sequence[Part], beside: Beside) -> list[Told]:
-    """The moves of topics, and of those that only takeovers name."""
-    of_moves = f.col("problem").isNull() & f.col("topic").isNotNull() & f.col("event").isin(*sorted(EVENTS))
-    rows = read_journal(spark, parts).where(of_moves).select(*_COLUMNS)
-    spread = in_groups(spark, rows, {DEFAULT_CLUSTER: beside.rank}, _GROUP)
-    done = spread.groupBy(*_GROUP).applyInArrow(_group(beside), "cluster string, topic string, found binary").collect()
-    told = [one for row in done for one in pickle.loads(row["found"])]  # noqa: S301 - ours
-    seen = {row["topic"] for row in done}
-    return told + moves_of((), beside.side, beside.rank, lambda topic: topic not in seen)
+def progresses(
+    spark: SparkSession,
+    journals: Mapping[str, Sequence[Path]],
+    samples: Mapping[str, Samples],
+    *,
+    as_of_ms: int | None = None,
+    stuck_ms: int = STUCK_MS,
+) -> dict[str, Progress]:
+    """Of several clusters, by their ids, in one job. Raises NoJournal if a file cannot be read at all, or a cluster has
+    no line of a journal."""
+    parts = [part_of(path) for files in journals.values() for path in files]
+    sides = dict(zip((part.path for part in parts), each_file(spark, parts, side_of), strict=True))
+    worlds: dict[str, tuple[WorldOf, Rest]] = {}
+    around: dict[str, _Around] = {}
+    for cluster, files in journals.items():
+        world, rest, takeovers = WorldOf(), Rest(), []
+        for one in (sides[str(path)] for path in files):
+            rest.add(one.rest)
+            world.passed(one.rows, one.last_ts_ms)
+            for event in one.events:
+                world.feed(event)
+            takeovers += one.takeovers
+        worlds[cluster] = world, rest
+        around[cluster] = _Around(takeovers, {str(path): at for at, path in enumerate(files)})
+    told = _told(spark, parts, around)
+    return {
+        one: finished(told[one], *world, samples.get(one, Samples()), as_of_ms=as_of_ms, stuck_ms=stuck_ms)
+        for one, world in worlds.items()
+    }
 
 
-def _group(beside: Beside) -> Callable[..., Iterator[pa.RecordBatch]]:
-    def work(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        cluster, topic = (part.as_py() for part in key)
-        own = (event for batch in batches for event in events_of(pa.Table.from_batches([batch])))
-        found: Any = moves_of(own, beside.side, beside.rank, lambda name: name == topic)
-        row = {"cluster": cluster, "topic": topic, "found": pickle.dumps(found)}
-        yield pa.RecordBatch.from_pylist([row], _FOUND)
+def _told(spark: SparkSession, parts: Sequence[Part], around: Mapping[str, _Around]) -> dict[str, list[Told]]:
+    """The moves of each cluster. Those of topics that only takeovers name are folded here."""
+    keys = f.when(f.col("event").isin(*sorted(EVENTS)), f.array("topic"))
+    ranks = {cluster: one.rank for cluster, one in around.items()}
+    told: dict[str, list[Told]] = {cluster: [] for cluster in around}
+    topics: dict[str, set[str | None]] = {cluster: set() for cluster in around}
+    rows = of_topics(spark, parts, _COLUMNS, keys)
+    for cluster, topic, some in each_group(rows, ranks, _moves_in(around)):
+        topics[cluster].add(topic)
+        told[cluster] += some
+    for cluster, one in around.items():
+        told[cluster] += moves_of(one.takeovers, lambda topic, done=topics[cluster]: topic not in done)  # type: ignore[misc]
+    return told
 
-    return work
+
+def _moves_in(around: Mapping[str, _Around]) -> Callable[[str, str | None, Iterator[Event]], list[Told]]:
+    def fold(cluster: str, topic: str | None, own: Iterator[Event]) -> list[Told]:
+        one = around[cluster]
+        return moves_of(merged(own, one.takeovers, one.place), lambda name: name == topic)
+
+    return fold

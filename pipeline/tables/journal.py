@@ -83,6 +83,7 @@ AUDIT_GAP: Final = Table(
 PROGRESS: Final = Table(
     "progress",
     (
+        ("cluster", "string", False),
         ("topic", "string", False),
         ("partition", "int", False),
         ("controller_epoch", "int", False),
@@ -110,6 +111,7 @@ PROGRESS: Final = Table(
 STUCK: Final = Table(
     "stuck",
     (
+        ("cluster", "string", False),
         ("topic", "string", False),
         ("partition", "int", False),
         ("since_ms", "long", False),
@@ -122,6 +124,7 @@ STUCK: Final = Table(
 BROKER_REASSIGNMENT: Final = Table(
     "broker_reassignment",
     (
+        ("cluster", "string", False),
         ("ts_ms", "long", False),
         ("broker_id", "int", False),
         ("reassigning_partitions", "int", False),
@@ -133,6 +136,7 @@ BROKER_REASSIGNMENT: Final = Table(
 ETA_CALIBRATION: Final = Table(
     "eta_calibration",
     (
+        ("cluster", "string", False),
         ("topic", "string", False),
         ("partition", "int", False),
         ("started_ms", "long", False),
@@ -146,6 +150,7 @@ ETA_CALIBRATION: Final = Table(
 WAVE_CALIBRATION: Final = Table(
     "wave_calibration",
     (
+        ("cluster", "string", False),
         ("plan", "string", False),
         ("wave", "int", False),
         ("moves", "int", False),

@@ -13,7 +13,10 @@ from controller.cli.root import kedge
 from pipeline.audit import audit
 from pipeline.journal.arrow import batch_of
 from pipeline.journal.files import NoJournal, cluster_of, journal_files, journals, read_part, whole_part
-from tests.pipeline_journal.journals import leader_outside_isr, write, written
+from pipeline.tables.arrow import from_rows
+from pipeline.tables.declared import PARTITION, REPLICA_LOG
+from pipeline.tables.files import Place
+from tests.pipeline_journal.journals import find, leader_outside_isr, write, written
 
 
 @pytest.fixture
@@ -26,8 +29,8 @@ def fleet(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(kedge, ["audit", *map(str, arguments), "--quiet"])
+def run(*arguments: object, verb: str = "audit") -> Result:
+    return CliRunner().invoke(kedge, [verb, *map(str, arguments), "--quiet"])
 
 
 @pytest.mark.parametrize(
@@ -96,3 +99,47 @@ def test_a_page_of_several_clusters_is_refused(fleet: Path) -> None:
     assert "name one with --cluster: east, west" in done.stderr
     assert run(fleet, "--report", fleet / "page.html", "--cluster", "west").exit_code == 1
     assert (fleet / "page.html").is_file()
+
+
+def test_one_run_shows_the_progress_of_every_cluster(fleet: Path) -> None:
+    """Each line and row names its cluster; what is said of one is what a run of it alone says."""
+    done = run(fleet, "--json", "--out", fleet / "tables", verb="progress")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    alone = run(fleet, "--json", "--cluster", "west", verb="progress").stdout.splitlines()
+    assert done.exit_code == 0
+    assert [line["cluster"] for line in lines if "summary" in line] == ["east", "west"]
+    assert [line for line in lines if line.pop("cluster") == "west"] == [json.loads(line) for line in alone]
+    assert [line[:12] for line in done.stderr.splitlines()] == ["kedge: east:", "kedge: west:"]
+    for table in ("progress", "broker_reassignment"):
+        assert set(pq.read_table(fleet / "tables" / table).column("cluster").to_pylist()) == {"east", "west"}
+
+
+def test_the_worst_cluster_is_the_exit_code_of_progress(fleet: Path) -> None:
+    """North ends while moves run, and is stuck an hour later; the others are done."""
+    rows = written()
+    last = rows[find(rows, "TargetSet")]
+    write(fleet / "cluster=north", [row for row in rows if row["seq"] <= last["seq"]])
+    later = ("--as-of", rows[-1]["ts"] + 3_600_000)
+    done = run(fleet, *later, verb="progress")
+    assert done.exit_code == 1
+    assert done.stdout.splitlines()[0].startswith("cluster")
+    assert {line.split()[0] for line in done.stdout.splitlines()[1:]} == {"north"}
+    assert run(fleet, *later, "--cluster", "east", verb="progress").exit_code == 0
+
+
+def test_a_plan_of_several_clusters_is_refused(fleet: Path) -> None:
+    done = run(fleet, "--export", fleet, verb="progress")
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert "name one with --cluster: east, west" in done.stderr
+
+
+def test_samples_of_each_cluster_are_its_own(fleet: Path) -> None:
+    for cluster, size in (("east", 100), ("west", 7)):
+        logs = [(1, "/a", "orders", 0, size, None, False)]
+        place = Place(fleet / "tables", cluster, "s1")
+        place.write(REPLICA_LOG, from_rows(REPLICA_LOG, logs))
+        place.write(PARTITION, from_rows(PARTITION, [("orders", 0, [1], [1], 1, 0, None, 0, None, None)]))
+    done = run(fleet, "--samples", fleet / "tables", "--json", verb="progress")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    sizes = {(line["cluster"], line["progress"]["bytes_total"]) for line in lines if "progress" in line}
+    assert {("east", 300), ("west", 21)} <= sizes

@@ -9,6 +9,7 @@ from functools import partial
 from multiprocessing import active_children
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 import pytest
@@ -26,7 +27,6 @@ from pipeline.audit.throttles import EVENTS
 from pipeline.journal.arrow import batch_of, batches, events_of
 from pipeline.journal.files import journal_files, read_part, read_parts, split, whole_part
 from pipeline.journal.lines import Event, read_line
-from pipeline.progress.moves import EVENTS as MOVE_EVENTS
 from pipeline.progress.moves import moves_of
 from tests.pipeline_journal.journals import (
     PLANTED,
@@ -64,7 +64,7 @@ def by_topic(files: list[Path]) -> Audit:
     for topic in {_row(event)["topic"] for event in events} | {None}:
         own = [e for e in events if (_row(e)["event"] in EVENTS if topic is None else _row(e)["topic"] == topic)]
         back = (e for batch in batches(own, 7) for e in events_of(pa.Table.from_batches([batch])))
-        some, count = judged(merged(back, side, marks), marks, throttles=topic is None)
+        some, count = judged(merged(back, side, marks.place), marks, throttles=topic is None)
         found, partitions = found + some, partitions + count
     return conclude(order, rest, found, partitions)
 
@@ -76,6 +76,11 @@ def _there_and_back(value: Any) -> Any:
 def _row(event: Event) -> Mapping[str, Any]:
     assert event.row is not None
     return event.row
+
+
+def _is_in(event: Event, group: int, groups: int) -> bool:
+    topic = _row(event).get("topic")
+    return topic is None or crc32(topic.encode()) % groups == group
 
 
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
@@ -169,20 +174,18 @@ def test_a_name_that_stands_twice_or_is_spelled_otherwise_is_of_the_topic_that_i
 
 def test_each_move_is_told_by_one_group_though_a_takeover_lists_all(tmp_path: Path) -> None:
     """The second term finds a move that runs; groups that have other topics say nothing of it."""
-    files = write(tmp_path, written(), lines_max=40)
-    rank = {str(file): at for at, file in enumerate(files)}
-    rows = [event for file in files for event in read_part(whole_part(file)) if event.row is not None]
-    events = [event for event in rows if event.row is not None and event.row["event"] in MOVE_EVENTS]
+    events = [event for file in write(tmp_path, written()) for event in read_part(whole_part(file))]
     assert any(row["detail"]["moves"] for row in written() if row["event"] == "Takeover")
-    side = [event for event in events if _topic(event) is None]
-    topics = sorted({topic for event in events if (topic := _topic(event)) is not None})
+    groups = 5
     of_groups = [
         told
-        for topic in topics
-        for told in moves_of((e for e in events if _topic(e) == topic), side, rank, topic.__eq__)
+        for group in range(groups)
+        for told in moves_of(
+            (e for e in events if _is_in(e, group, groups)),
+            lambda topic, n=group: crc32(topic.encode()) % groups == n,  # type: ignore[misc]
+        )
     ]
-    left = moves_of((), side, rank, lambda topic: topic not in topics)
-    assert sorted(of_groups + left) == sorted(moves_of(events, (), rank, lambda _: True))
+    assert sorted(of_groups) == sorted(moves_of(events))
 
 
 @settings(max_examples=60)
@@ -287,9 +290,3 @@ def test_a_hash_is_that_of_the_bytes_whatever_their_spelling(tmp_path: Path) -> 
     files = journal_files([tmp_path])
     assert [v.kind for v in audit(files).violations] == ["chain"]
     assert in_groups(files, 3) == audit(files)
-
-
-def _topic(event: Event) -> str | None:
-    assert event.row is not None
-    topic: str | None = event.row.get("topic")
-    return topic

@@ -172,7 +172,7 @@ def test_tables_are_written_with_their_schemas(tmp_path: Path) -> None:
     from pipeline.audit import audit  # noqa: PLC0415 - of this test
 
     files = write(tmp_path / "journal", written())
-    write_progress(progress(files), tmp_path / "out")
+    write_progress({"kedge": progress(files)}, tmp_path / "out")
     write_audits({"kedge": audit(files)}, tmp_path / "out")
     table = pq.read_table(tmp_path / "out" / "progress")
     assert table.num_rows == 3

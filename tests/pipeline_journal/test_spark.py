@@ -20,6 +20,7 @@ from pipeline.report import audit_page
 from pipeline.spark.audit import audit as audit_on_spark
 from pipeline.spark.audit import audits as audits_on_spark
 from pipeline.spark.progress import progress as progress_on_spark
+from pipeline.spark.progress import progresses as progresses_on_spark
 from pipeline.spark.source import FORMAT, KedgeJournal
 from tests.pipeline_journal.journals import (
     Row,
@@ -87,6 +88,15 @@ def test_spark_finds_nothing_in_the_journal_of_a_broken_cluster(spark: SparkSess
     assert there == audit(files)
 
 
+def test_progress_of_a_topic_that_only_a_takeover_names(spark: SparkSession, tmp_path: Path) -> None:
+    """The files of the first term are gone, and in the second nothing else is told of the move."""
+    rows = [row for row in written() if row["epoch"] == 2 and row.get("topic") != "orders"]
+    files = write(tmp_path, rows)
+    here = progress(files)
+    assert "orders" in {move.topic for move in here.moves}
+    assert json.dumps(progress_on_spark(spark, files)) == json.dumps(here)
+
+
 def test_one_job_audits_several_clusters(spark: SparkSession, tmp_path: Path) -> None:
     """Their files have the same names, and their rows the same topics."""
     hurt(tmp_path / "cluster=west")
@@ -94,6 +104,8 @@ def test_one_job_audits_several_clusters(spark: SparkSession, tmp_path: Path) ->
     found = journals([tmp_path])
     there = audits_on_spark(spark, found)
     assert json.dumps(there) == json.dumps({cluster: audit(files) for cluster, files in found.items()})
+    moves = progresses_on_spark(spark, found, {})
+    assert json.dumps(moves) == json.dumps({cluster: progress(files) for cluster, files in found.items()})
     assert there["west"].violations
     assert there["east"].violations == ()
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from controller.cli.audit.engines import Engine, checked, options, settled, spark
+from controller.cli.audit.engines import Engine, checked, journals_in, of_cluster, options, settled, spark
 from controller.cli.audit.printing import conclude, print_json, print_table
 from controller.cli.printing import fail, of_system, one_line
 from controller.cli.progress.waves import read_plans, with_waves
@@ -22,7 +22,7 @@ from controller.cli.store.progress import bar
 from controller.cli.writable import need_file, need_folder
 from pipeline.audit import Audit
 from pipeline.audit import audit as audit_here
-from pipeline.journal.files import NoJournal, journals
+from pipeline.journal.files import NoJournal
 from pipeline.progress import Progress
 from pipeline.progress import progress as progress_here
 from pipeline.report import audit_page
@@ -67,7 +67,7 @@ def audit(
     if exports and report is None:
         raise click.UsageError("--export is for the page that --report writes")
     chosen = settled(checked(Engine(engine, master, remote, remote_timeout, conf, packages)))
-    files = _journals(paths, cluster)
+    files = of_cluster(journals_in(paths), cluster)
     if report is not None and len(files) > 1:
         fail(f"--report is a page of one cluster; name one with --cluster: {', '.join(files)}")
     need_file(report)
@@ -87,18 +87,6 @@ def audit(
         fail(f"tables need the extra kedge[pipeline]: {one_line(error)}")
     print_json(found) if as_json else print_table(found)
     conclude(found)
-
-
-def _journals(paths: Sequence[Path], cluster: str | None) -> Mapping[str, Sequence[Path]]:
-    try:
-        found = journals(paths)
-    except NoJournal as error:
-        fail(str(error))
-    if cluster is None:
-        return found
-    if cluster not in found:
-        fail(f"no journal of cluster {cluster}; there are: {', '.join(found)}")
-    return {cluster: found[cluster]}
 
 
 def _run(

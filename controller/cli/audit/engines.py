@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import click
 
 from controller.cli.printing import fail, one_line, say
-from pipeline.journal.files import NoJournal, journal_files
+from pipeline.journal.files import NoJournal, journals
 
 F = TypeVar("F", bound=Callable[..., Any])
 REMOTE_TIMEOUT_S: Final = 20.0
@@ -141,12 +141,21 @@ def _is_active() -> bool:
     return is_active()
 
 
-def files_of(paths: tuple[Path, ...]) -> list[Path]:
-    """The files of journals; what is no journal is exit code 2."""
+def journals_in(paths: Sequence[Path]) -> Mapping[str, Sequence[Path]]:
+    """The files of journals by cluster; what is no journal is exit code 2."""
     try:
-        return journal_files(paths)
+        return journals(paths)
     except NoJournal as error:
         fail(str(error))
+
+
+def of_cluster(found: Mapping[str, Sequence[Path]], cluster: str | None) -> Mapping[str, Sequence[Path]]:
+    """The one that is named, or all; one that is not there is exit code 2."""
+    if cluster is None:
+        return found
+    if cluster not in found:
+        fail(f"no journal of cluster {cluster}; there are: {', '.join(found)}")
+    return {cluster: found[cluster]}
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,11 +38,16 @@ def _line(said: dict[str, Any]) -> str:
 
 def print_table(audits: Audits) -> None:
     """The violations; nothing where there are none."""
-    several = len(audits) > 1
-    rows = [((cluster,) if several else ()) + _cells(v) for cluster, found in audits.items() for v in found.violations]
-    if rows:
-        columns = ("kind", "first event", "of", "epoch", "seq", "row", "expected", "got", "line")
-        print_rows((*(("cluster",) if several else ()), *columns), rows)
+    columns = ("kind", "first event", "of", "epoch", "seq", "row", "expected", "got", "line")
+    print_by_cluster(columns, {cluster: [_cells(v) for v in found.violations] for cluster, found in audits.items()})
+
+
+def print_by_cluster(columns: Sequence[str], rows: Mapping[str, Sequence[tuple[str, ...]]]) -> None:
+    """A table, with a column for the cluster where there are several; nothing where there is no row."""
+    several = len(rows) > 1
+    found = [(cluster, *cells) if several else cells for cluster, some in rows.items() for cells in some]
+    if found:
+        print_rows(("cluster", *columns) if several else columns, found)
 
 
 def _cells(v: Violation) -> tuple[str, ...]:

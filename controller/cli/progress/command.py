@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import click
 
-from controller.cli.audit.engines import Engine, checked, files_of, options, settled, spark
-from controller.cli.printing import fail, of_system, one_line, print_rows, say
+from controller.cli.audit.engines import Engine, checked, journals_in, of_cluster, options, settled, spark
+from controller.cli.audit.printing import print_by_cluster
+from controller.cli.printing import fail, of_system, one_line, say
 from controller.cli.progress.waves import print_waves, read_plans, said_of, with_waves
 from controller.cli.store.progress import bar
 from controller.cli.writable import need_folder
@@ -23,6 +24,9 @@ from pipeline.journal.files import NoJournal
 from pipeline.progress import BadSamples, Move, Progress, Samples, read_samples
 from pipeline.progress import progress as progress_here
 from pipeline.progress.conclusions import STUCK_MS
+
+Journals: TypeAlias = Mapping[str, Sequence[Path]]
+"""The files of each cluster."""
 
 
 @click.command()
@@ -33,7 +37,9 @@ from pipeline.progress.conclusions import STUCK_MS
     metavar="FOLDER",
     help="Sizes, rates and disks: the tables of kedge plan collect, or a folder with some of them.",
 )
-@click.option("--cluster", metavar="ID", help="Of the samples; needed where there are several.")
+@click.option(
+    "--cluster", metavar="ID", help="Only this cluster, of journals and samples. Default: all that are found."
+)
 @click.option("--snapshot", metavar="ID", help="Of the samples; default: the last by name.")
 @click.option(
     "--as-of", metavar="MS", type=click.IntRange(min=0), help="Of which moment; default: the journal's last row."
@@ -78,18 +84,23 @@ def progress(
 ) -> None:
     """Tell how far moves are by journals, what is stuck, and how long the rest takes.
 
-    JOURNAL: files of one cluster's journal, and folders of them.
+    JOURNAL: files of journals, and folders of them. A folder may have a folder cluster=ID for each cluster.
     """
     chosen = settled(checked(Engine(engine, master, remote, remote_timeout, conf, packages)))
-    if samples is None and (cluster is not None or snapshot is not None):
-        fail("--cluster and --snapshot name what --samples is to hold, which is not given")
-    files = files_of(paths)
+    if samples is None and snapshot is not None:
+        fail("--snapshot names what --samples is to hold, which is not given")
+    files = journals_in(paths)
+    if samples is None or len(files) > 1:  # else a cluster may be named of the samples alone
+        files = of_cluster(files, cluster)
+    if exports and len(files) > 1:
+        fail(f"--export is a plan of one cluster; name one with --cluster: {', '.join(files)}")
     need_folder(out)
     plans = read_plans(exports)
     try:
-        given = Samples() if samples is None else read_samples(samples, cluster, snapshot)
+        given = {} if samples is None else _samples(samples, files, cluster, snapshot)
         asked = {"as_of_ms": as_of, "stuck_ms": round(stuck_after * 1000)}
-        found = with_waves(_run(files, chosen, given, asked, quiet=quiet), plans)
+        run = _run(files, chosen, given, asked, quiet=quiet)
+        found = {name: with_waves(one, plans) for name, one in run.items()}
         if out is not None:
             from pipeline.journal.parquet import write_progress  # noqa: PLC0415 - as for the audit
 
@@ -104,53 +115,59 @@ def progress(
         print_json(found)
     else:
         print_tables(found)
-        print_waves(found.waves)
+        print_waves({name: one.waves for name, one in found.items()})
     conclude(found)
 
 
+def _samples(folder: Path, files: Journals, cluster: str | None, snapshot: str | None) -> dict[str, Samples]:
+    """Of one cluster those that are named, or the only ones there; of several those of each."""
+    several = len(files) > 1
+    return {name: read_samples(folder, name if several else cluster, snapshot) for name in files}
+
+
 def _run(
-    files: Sequence[Path],
-    engine: Engine,
-    samples: Samples,
-    asked: dict[str, Any],
-    *,
-    quiet: bool,
-) -> Progress:
+    journals: Journals, engine: Engine, samples: Mapping[str, Samples], asked: dict[str, Any], *, quiet: bool
+) -> dict[str, Progress]:
     if engine.is_local:
         with bar("progress", shown=not quiet) as told:
-            return progress_here(files, samples, told=told, **asked)
+            return {one: progress_here(files, samples.get(one), told=told, **asked) for one, files in journals.items()}
     with spark(engine) as session:
-        from pipeline.spark.progress import progress as progress_there  # noqa: PLC0415 - Spark is running
+        from pipeline.spark.progress import progresses  # noqa: PLC0415 - Spark is running
 
-        return progress_there(session, files, samples, **asked)
-
-
-def print_json(found: Progress) -> None:
-    """A line per row, under the name of its table, and one of the whole at the end."""
-    tables: dict[str, Sequence[Any]] = {
-        "progress": found.moves,
-        "stuck": found.stuck,
-        "broker_reassignment": found.series,
-        "eta_calibration": found.calibration,
-        "wave_calibration": found.waves,
-        "quarantined": found.quarantine,
-    }
-    for name, rows in tables.items():
-        for row in rows:
-            click.echo(json.dumps({name: row._asdict()}, separators=(",", ":")))
-    counts = {name: len(rows) for name, rows in tables.items()}
-    whole = {"as_of_ms": found.as_of_ms, "step_ms": found.step_ms, **counts}
-    click.echo(json.dumps({"summary": whole}, separators=(",", ":")))
+        return progresses(session, journals, samples, **asked)
 
 
-def print_tables(found: Progress) -> None:
+def print_json(found: Mapping[str, Progress]) -> None:
+    """A line per row, under the name of its table, and one of the whole at the end; with the cluster, where there are
+    several."""
+    for cluster, one in found.items():
+        whose = {"cluster": cluster} if len(found) > 1 else {}
+        tables: dict[str, Sequence[Any]] = {
+            "progress": one.moves,
+            "stuck": one.stuck,
+            "broker_reassignment": one.series,
+            "eta_calibration": one.calibration,
+            "wave_calibration": one.waves,
+            "quarantined": one.quarantine,
+        }
+        for name, rows in tables.items():
+            for row in rows:
+                click.echo(json.dumps({**whose, name: row._asdict()}, separators=(",", ":")))
+        counts = {name: len(rows) for name, rows in tables.items()}
+        whole = {"as_of_ms": one.as_of_ms, "step_ms": one.step_ms, **counts}
+        click.echo(json.dumps({**whose, "summary": whole}, separators=(",", ":")))
+
+
+def print_tables(found: Mapping[str, Progress]) -> None:
     """What runs, with why it is stuck."""
-    running = [move for move in found.moves if move.ended is None]
-    if not running:
-        return
-    causes = {(s.topic, s.partition): ", ".join(s.causes) for s in found.stuck}
     columns = ("partition", "target", "in sync", "waiting on", "bytes", "since", "expected", "stuck")
-    print_rows(columns, ((*_cells(move), causes.get((move.topic, move.partition), "")) for move in running))
+    print_by_cluster(columns, {cluster: _rows(one) for cluster, one in found.items()})
+
+
+def _rows(found: Progress) -> list[tuple[str, ...]]:
+    causes = {(s.topic, s.partition): ", ".join(s.causes) for s in found.stuck}
+    running = (move for move in found.moves if move.ended is None)
+    return [(*_cells(move), causes.get((move.topic, move.partition), "")) for move in running]
 
 
 def _cells(move: Move) -> tuple[str, ...]:
@@ -173,16 +190,21 @@ def _time(ms: int) -> str:
         return str(ms)
 
 
-def conclude(found: Progress) -> None:
-    """The sum on stderr, and the exit code."""
+def conclude(found: Mapping[str, Progress]) -> None:
+    """The sum of each cluster on stderr, and the exit code of the worst."""
+    for cluster, one in found.items():
+        _sum(one, f"{cluster}: " if len(found) > 1 else "")
+    if held := sum(len(one.quarantine) for one in found.values()):
+        fail(f"{held} lines are in quarantine")
+    if any(one.stuck for one in found.values()):
+        sys.exit(1)
+
+
+def _sum(found: Progress, whose: str) -> None:
     for one in found.quarantine[:50]:
-        say(str(one))
+        say(f"{whose}{one}")
     running = sum(move.ended is None for move in found.moves)
     ratios = sorted(one.ratio for one in found.calibration)
     learned = f"; real over predicted time: {ratios[len(ratios) // 2]:g} in the middle" if ratios else ""
     counts = f"{running} moves run, {len(found.stuck)} are stuck, {len(found.moves) - running} ended"
-    say(f"as of {_time(found.as_of_ms)}: {counts}{learned}{said_of(found.waves)}")
-    if found.quarantine:
-        fail(f"{len(found.quarantine)} lines are in quarantine")
-    if found.stuck:
-        sys.exit(1)
+    say(f"{whose}as of {_time(found.as_of_ms)}: {counts}{learned}{said_of(found.waves)}")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from controller.cli.printing import fail, one_line, print_rows
+from controller.cli.audit.printing import print_by_cluster
+from controller.cli.printing import fail, one_line
 from pipeline.amounts import duration
 from pipeline.cautions import known_amount
 from pipeline.progress.values import Progress, WaveTime
@@ -36,10 +37,9 @@ def with_waves(found: Progress, plans: Sequence[Exported]) -> Progress:
     return found._replace(waves=tuple(time for plan in plans for time in wave_times(found.moves, plan)))
 
 
-def print_waves(waves: Sequence[WaveTime]) -> None:
-    """A row per wave; nothing where there are none."""
-    if waves:
-        print_rows(_COLUMNS, map(_cells, waves))
+def print_waves(waves: Mapping[str, Sequence[WaveTime]]) -> None:
+    """A row per wave, by cluster; nothing where there are none."""
+    print_by_cluster(_COLUMNS, {cluster: [_cells(wave) for wave in some] for cluster, some in waves.items()})
 
 
 def _cells(wave: WaveTime) -> tuple[str, ...]:
