@@ -8,8 +8,8 @@ from typing import Any, Final
 import attrs
 
 from pipeline.amounts import amount
-from pipeline.stages.load import averaged, load
-from pipeline.stages.validate import validate
+from pipeline.stages.load import WINDOW_S, averaged, load
+from pipeline.stages.validate import AGE_MAX_S, validate
 from pipeline.tables.arrow import Arrow, empty
 from pipeline.tables.declared import (
     BROKER,
@@ -32,10 +32,13 @@ _KNOWN_BESIDE: Final = (REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE, QUARANTINE)
 @attrs.frozen
 class Load:
     """Reads what was collected, writes it without what cannot be used, `quarantine`, and the loads. `consistent`:
-    whether it was read of one instant, where that is known."""
+    whether it was read of one instant, where that is known. `age_max_s`, `window_s`: of samples, as `validate` and
+    `load` of the stages take them."""
 
     dry_run: bool = False
     consistent: bool | None = None
+    age_max_s: float = AGE_MAX_S
+    window_s: int = WINDOW_S
 
     @property
     def title(self) -> str:
@@ -47,8 +50,8 @@ class Load:
 
     def run(self, place: Place, given: Tables, _: Told) -> Said:
         """Exit code 1 where something is in quarantine."""
-        found = validate(given)
-        found |= load(found)
+        found = validate(given, age_max_s=self.age_max_s)
+        found |= load(found, window_s=self.window_s)
         if not self.dry_run:
             _write(place, found)
         reasons = counted(found[QUARANTINE.name].column("reason").to_pylist())

@@ -1,0 +1,64 @@
+"""`kedge plan load` over weeks of samples: how far back they count, and in which windows."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from controller.cli.root import kedge
+from pipeline.tables.arrow import from_rows
+from pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_SAMPLE, TABLES
+from pipeline.tables.files import Place
+from tests.pipeline.snapshots import broker, partition, tables
+
+DAYS = 21
+BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """A sample a day for three weeks, of 1 to 21 bytes/s; on the second day two, the other of 20 bytes/s."""
+    made = Place(tmp_path, "east", "s1")
+    given = tables([broker(1), broker(2)], [partition("t", 0, [1, 2])])
+    for name in (BROKER.name, PARTITION.name):
+        made.write(TABLES[name], given[name])
+    rows = [(BEGIN + timedelta(days=day), day + 1.0) for day in range(DAYS)]
+    rows.append((BEGIN + timedelta(days=1, hours=1), 20.0))
+    made.write(REPLICA_SAMPLE, from_rows(REPLICA_SAMPLE, [(ts, 1, "t", 0, bps, None, True, False) for ts, bps in rows]))
+    return made
+
+
+def run(place: Place, *options: str) -> Result:
+    return CliRunner().invoke(kedge, ["plan", "load", str(place.root), "--json", "--plain", *options])
+
+
+def load_of(place: Place) -> dict[str, Any]:
+    (found,) = place.read(REPLICA_LOAD).to_pylist()
+    return {name: found[name] for name in ("write_bps", "completeness", "basis")}
+
+
+def test_samples_older_than_a_day_are_quarantined_by_default(place: Place) -> None:
+    done = run(place, "--dry-run")
+    assert done.exit_code == 1
+    assert json.loads(done.stdout)["quarantined"] == {"more than 86400 s older than the newest": DAYS - 1}
+
+
+def test_weeks_of_samples_count_with_a_larger_age(place: Place) -> None:
+    """Of the second day the mean counts, and each day as much as any other."""
+    done = run(place, "--samples-age", "2000000", "--window", "86400")
+    assert done.exit_code == 0, done.output
+    rate = (sum(range(1, DAYS + 1)) - 2 + 11) / DAYS
+    found = load_of(place)
+    assert found == {"write_bps": pytest.approx(rate, abs=0.001), "completeness": 1.0, "basis": "measured"}
+
+
+def test_shorter_windows_weigh_samples_alone_and_lower_completeness(place: Place) -> None:
+    assert run(place, "--samples-age", "2000000", "--window", "3600").exit_code == 0
+    found = load_of(place)
+    assert found["write_bps"] == pytest.approx((sum(range(1, DAYS + 1)) + 20) / (DAYS + 1), abs=0.001)
+    assert found["completeness"] == pytest.approx((DAYS + 1) / ((DAYS - 1) * 24 + 1))
