@@ -173,6 +173,25 @@ def test_plans_are_compared_snapshot_by_snapshot_with_their_totals(past: Path) -
     assert found["settings"] == {"tolerance": {"rebalance": [0.01], "loose": [0.05]}}
 
 
+def test_plans_of_every_cluster_are_compared(past: Path) -> None:
+    """Each row names its cluster; a snapshot whose plan cannot be read is told, the others are compared."""
+    for cluster in ("west", "north"):
+        shutil.copytree(past / "plan" / "cluster=east", past / "plan" / f"cluster={cluster}")
+        shutil.copytree(past / "partition" / "cluster=east", past / "partition" / f"cluster={cluster}")
+    every = ("compare", past, "--name", "rebalance", "--all-clusters", "--engine", "local")
+    code, found = said(*every)
+    assert code == 0
+    assert [(row["cluster"], row["snapshot"]) for row in found["plans"]] == [
+        (cluster, day) for cluster in ("east", "north", "west") for day in DAYS
+    ]
+    assert [total["snapshots"] for total in found["totals"]] == [9]
+    assert run(*every).stdout.split()[:2] == ["cluster", "snapshot"]
+    Place(past, "north", DAYS[1]).path(PLAN, "rebalance").write_bytes(b"no table")
+    broken = run(*every, "--json")
+    assert (broken.exit_code, len(json.loads(broken.stdout)["plans"])) == (2, 8)
+    assert broken.stderr.startswith(f"cluster north, snapshot {DAYS[1]}: ")
+
+
 def test_what_people_read_of_a_comparison(past: Path) -> None:
     compared(past)
     lines = run("compare", past, "--name", "rebalance", "--name", "loose").stdout.splitlines()

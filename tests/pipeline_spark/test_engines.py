@@ -35,6 +35,7 @@ from pipeline.tables.location import Location
 from pipeline.tables.schema import Table
 from pipeline.verbs.check import Check
 from pipeline.verbs.collect import Collect
+from pipeline.verbs.compare import Compare
 from pipeline.verbs.export import Export
 from pipeline.verbs.load import Load
 from pipeline.verbs.local import results
@@ -172,6 +173,7 @@ def test_plans_waves_and_exports_of_a_fleet_are_the_same_to_the_byte(
     assert sum(not isinstance(one[0], type) for one in said.values()) >= 10, "too many were refused"
     assert planned.tables(PLAN_MOVE, "p") or kind == "reduce-partitions"
     planned.same(lambda _: Waves("p", WaveSettings(per_broker=2, throttle_bps=1e6), named=True))
+    planned.same(lambda _: Compare(("p", "other")))
     planned.same(lambda folder: Export("p", folder / "out", several=True))
     if planned.tables(PLAN_MOVE, "p") and kind != "leaders":
         assert any(path.endswith("rollback/wave-0001.json") for path in files(planned.here / "out"))

@@ -1,29 +1,31 @@
 """`kedge plan compare`: plans side by side, of every snapshot that has them: the past, and what other settings would
 have made of it.
 
-Exit code: 0 compared, 2 there is no such plan in any snapshot. Nothing is written.
+Exit code: 0 compared, 2 there is no such plan in any snapshot, or a snapshot cannot be read. Nothing is written.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
 import click
 
-from controller.cli.plan.options import Common, failing, since, until
-from controller.cli.plan.running import places
+from controller.cli.audit.engines import Engine
+from controller.cli.plan.options import Common, alone, failing, since, until
+from controller.cli.plan.running import places, told_of
 from controller.cli.plan.saying import say, say_json
 from controller.cli.printing import print_rows
 from pipeline.amounts import duration
 from pipeline.cautions import known_amount, ratio_words
 from pipeline.errors import BadInput, NotFound
-from pipeline.stages.compare import differing, row_of, total_of
-from pipeline.tables.declared import PLAN, WAVE
+from pipeline.stages.compare import differing, total_of
 from pipeline.tables.files import check_name
 from pipeline.tables.location import Location
+from pipeline.verbs.compare import Compare
 
 _COLUMNS: Final = (
     "snapshot",
@@ -47,54 +49,68 @@ _BOTH: Final = "{:.4f} to {:.4f}"
 @click.option("--snapshot", metavar="ID", help="Of the tables; default: every one that has a plan of that name.")
 @since
 @until
+@click.option("--all-clusters", is_flag=True, help="Of every cluster of TABLES.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-def compare(tables: str, *, names: tuple[str, ...], as_json: bool, **where: str | None) -> None:
+@alone
+def compare(tables: str, *, engine: Engine, names: tuple[str, ...], as_json: bool, **where: Any) -> None:
     """Compare plans of past snapshots: what each moves, what comes of it, how long its waves take."""
+    named = tuple(dict.fromkeys(names))
     with failing():
-        for name in names:
+        for name in named:
             check_name(name, "--name")
-        rows = _rows(_common(Location(tables), **where), tuple(dict.fromkeys(names)))
-    totals = [total_of(of) for name in dict.fromkeys(names) if (of := [row for row in rows if row["plan"] == name])]
+        common = _common(Location(tables), engine, **where)
+        rows, failed = _rows(common, named)
+    totals = [total_of(of) for name in named if (of := [row for row in rows if row["plan"] == name])]
     differ = differing(rows)
     if as_json:
-        say_json({"cluster": rows[0]["cluster"], "plans": rows, "totals": totals, "settings": differ})
-        return
-    _print(rows, totals)
-    if differ:
-        say((setting, "; ".join(map(_value, of.items()))) for setting, of in differ.items())
+        whose = {} if common.all_clusters else {"cluster": rows[0]["cluster"]}
+        say_json({**whose, "plans": rows, "totals": totals, "settings": differ})
+    else:
+        _print(rows, totals, with_cluster=common.all_clusters)
+        if differ:
+            say((setting, "; ".join(map(_value, of.items()))) for setting, of in differ.items())
+    if failed:
+        sys.exit(2)
 
 
 def _common(
-    tables: Location, cluster: str | None, snapshot: str | None, since: str | None, until: str | None
+    tables: Location,
+    engine: Engine,
+    *,
+    cluster: str | None,
+    snapshot: str | None,
+    since: str | None,
+    until: str | None,
+    all_clusters: bool,
 ) -> Common:
     """Which snapshots are meant, as the commands say it that plan."""
     if snapshot is not None and (since is not None or until is not None):
         raise BadInput("either --snapshot, or --since and --until")
+    if cluster is not None and all_clusters:
+        raise BadInput("either --cluster or --all-clusters")
     every = snapshot is None
-    plain = Common(tables, cluster, snapshot, as_json=False, dry_run=True, plain=True, all_snapshots=every)
-    return attrs.evolve(plain, since=since, until=until)
+    plain = Common(tables, cluster, snapshot, as_json=False, dry_run=True, plain=True, engine=engine)
+    return attrs.evolve(plain, all_clusters=all_clusters, all_snapshots=every, since=since, until=until)
 
 
-def _rows(common: Common, names: Sequence[str]) -> list[dict[str, Any]]:
-    """A row per snapshot and plan, in their order. NotFound where a plan is in no snapshot."""
-    found = []
+def _rows(common: Common, names: tuple[str, ...]) -> tuple[list[dict[str, Any]], bool]:
+    """A row per snapshot and plan, in their order, and whether a snapshot cannot be read. NotFound where a plan is in
+    no snapshot."""
     of = places(common)
-    for place in of:
-        for name in names:
-            if place.has(PLAN, name):
-                wave = place.read(WAVE, name) if place.has(WAVE, name) else None
-                named = {"cluster": place.cluster, "snapshot": place.snapshot}
-                found.append({**named, **row_of(place.read(PLAN, name), wave)})
+    said, failed = told_of(common, Compare(names), at=of)
+    found: list[dict[str, Any]] = [row for one in said for row in one.row["plans"]]
     missing = [name for name in names if all(row["plan"] != name for row in found)]
     if missing:
         where = f"snapshot {of[0].snapshot}" if common.snapshot else f"any of {len(of)} snapshots"
-        raise NotFound(f"{common.tables}: no plan {', '.join(missing)} in {where} of cluster {of[0].cluster}")
-    return found
+        whose = "of any cluster" if common.all_clusters else f"of cluster {of[0].cluster}"
+        raise NotFound(f"{common.tables}: no plan {', '.join(missing)} in {where} {whose}")
+    return found, failed
 
 
-def _print(rows: Sequence[Mapping[str, Any]], totals: Sequence[Mapping[str, Any]]) -> None:
-    in_all = [{**total, "snapshot": f"{total['snapshots']} snapshots"} for total in totals]
-    print_rows(_COLUMNS, (_cells(row) for row in (*rows, *in_all)))
+def _print(rows: Sequence[Mapping[str, Any]], totals: Sequence[Mapping[str, Any]], *, with_cluster: bool) -> None:
+    in_all = [{**total, "cluster": "", "snapshot": f"{total['snapshots']} snapshots"} for total in totals]
+    listed = ((*([row["cluster"]] if with_cluster else []), *_cells(row)) for row in (*rows, *in_all))
+    print_rows(("cluster", *_COLUMNS) if with_cluster else _COLUMNS, listed)
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
