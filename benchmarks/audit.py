@@ -1,4 +1,4 @@
-"""The audit of a journal of N lines: in this process, in two, and on Spark (local[*]) on the same files.
+"""The audit of a journal of N lines: in this process, in two, and on Spark (local[*]), at once and as a stream.
 
     benchmarks/run audit            1 M lines; KEDGE_LINES=10000000 for more, KEDGE_SPARK=0 for none on Spark
 
@@ -14,6 +14,8 @@ import tempfile
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 from benchmarks.figures import figure, rate, timed
 from controller.runtime.journal import FolderSink
@@ -80,8 +82,27 @@ def _measure_spark(files: list[Path], lines: int, here: object) -> None:
                 there = audit_on_spark(spark, files)
             assert there == here
             rate(f"audit, Spark local[*], {what}", lines, watch.seconds, cores=os.cpu_count())
+        with timed() as watch, tempfile.TemporaryDirectory() as checkpoint:
+            done = _stream(spark, files, checkpoint)
+        assert done == lines
+        rate("audit, stream, Spark local[*], warm", lines, watch.seconds, cores=os.cpu_count())
     finally:
         opened.__exit__(None, None, None)
+
+
+def _stream(spark: Any, files: list[Path], checkpoint: str) -> int:
+    """How many lines were audited, in batches, none of which shows anything."""
+    from pipeline.spark.follow import start, wait  # noqa: PLC0415 - as above
+
+    sizes = []
+
+    def take(_: int, batch: Any) -> None:
+        for count, said in batch.values():
+            assert said == []
+            sizes.append(count)
+
+    wait(start(spark, [str(file.parent) for file in files[:1]], checkpoint, take, once=True), Event())
+    return sum(sizes)
 
 
 def make(folder: Path, lines_min: int) -> int:

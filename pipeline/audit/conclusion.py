@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 
 from pipeline.audit.edges import Edge, light
 from pipeline.audit.rest import Rest
-from pipeline.audit.stitched import Stitched, suspects, written_late
+from pipeline.audit.stitched import Stitched, first_of_term, suspects, written_late
 from pipeline.audit.topics import KNOWN
 from pipeline.audit.values import Audit, Counts, Gap, Violation, gaps_in_order, in_order
 from pipeline.journal.files import NoJournal, read_whole
@@ -24,11 +24,8 @@ def conclude(
     """Everything that the order and the folds found, put together and in order. Raises NoJournal where there is not one
     line of a journal."""
     rank = {edge.file: at for at, edge in enumerate(order.edges)}
-    in_place = order.violations()
-    superseded = {v.controller_epoch for v in in_place if v.kind == "superseded epoch"}
-    late = {v.controller_epoch: v for v in reversed(list(_late(order.edges, rest)))}
-    violations = [v for v in found if isinstance(v, Violation)] + list(in_place)
-    violations += [violation for epoch, violation in late.items() if epoch not in superseded]
+    violations = [v for v in found if isinstance(v, Violation)]
+    violations += first_of_term(rank, [*order.violations(), *late(order.edges, rest)], set())
     gaps = [gap for gap in found if isinstance(gap, Gap)] + order.gaps()
     gaps += rest.gaps
     counts = _counts(order.edges, partitions)
@@ -39,17 +36,18 @@ def conclude(
     return Audit(in_order(rank, violations), gaps_in_order(rank, gaps), quarantine, counts, unchecked)
 
 
-def _late(edges: Sequence[Edge], rest: Rest) -> Iterator[Violation]:
-    """What files hold of a term that was over, for which they are read once more. One that went meanwhile is a gap."""
-    for file, epoch, bound in suspects(edges):
+def late(edges: Sequence[Edge], rest: Rest, told: Container[int] = ()) -> Iterator[Violation]:
+    """What files hold of a term that was over, for which they are read once more. One that went meanwhile is a gap.
+    `told`: epochs that are not looked for."""
+    for file, epoch, bound in (one for one in suspects(edges) if one[1] not in told):
         try:
             lights = (now for event in read_whole(Path(file)) if (now := light(event)) is not None)
-            late = written_late(file, lights, epoch, bound)
+            first = written_late(file, lights, epoch, bound)
         except OSError as error:
             rest.take(Event(file, 0, "", None, FILE_GONE, f"while it was read: {error.strerror or error}"))
         else:
-            if late is not None:
-                yield late
+            if first is not None:
+                yield first
 
 
 def _counts(edges: Sequence[Edge], partitions: int) -> Counts:

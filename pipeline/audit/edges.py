@@ -45,17 +45,20 @@ class Last(NamedTuple):
 
 class Lost(NamedTuple):
     """Rows are missing before `line`. `epoch`, `seq`: of the commit that goes on there without its beginning; -1: the
-    next line begins one."""
+    next line begins one. `unended`: epoch and seq of the commit whose last row is among what is missing.
+    `reached_ms`: the last ts of the lines before."""
 
     line: int
     epoch: int = -1
     seq: int = -1
+    unended: tuple[int, int] = (-1, -1)
+    reached_ms: int = 0
 
 
 class Edge(NamedTuple):
     """What others need to know of a file. `takeovers`, `seq_max`: by controller epoch; `lost`: where rows
-    are missing; `rises`: lines with which a higher epoch begins; `spans`: first and last ts, by epoch;
-    `ends_lost`: rows are missing after the last line."""
+    are missing; `rises`: lines with which a higher epoch begins, and the last ts before; `spans`: first and last ts,
+    by epoch; `ends_lost`: rows are missing after the last line; `bad_hash`: its hash, if that is a bad one."""
 
     file: str
     first: Light | None
@@ -65,11 +68,12 @@ class Edge(NamedTuple):
     lost: tuple[Lost, ...]
     violations: tuple[Violation, ...]
     gaps: tuple[Gap, ...]
-    rises: tuple[tuple[int, int], ...]
+    rises: tuple[tuple[int, int, int], ...]
     events: Mapping[str, int]
     commits: int
     spans: Mapping[int, tuple[int, int]]
     ends_lost: bool = False
+    bad_hash: str | None = None
 
 
 TOLD_ONCE: Final = ("chain", "superseded epoch")

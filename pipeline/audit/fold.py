@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from pipeline.audit.edges import Edge
+from pipeline.audit.edges import Lost
 from pipeline.audit.stitched import Stitched
 from pipeline.audit.throttles import EVENTS, Throttles
 from pipeline.audit.topics import TopicTrace
@@ -28,17 +28,18 @@ class Judge(Protocol):
     """Rows in the order of the journal, and what they break."""
 
     def feed(self, event: Event, /) -> Iterable[Violation]: ...
-    def lost(self, epoch: int, seq: int, /) -> None: ...
+    def lost(self, place: Lost, /) -> Iterable[Violation]: ...
+    def until(self, now_ms: int, /) -> Iterable[Violation]: ...
     def end(self, last_ts_ms: int, /) -> Iterable[Violation | Gap]: ...
 
 
 class Marks(NamedTuple):
-    """Places are (rank of the file, line). `lost`: rows are missing before them, `torn`: epoch and seq of the commit
-    that goes on there; `rises`, `epochs`: from there on, this is the controller epoch."""
+    """Places are (rank of the file, line). `before`: those where rows are missing before, and those where a term ends,
+    with its last ts; `rises`, `epochs`: from there on, this is the controller epoch."""
 
     rank: Mapping[str, int]
-    lost: Sequence[tuple[int, int]]
-    torn: Sequence[tuple[int, int]]
+    places: Sequence[tuple[int, int]]
+    before: Sequence[Lost | int]
     rises: Sequence[tuple[int, int]]
     epochs: Sequence[int]
     last_ts_ms: int
@@ -47,52 +48,55 @@ class Marks(NamedTuple):
         """By which events of a journal are ordered."""
         return self.rank[event.file], event.line
 
-    def is_superseded(self, event: Event, place: tuple[int, int]) -> bool:
-        """Whether a controller wrote it that was deposed: it changes nothing, and `order` tells it."""
-        assert event.row is not None
-        at = bisect_right(self.rises, place) - 1
-        return at >= 0 and event.row["epoch"] < self.epochs[at]
-
 
 def marks_of(order: Stitched) -> Marks:
     edges = order.edges
     rank = {edge.file: at for at, edge in enumerate(edges)}
-    lost = sorted((rank[file], place) for file, place in order.lost)
+    reached = [0]  # before each file
+    before: list[tuple[int, int, bool, Lost | int]] = []
     rises: list[tuple[int, int]] = []
     epochs: list[int] = []
     for at, edge in enumerate(edges):
-        for line, epoch in edge.rises:
+        for line, epoch, here in edge.rises:
             if not epochs or epoch > epochs[-1]:
                 rises.append((at, line))
                 epochs.append(epoch)
-    places, torn = [(at, place.line) for at, place in lost], [(place.epoch, place.seq) for _, place in lost]
-    return Marks(rank, places, torn, rises, epochs, last_ts_ms(edges))
-
-
-def last_ts_ms(edges: Sequence[Edge]) -> int:
-    """Of all lines; 0 where there is none."""
-    return max((last for edge in edges for _, last in edge.spans.values()), default=0)
+                before.append((at, line, False, max(reached[at], here)))
+        reached.append(max(reached[at], *(last for _, last in edge.spans.values()), 0))
+    for file, lost in order.lost:
+        at = rank[file]
+        before.append((at, lost.line, True, lost._replace(reached_ms=max(reached[at], lost.reached_ms))))
+    before.sort(key=lambda one: one[:3])
+    return Marks(rank, [one[:2] for one in before], [one[3] for one in before], rises, epochs, reached[-1])
 
 
 def judged(events: Iterable[Event], marks: Marks, *, throttles: bool) -> tuple[Found, int]:
     """What is wrong with the events of a group, in the order of the journal, and how many partitions it has.
     `throttles`: it is the group of what says something of throttles, of whatever topic."""
     if throttles:
-        return _fold((event for event in events if _name(event) in EVENTS), marks, Throttles()), 0
+        return _fold((event for event in events if _row(event)["event"] in EVENTS), marks, Throttles()), 0
     trace = TopicTrace()
     return _fold(events, marks, trace), len(trace.partitions)
 
 
-def _name(event: Event) -> str:
+def _row(event: Event) -> Mapping[str, Any]:
     assert event.row is not None
-    name: str = event.row["event"]
-    return name
+    return event.row
 
 
 def _fold(events: Iterable[Event], marks: Marks, judge: Judge) -> Found:
     found: Found = []
-    for event in _marked(events, marks, judge):
-        found += judge.feed(event)
+    done = 0
+    for event in events:
+        place = marks.place(event)
+        passed, rises = bisect_right(marks.places, place), bisect_right(marks.rises, place)
+        for one in marks.before[done:passed]:
+            found += judge.lost(one) if isinstance(one, Lost) else judge.until(one)
+        done = passed
+        if not rises or _row(event)["epoch"] >= marks.epochs[rises - 1]:  # else `order` tells it
+            found += judge.feed(event)
+    for one in marks.before[done:]:
+        found += judge.lost(one) if isinstance(one, Lost) else judge.until(one)
     return [*found, *judge.end(marks.last_ts_ms)]
 
 
@@ -108,17 +112,3 @@ def merged(own: Iterable[Event], side: Sequence[Event], place: Place) -> Iterato
     if other is not None:
         yield other
         yield from left
-
-
-def _marked(events: Iterable[Event], marks: Marks, judge: Judge) -> Iterator[Event]:
-    done = 0
-    for event in events:
-        place = marks.place(event)
-        passed = bisect_right(marks.lost, place)
-        for epoch, seq in marks.torn[done:passed]:
-            judge.lost(epoch, seq)
-        done = passed
-        if not marks.is_superseded(event, place):
-            yield event
-    for epoch, seq in marks.torn[done:]:
-        judge.lost(epoch, seq)

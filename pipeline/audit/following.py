@@ -12,9 +12,11 @@ from pipeline.audit.edges import Last, Light, Lost, said
 from pipeline.audit.values import Gap, Violation
 
 
-def lost_before(now: Light) -> Lost:
-    """The place before a line, where rows are missing."""
-    return Lost(now.line) if now.row == 0 else Lost(now.line, now.epoch, now.seq)
+def lost_before(before: Last | None, now: Light, reached_ms: int) -> Lost:
+    """The place between two lines, where rows are missing."""
+    unended = (-1, -1) if before is None or before.ended else before.line.at
+    epoch, seq = (-1, -1) if now.row == 0 else now.at
+    return Lost(now.line, epoch, seq, unended, reached_ms)
 
 
 def after(before: Last, now: Light, *, lost: bool) -> Last:

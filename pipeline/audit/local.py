@@ -6,14 +6,14 @@ Memory grows with partitions and what is in flight, not with lines.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from pathlib import Path
 
 from pipeline.audit.conclusion import conclude
 from pipeline.audit.edges import light
-from pipeline.audit.fold import Found, last_ts_ms
+from pipeline.audit.fold import Found
 from pipeline.audit.order import FileOrder
 from pipeline.audit.pool import Told, audit_in
 from pipeline.audit.rest import Rest
@@ -21,10 +21,9 @@ from pipeline.audit.stitched import Stitched
 from pipeline.audit.throttles import EVENTS, Throttles
 from pipeline.audit.topics import TopicTrace
 from pipeline.audit.values import Audit
-from pipeline.journal.files import NoJournal, Part, read_parts, whole_part
+from pipeline.journal.files import NoJournal, Part, read_part, split, whole_part
 from pipeline.journal.lines import Event
 
-_TELL_EVERY = 5_000
 SEVERAL_BYTES = 2**24
 """Of less, one process is done before others have started."""
 
@@ -47,9 +46,14 @@ def audit(
     if processes > 1 and size >= several_bytes:
         with suppress(BrokenProcessPool, OSError, EOFError, MemoryError):  # one pass says what it was
             return conclude(*audit_in(processes, parts, told))
-    one = OnePass(told, size)
+    one, done = OnePass(), 0
     for part in parts:
-        one.file(part)
+        order = one.begin(part.path)
+        for piece in split(part):
+            one.feed(order, read_part(piece))
+            told(done + piece.end, size)
+        one.end(order)
+        done += part.end
     return one.result()
 
 
@@ -61,21 +65,25 @@ def part_of(path: Path) -> Part:
 
 
 class OnePass:
-    """All rows of a journal through the order and the judges, side by side."""
+    """All rows of a journal through the order and the judges, side by side. `trace`: the judge of topics."""
 
-    def __init__(self, told: Told, size: int) -> None:
-        self._told, self._done, self._size = told, 0, size
-        self._trace = TopicTrace()
+    def __init__(self) -> None:
+        self.trace = TopicTrace()
         self._throttles = Throttles()
         self._order = Stitched()
         self._rest = Rest()
         self._found: Found = []
+        self._epoch = -1
 
-    def file(self, part: Part) -> None:
-        """The next file."""
-        order, feed = FileOrder(part.path), self._trace.feed
-        self._order.begin(part.path)
-        for number, event in enumerate(read_parts(part)):
+    def begin(self, file: str) -> FileOrder:
+        """The next file begins."""
+        self._order.begin(file)
+        return FileOrder(file)
+
+    def feed(self, order: FileOrder, events: Iterable[Event]) -> None:
+        """The next events of the file, whose order it is."""
+        feed = self.trace.feed
+        for event in events:
             if not order.goes_on(event):
                 self._apart(order, event)
             row = event.row
@@ -84,22 +92,25 @@ class OnePass:
                     self._found += found
                 if row["event"] in EVENTS:
                     self._found += self._throttles.feed(event)
-            if number % _TELL_EVERY == 0:
-                self._told(self._done + min(part.end, number * 400), self._size)
-        self._done += part.end
-        self._told(self._done, self._size)
-        self._order.end(order.edge(), is_gone=part.path in self._rest.gone)
+
+    def end(self, order: FileOrder) -> None:
+        """The file is over."""
+        self._order.end(order.edge(), is_gone=order.file in self._rest.gone)
 
     def _apart(self, order: FileOrder, event: Event) -> None:
         """What does not plainly follow on the line before; rows that are missing before it are told before it."""
         if event.row is None:
             self._rest.take(event)
         now = light(event)
-        for place in () if now is None else self._order.feed(order, now):
-            self._trace.lost(place.epoch, place.seq)
-            self._throttles.lost(place.epoch, place.seq)
+        if now is None:
+            return
+        if now.epoch > self._epoch:
+            self._epoch = now.epoch
+            self._found += self._throttles.until(max(self._order.reached_ms, order.reached_ms))
+        for place in self._order.feed(order, now):
+            self._found += [*self.trace.lost(place), *self._throttles.lost(place)]
 
     def result(self) -> Audit:
         """What all files come to. Raises NoJournal."""
-        ends = [*self._trace.end(), *self._throttles.end(last_ts_ms(self._order.edges))]
-        return conclude(self._order, self._rest, self._found + ends, len(self._trace.partitions))
+        ends = [*self.trace.end(), *self._throttles.end(self._order.reached_ms)]
+        return conclude(self._order, self._rest, self._found + ends, len(self.trace.partitions))

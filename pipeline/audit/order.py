@@ -38,11 +38,20 @@ class FileOrder:
         self._violations: list[Violation] = []
         self._gaps: list[Gap] = []
         self._told: set[tuple[str, int]] = set()
-        self._rises: list[tuple[int, int]] = []
+        self._rises: list[tuple[int, int, int]] = []
         self._events: Counter[str] = Counter()
         self._commits = 0
         self._spans: dict[int, tuple[int, int]] = {}
         self._run: _Run | None = None
+
+    @classmethod
+    def resumed(cls, edge: Edge) -> FileOrder:
+        """As after the line with which `edge` ends; what was found before is not found again."""
+        order = cls(edge.file)
+        order.first, order._last = edge.first, edge.last
+        order._takeovers, order._seq_max, order._spans = dict(edge.takeovers), dict(edge.seq_max), dict(edge.spans)
+        order._lost_now, order._bad_hash = edge.ends_lost, edge.bad_hash
+        return order
 
     def take(self, event: Event) -> None:
         """Take in what comes next in the file."""
@@ -75,33 +84,39 @@ class FileOrder:
         self._seq_max[run.epoch] = max(run.seq, self._seq_max[run.epoch])
         self._commits += run.commits
 
+    @property
+    def reached_ms(self) -> int:
+        """The last ts of all lines so far."""
+        self._end_run()
+        return max((last for _, last in self._spans.values()), default=0)
+
     def feed(self, now: Light) -> list[Lost]:
         """Take in the next line, whatever it is; the places before it, where rows are missing."""
-        self._end_run()
+        reached_ms = self.reached_ms
         if now.epoch < 0:
             self._lost_now, self._bad_hash = True, now.hash
             return []
         known = len(self._lost)
         if self._lost_now:
-            self._lost.append(lost_before(now))
-        self._count(now)
+            self._lost.append(lost_before(self._last, now, reached_ms))
+        self._count(now, reached_ms)
         if now.lost is not None:
             self._gaps.append(Gap("gap", self.file, now.line, now.epoch, f"lines are missing: {now.lost}"))
         self._seq_max[now.epoch] = max(now.seq, self._seq_max.get(now.epoch, -1))
         if now.event == "Takeover":
             self._takeovers.setdefault(now.epoch, now.seq)
-        self._follow(now)
+        self._follow(now, reached_ms)
         return self._lost[known:]
 
-    def _count(self, now: Light) -> None:
+    def _count(self, now: Light, reached_ms: int) -> None:
         self._events[now.event] += 1
         self._commits += now.rows is not None
         first, last = self._spans.get(now.epoch, (now.ts, now.ts))
         self._spans[now.epoch] = (min(first, now.ts), max(last, now.ts))
         if not self._rises or now.epoch > self._rises[-1][1]:
-            self._rises.append((now.line, now.epoch))
+            self._rises.append((now.line, now.epoch, reached_ms))
 
-    def _follow(self, now: Light) -> None:
+    def _follow(self, now: Light, reached_ms: int) -> None:
         before = self._last
         if before is None:
             # Before the first line there may be bad ones: it is held against nothing then.
@@ -114,7 +129,7 @@ class FileOrder:
             self._notes(between(self.file, before, now, lost=self._lost_now, bad_hash=self._bad_hash))
             if not self._lost_now and (gap := missing_tail(self.file, before.line.at, now)) is not None:
                 self._gaps.append(gap)
-                self._lost.append(Lost(now.line))
+                self._lost.append(lost_before(before, now, reached_ms))
             self._last = after(before, now, lost=self._lost_now)
             self._notes(ends(self.file, self._last))
         self._lost_now, self._bad_hash = False, None
@@ -143,6 +158,7 @@ class FileOrder:
             self._commits,
             self._spans,
             self._lost_now,
+            self._bad_hash,
         )
 
 

@@ -22,14 +22,14 @@ Wrong: TypeAlias = tuple[str, str, str]
 
 
 class Statuses:
-    """The statuses of the partitions of a group."""
+    """The statuses of the partitions of a group, None once they are gone."""
 
     def __init__(self) -> None:
-        self._now: dict[tuple[str, int], int | None] = {}
+        self.now: dict[tuple[str, int], int | None] = {}
 
     def lost(self) -> None:
         """Rows are missing: nothing is known."""
-        self._now.clear()
+        self.now.clear()
 
     def feed(self, row: Mapping[str, Any]) -> Wrong | None:
         """Rule, expected and got, where a row breaks the order."""
@@ -43,27 +43,27 @@ class Statuses:
         return None
 
     def _forget(self, topic: str) -> None:
-        for key in [key for key in self._now if key[0] == topic]:
-            del self._now[key]
+        for key in [key for key in self.now if key[0] == topic]:
+            del self.now[key]
 
     def _added(self, topic: str, row: Mapping[str, Any]) -> None:
         """Ids that come back begin anew."""
         detail = row.get("detail") or {}
         first = detail.get("first")
         if type(first) is int:
-            for key in [key for key in self._now if key[0] == topic and key[1] >= first]:
-                del self._now[key]
+            for key in [key for key in self.now if key[0] == topic and key[1] >= first]:
+                del self.now[key]
 
     def _follow(self, key: tuple[str, int], row: Mapping[str, Any]) -> Wrong | None:
-        was = self._now.get(key, _UNKNOWN)
+        was = self.now.get(key, _UNKNOWN)
         if row["event"] == "PartitionPurged":
-            self._now[key] = _GONE
+            self.now[key] = _GONE
             is_wrong = was not in (_UNKNOWN, OFFLINE)
             return ("status", "offline before it is purged", _name(was)) if is_wrong else None
         now = row.get("status", ONLINE)
         if now == was:
             return None
-        self._now[key] = now
+        self.now[key] = now
         if was == _UNKNOWN or row.get("cause") in ("found", "readable again"):
             return None
         allowed = () if was is _GONE else _NEXT.get(was, ())

@@ -6,7 +6,7 @@ end. Files that were read at once are added, each with its edge. Both come to th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 from controller.codec.journal import STARTS_CHAIN, FileName, file_name
@@ -18,17 +18,29 @@ from pipeline.audit.values import Gap, Violation
 
 class Stitched:
     """The files of a journal, in its order. `edges`: of those that have ended; `lost`: files, and where in them rows
-    are missing."""
+    are missing; `reached_ms`: the last ts of their lines."""
 
     def __init__(self) -> None:
         self.edges: list[Edge] = []
         self.lost: list[tuple[str, Lost]] = []
+        self.reached_ms = 0
         self._gaps: list[Gap] = []
         self._violations: list[Violation] = []
         self._before: Last | None = None
         self._name: FileName | None = None
         self._is_lost = False  # rows before the next line
         self._file = ""
+
+    @property
+    def between(self) -> tuple[Last | None, str, bool, int]:
+        """What the next file is held against: the last line before, the file that began last, whether rows are missing
+        after it, and the last ts."""
+        return self._before, self._file, self._is_lost, self.reached_ms
+
+    def resume(self, before: Last | None, file: str, is_lost: bool, reached_ms: int) -> None:  # noqa: FBT001 - as above
+        """As it was `between` two files."""
+        self._before, self._file, self._is_lost, self.reached_ms = before, file, is_lost, reached_ms
+        self._name = file_name(PurePath(file).name)
 
     def begin(self, file: str) -> None:
         """The next file begins."""
@@ -48,7 +60,7 @@ class Stitched:
             tail = missing_tail(self._file, before.line.at, now)
         if tail is not None:
             self._gaps.append(tail)
-        place = Lost(now.line) if tail is not None else lost_before(now) if is_lost else None
+        place = lost_before(before, now, self.reached_ms) if tail is not None or is_lost else None
         if place is not None:
             self.lost.append((self._file, place))
         return place
@@ -60,13 +72,14 @@ class Stitched:
         if is_first and order.first is not None:
             place = self.first(now, is_torn=bool(places))
             places += [] if place is None else [place]
-        return places
+        return [place._replace(reached_ms=max(self.reached_ms, place.reached_ms)) for place in places]
 
     def end(self, edge: Edge, *, is_gone: bool) -> None:
         """The file is over. `is_gone`: it could not be read to its end."""
         self.edges.append(edge)
         self.lost += [(edge.file, place) for place in edge.lost]
         self._before = edge.last or self._before
+        self.reached_ms = max(self.reached_ms, *(last for _, last in edge.spans.values()), 0)
         self._is_lost = self._is_lost or is_gone or edge.ends_lost
 
     def add(self, edge: Edge, *, is_gone: bool) -> None:
@@ -80,16 +93,21 @@ class Stitched:
         """Of all files and of what is between them."""
         return [*(gap for edge in self.edges for gap in edge.gaps), *self._gaps]
 
-    def violations(self) -> tuple[Violation, ...]:
-        """Of all files and of what is between them; of some kinds the first of each term."""
-        told: set[tuple[str, int]] = set()
-        kept = []
-        for violation in (*(v for edge in self.edges for v in edge.violations), *self._violations):
-            key = (violation.kind, violation.controller_epoch)
-            if violation.kind not in TOLD_ONCE or key not in told:
-                told.add(key)
-                kept.append(violation)
-        return tuple(kept)
+    def violations(self) -> list[Violation]:
+        """Of all files and of what is between them."""
+        return [*(v for edge in self.edges for v in edge.violations), *self._violations]
+
+
+def first_of_term(
+    rank: Mapping[str, int], found: Iterable[Violation], told: set[tuple[str, int]]
+) -> Iterator[Violation]:
+    """Those of `found` that are told: of some kinds the first of each term, in the order of the journal. `told`: kinds
+    and epochs of which one was told before; those of this are added."""
+    for violation in sorted(found, key=lambda v: (rank.get(v.file, len(rank)), v.line)):
+        key = (violation.kind, violation.controller_epoch)
+        if violation.kind not in TOLD_ONCE or key not in told:
+            told.add(key)
+            yield violation
 
 
 def missing_before(before: FileName | None, file: str) -> Gap | None:

@@ -5,6 +5,7 @@
   away. What an operator sets over it (ConfigChanged) is his, and a topic that is deleted has none.
 * Something is reassigning while a partition has a target or the legacy key is there. A removal takes commits, and a new
   move puts it off: so a throttle is a violation when it has stood for `GRACE_MS` of one term with nothing reassigning.
+  That is looked at with each row that is fed here, and where a term or what can be read ends.
   Time in which nobody led does not count. The first offending event is the ThrottleSet.
 * Of what only a Takeover lists in `throttles`, nobody knows whether it was given back already: it is a violation when
   that term could have removed it, and the next Takeover lists it again.
@@ -22,10 +23,14 @@ from controller.codec.keys import REASSIGN_PARTITIONS
 from controller.model.throttles import CONFIGS, KINDS
 from controller.rules.throttling.keeping import values_in
 from controller.rules.throttling.marks import REMOVAL, STAYS
+from pipeline.audit.edges import Lost
 from pipeline.audit.values import Gap, Violation
 from pipeline.journal.lines import Event
 
 GRACE_MS: Final = 60_000
+
+_PLACE: Final = ("epoch", "seq", "row", "event", "ts")
+"""What of the row of a mark is told."""
 
 _BACK: Final = frozenset({"ThrottleRemoved", "ThrottleRestored"})
 _PARTITIONS: Final = frozenset({"TargetSet", "TargetCleared", "ForeignChange"})
@@ -38,12 +43,12 @@ EVENTS: Final = _BACK | _PARTITIONS | {"Takeover", "Resigned", "Gap", "TopicDele
 @attrs.define
 class _Mark:
     """`at`: the number of its event here. `ours`: per config the values that are a throttle's; None: not known.
-    `stood_ms`: how long it stood, if its term could have removed it."""
+    `is_overdue`: its term could have removed it."""
 
     event: Event
     at: int
     ours: Mapping[str, frozenset[str]] | None = None
-    stood_ms: int | None = None
+    is_overdue: bool = False
 
 
 class _Idle(NamedTuple):
@@ -76,7 +81,7 @@ class Throttles:
         if name == "Takeover":
             yield from self._take_over(event, row)
         else:
-            yield from self._overdue(row["ts"])
+            yield from self.until(row["ts"])
             if name in _BACK:
                 yield from self._give_back(event, row)
             self._take(event, row)
@@ -84,17 +89,52 @@ class Throttles:
 
     def end(self, last_ts_ms: int) -> Iterator[Violation | Gap]:
         """What stood for too long when the last row was written, and what stands then and may still be removed."""
-        yield from self._overdue(last_ts_ms)
+        yield from self.until(last_ts_ms)
         for subject, mark in self._marks.items():
             why = "something is reassigning" if self._is_moving else "nothing is reassigning, for less than the grace"
-            why = why if self._is_known and mark.stood_ms is None else "nobody can say whether it was given back"
+            why = why if self._is_known and not mark.is_overdue else "nobody can say whether it was given back"
             row = _row(mark.event)
             yield Gap("open throttle", mark.event.file, mark.event.line, row["epoch"], f"of {_words(subject)}: {why}")
 
-    def lost(self, epoch: int = -1, seq: int = -1) -> None:  # noqa: ARG002 - as that of the traces
+    def until(self, now_ms: int) -> Iterator[Violation]:
+        """What stood for too long by then: by the last row of a term, which is over, or of what can be read."""
+        idle = self._idle
+        if idle is None or now_ms - idle.since_ms < self._grace_ms:
+            return
+        for subject, mark in list(self._marks.items()):
+            if mark.at > idle.at:
+                continue  # set while nothing moved: it stays until the next move has ended
+            if mark.ours is None:
+                mark.is_overdue = True
+            else:
+                del self._marks[subject]
+                yield self._left(mark, subject)
+
+    def lost(self, place: Lost) -> Iterator[Violation]:
         """Rows are missing: what was to be removed may have been, and what moves is not known before a Takeover."""
+        yield from self.until(place.reached_ms)
+        self._lose()
+
+    def _lose(self) -> None:
         self._marks.clear()
         self._unknown()
+
+    def kept(self) -> Any:
+        """What `resume` goes on with, as plain values."""
+        marks = [
+            (subject, mark.event[:2], [_row(mark.event)[name] for name in _PLACE], mark.at, mark.is_overdue,
+             None if mark.ours is None else {config: sorted(values) for config, values in mark.ours.items()})
+            for subject, mark in self._marks.items()
+        ]  # fmt: skip
+        return sorted(self._moving), self._is_legacy, self._is_known, self._idle, self._epoch, self._at, marks
+
+    def resume(self, kept: Any) -> None:
+        moving, self._is_legacy, self._is_known, idle, self._epoch, self._at, marks = kept
+        self._moving, self._idle = {(topic, n) for topic, n in moving}, None if idle is None else _Idle(*idle)
+        for subject, (file, line), place, at, is_overdue, ours in marks:
+            event = Event(file, line, "", dict(zip(_PLACE, place, strict=True)))
+            known = None if ours is None else {config: frozenset(values) for config, values in ours.items()}
+            self._marks[subject] = _Mark(event, at, known, is_overdue)
 
     @property
     def _is_moving(self) -> bool:
@@ -109,20 +149,6 @@ class Throttles:
         elif was_moving or name == "Takeover":
             self._idle = _Idle(self._at, ts)
 
-    def _overdue(self, now_ms: int) -> Iterator[Violation]:
-        idle = self._idle
-        if idle is None or now_ms - idle.since_ms < self._grace_ms:
-            return
-        stood_ms = now_ms - idle.since_ms
-        for subject, mark in list(self._marks.items()):
-            if mark.at > idle.at:
-                continue  # set while nothing moved: it stays until the next move has ended
-            if mark.ours is None:
-                mark.stood_ms = stood_ms
-            else:
-                del self._marks[subject]
-                yield _left(mark, subject, stood_ms)
-
     # --- what rows say
 
     def _take(self, event: Event, row: Mapping[str, Any]) -> None:
@@ -134,7 +160,7 @@ class Throttles:
         elif name == "Gap":
             first = detail.get("first")
             if not isinstance(first, Mapping) or first.get("controller_epoch") == row["epoch"]:
-                self.lost()
+                self._lose()
         elif name == "BadKey" or (name == "ForeignChange" and detail.get("key") == REASSIGN_PARTITIONS):
             self._unknown()  # moves may be forgotten with what cannot be read
         elif name in ("LegacySubmitted", "LegacyKeyRemoved"):
@@ -195,11 +221,15 @@ class Throttles:
             if mark.ours is not None:
                 continue
             del self._marks[subject]
-            if subject in listed and mark.stood_ms is not None:
+            if subject in listed and mark.is_overdue:
                 listed.remove(subject)
-                yield _left(mark, subject, mark.stood_ms)
+                yield self._left(mark, subject)
         for subject in listed:
             self._marks.setdefault(subject, _Mark(event, self._at))
+
+    def _left(self, mark: _Mark, subject: str) -> Violation:
+        expected = f"the throttle of {_words(subject)} to be removed once nothing is reassigning"
+        return _violation(mark.event, subject, expected, f"it stands {self._grace_ms} ms later")
 
 
 def subject_of(row: Mapping[str, Any]) -> str | None:
@@ -244,11 +274,6 @@ def _row(event: Event) -> Mapping[str, Any]:
 def _words(subject: str) -> str:
     kind, _, name = subject.partition("/")
     return f"{kind.removesuffix('s')} {name}"
-
-
-def _left(mark: _Mark, subject: str, stood_ms: int) -> Violation:
-    expected = f"the throttle of {_words(subject)} to be removed once nothing is reassigning"
-    return _violation(mark.event, subject, expected, f"it stands {stood_ms} ms later")
 
 
 def _violation(event: Event, subject: str, expected: str, got: str) -> Violation:

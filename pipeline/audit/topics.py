@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from controller.rules.legal_trace.others import TABLE, take_over
@@ -18,6 +18,7 @@ from controller.rules.legal_trace.standing import Broken, Row, detail, listed
 from controller.rules.legal_trace.steps import PARTITION_EVENTS
 from controller.rules.legal_trace.term import Commit, Key, Term
 from controller.rules.legal_trace.throttles import throttle_set
+from pipeline.audit.edges import Lost
 from pipeline.audit.status import Statuses
 from pipeline.audit.values import Violation
 from pipeline.journal.lines import Event
@@ -45,35 +46,43 @@ class _Open(NamedTuple):
 
 
 class TopicTrace:
-    """All terms, event by event, of the topics of a group. `partitions`: of which a row spoke."""
+    """All terms, event by event, of the topics of a group. `partitions`: of which a row spoke; `begun`, `losses`: how
+    many terms began, and how often rows were missing, after which nothing that was known before counts."""
 
     def __init__(self) -> None:
         self.partitions: set[Key] = set()
-        self._term: Term | None = None
-        self._epochs: dict[tuple[str, str, int], int] = {}
+        self.term: Term | None = None
+        self.epochs: dict[tuple[str, str, int], int] = {}
         self._open: dict[str, _Open] = {}  # by topic
         self._spare = Commit()  # one that is empty
-        self._rows_lost = False
+        self.rows_lost = False
+        self.begun = self.losses = 0
         self._torn: set[tuple[int, int]] = set()
-        self._statuses = Statuses()
+        self.statuses = Statuses()
 
-    def lost(self, epoch: int = -1, seq: int = -1) -> None:
-        """Rows are missing before the next one. `epoch`, `seq`: of the commit that goes on without its beginning: what
-        it says is believed."""
-        self._rows_lost = True
-        self._torn.add((epoch, seq))
-        self._open.clear()  # how these commits ended is among what is missing
+    def until(self, now_ms: int) -> Iterable[Violation]:  # noqa: ARG002 - as that of throttles
+        """No rule of a topic asks for the time."""
+        return ()
+
+    def lost(self, place: Lost) -> list[Violation]:
+        """Rows are missing before the next one. What a commit says that goes on without its beginning is believed; how
+        the one ended whose last row is missing, nobody knows. What commits before it left half done."""
+        self._torn.add(place.unended)
+        found = self.end()
+        self._torn.add((place.epoch, place.seq))
+        self.rows_lost = True
+        return found
 
     def feed(self, event: Event) -> list[Violation]:
         """Take in the next event, legal or not; what it breaks, and what its commit before left half done."""
-        row, term = event.row, self._term
+        row, term = event.row, self.term
         if row is None or (term is not None and row["epoch"] < term.epoch):
             return []  # what a superseded controller writes is told by `order`, and changes nothing
         found = self._end_before(row)
-        if term is None or self._rows_lost or term.epoch != row["epoch"] or row["event"] == "Takeover":
+        if term is None or self.rows_lost or term.epoch != row["epoch"] or row["event"] == "Takeover":
             term = self._begin(row)
         broken = self._apply(term, event, row)
-        wrong = self._statuses.feed(row)
+        wrong = self.statuses.feed(row)
         if self._torn and (row["epoch"], row["seq"]) in self._torn:
             return found
         if broken is not None:
@@ -89,17 +98,18 @@ class TopicTrace:
         return [found for topic in list(self._open) for found in self._end(topic)]
 
     def _end_before(self, row: Row) -> list[Violation]:
-        """Commits end before a row of another commit; those of a topic, before one of that topic or of none."""
-        topic = row.get("topic")
+        """Commits end before a row of another commit; those of a topic, before one of that topic, of none, or of
+        another term."""
+        topic, term = row.get("topic"), self.term
         found = []
-        for name in list(self._open) if topic is None else (topic,):
+        for name in list(self._open) if topic is None or term is None or term.epoch != row["epoch"] else (topic,):
             held = self._open.get(name)
             if held is not None and (held.seq != row["seq"] or held.epoch != row["epoch"]):
                 found += self._end(name)
         return found
 
     def _end(self, topic: str) -> list[Violation]:
-        term = self._term
+        term = self.term
         assert term is not None
         held = self._open.pop(topic)
         if (held.epoch, held.seq) in self._torn:
@@ -114,21 +124,26 @@ class TopicTrace:
         return found
 
     def _begin(self, row: Row) -> Term:
-        term = self._term
+        term = self.term
         if term is None or term.epoch != row["epoch"] or row["event"] == "Takeover":
-            term = self._term = Term(row["epoch"], self._epochs, is_whole=row["event"] == "Takeover")
+            term = self.term = Term(row["epoch"], self.epochs, is_whole=row["event"] == "Takeover")
+            self.begun += 1
             self._open.clear()
-            if self._rows_lost:
-                self._statuses.lost()
-        elif self._rows_lost:
+            if self.rows_lost:
+                self._forget()
+        elif self.rows_lost:
             self._lose(term)
-        self._rows_lost = False
+        self.rows_lost = False
         return term
 
     def _lose(self, term: Term) -> None:
         term.lost()
         self._open.clear()
-        self._statuses.lost()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.statuses.lost()
+        self.losses += 1
 
     def _apply(self, term: Term, event: Event, row: Row) -> Broken | None:
         name = row["event"]

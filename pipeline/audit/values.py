@@ -28,6 +28,7 @@ GAPS: Final[Mapping[str, str]] = {
     "missing start": "older files of a term were rotated away",
     "missing file": "a file between others of its term is gone",
     "file gone": "a file was rotated away while it was read",
+    "late lines": "lines came after those of a later file: the stream held no rule against them but of their order",
     "bad line": "a line that cannot be read is in quarantine",
     "open throttle": "a throttle that is to be removed stands at the end of the journal",
 }

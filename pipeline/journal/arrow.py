@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import count, islice
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
-from pipeline.journal.files import cluster_of
+from pipeline.journal.files import Part, cluster_of, cuts, read_lines
 from pipeline.journal.lines import KINDS, Event
 from pipeline.tables.arrow import arrow_schema, arrow_type
 from pipeline.tables.journal import JOURNAL_EVENT
@@ -34,6 +35,9 @@ _LISTS: Final = tuple(name for name, kind, _ in JOURNAL_EVENT.columns if kind ==
 
 
 EVENT_SCHEMA: Final = arrow_schema(JOURNAL_EVENT)
+LINE_SCHEMA: Final = pa.schema(
+    [("cluster", pa.string()), ("file", pa.string()), ("line", pa.int64()), ("raw", pa.binary())]
+)
 
 
 def batches(events: Iterable[Event], rows_max: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
@@ -63,6 +67,24 @@ def batch_of(events: Sequence[Event]) -> pa.RecordBatch:
             values = [row.get(field) for row in rows]
         columns.append(pa.array(values, type=arrow_type(kind)))
     return pa.RecordBatch.from_arrays(columns, schema=EVENT_SCHEMA)
+
+
+def line_batches(part: Part) -> Iterator[pa.RecordBatch]:
+    """The lines of a part as they stand in its file; after what could be read of it a row without one, if it went."""
+    numbers, rest = count(part.first_line), _whole_lines(part)
+    while some := list(islice(rest, BATCH_ROWS)):
+        columns = [[cluster_of(part.path)] * len(some), [part.path] * len(some), list(islice(numbers, len(some))), some]
+        yield pa.RecordBatch.from_arrays(list(map(pa.array, columns, LINE_SCHEMA.types)), schema=LINE_SCHEMA)
+
+
+def _whole_lines(part: Part) -> Iterator[bytes | None]:
+    try:
+        with Path(part.path).open("rb") as file:
+            file.seek(part.start)
+            for start, end in cuts(part):
+                yield from read_lines(file, end - start)
+    except OSError:
+        yield None
 
 
 _cluster_of: Final = lru_cache(cluster_of)  # few files, many rows

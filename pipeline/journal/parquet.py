@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from pipeline.audit.values import Audit
+from pipeline.audit.values import Audit, Gap, Quarantined, Violation
 from pipeline.progress.values import Progress
 from pipeline.tables.arrow import from_rows
 from pipeline.tables.declared import QUARANTINE
@@ -25,9 +25,10 @@ from pipeline.tables.schema import Table
 from pipeline.written import written_as
 
 
-def write(folder: Path, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """The table is there, whole, and what stood in its place is not. Raises OSError naming the file."""
-    path = folder / table.name / "part-0.parquet"
+def write(folder: Path, table: Table, rows: Sequence[tuple[Any, ...]], part: str = "0") -> None:
+    """The table, or this part of it, is there, whole, and what stood in its place is not. Raises OSError naming the
+    file."""
+    path = folder / table.name / f"part-{part}.parquet"
     fresh = path.with_name(f".{path.name}")
     found = from_rows(table, rows)
     with written_as(path):
@@ -44,6 +45,16 @@ def write_audits(found: Mapping[str, Audit], folder: Path) -> None:
     write(folder, AUDIT_VIOLATION, [(cluster, *one) for cluster, audit in found.items() for one in audit.violations])
     write(folder, AUDIT_GAP, [(cluster, *one) for cluster, audit in found.items() for one in audit.gaps])
     write(folder, QUARANTINE, [one for audit in found.values() for one in audit.quarantine])
+
+
+def write_batch(found: Mapping[str, Sequence[Violation | Gap | Quarantined]], folder: Path, part: str) -> None:
+    """What a batch of a stream found, by cluster, as parts of the tables of `write_audits`; none where nothing was
+    found. The same batch again writes the same."""
+    for kind, table in ((Violation, AUDIT_VIOLATION), (Gap, AUDIT_GAP)):
+        if rows := [(cluster, *one) for cluster, said in found.items() for one in said if isinstance(one, kind)]:
+            write(folder, table, rows, part)
+    if lines := [one for said in found.values() for one in said if isinstance(one, Quarantined)]:
+        write(folder, QUARANTINE, lines, part)
 
 
 def write_progress(found: Mapping[str, Progress], folder: Path) -> None:

@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from controller.codec.journal import ends_commit
-from pipeline.journal.arrow import batches
+from pipeline.journal.arrow import batches, line_batches
 from pipeline.journal.files import NoJournal, Part, count_lines, journals, read_part, split, whole_end, whole_part
 from pipeline.tables.journal import JOURNAL_EVENT
 from pipeline.tables.schema import Table
@@ -44,21 +44,29 @@ _LIMITS: Final = {
 }
 
 
+LINES: Final = "cluster string, file string, line long, raw binary"
+
+
 def ddl(table: Table) -> str:
     """The Spark schema of a table, as Spark spells it."""
     return ", ".join(f"`{name}` {kind}{'' if nullable else ' not null'}" for name, kind, nullable in table.columns)
 
 
 class KedgeJournal(DataSource):
-    """Options: `path` (by `load`), or `paths`, a JSON list of them; for streams one of the limits of a batch. `parts`,
-    JSON, in the place of paths: what of which files an audit has looked at before."""
+    """Options: `path` (by `load`), or `paths`, a JSON list of them; for streams one of the limits of a batch, and
+    `lines`, "true" for lines as they stand in files (LINES), `raw` null where a file went meanwhile. `parts`, JSON, in
+    the place of paths: what of which files an audit has looked at before."""
 
     @classmethod
     def name(cls) -> str:
         return FORMAT
 
     def schema(self) -> str:
-        return ddl(JOURNAL_EVENT)
+        return LINES if self._has_lines else ddl(JOURNAL_EVENT)
+
+    @property
+    def _has_lines(self) -> bool:
+        return self.options.get("lines", "").lower() == "true"
 
     def reader(self, schema: StructType) -> JournalReader:  # noqa: ARG002 - there is but one
         if "parts" in self.options:
@@ -66,7 +74,8 @@ class KedgeJournal(DataSource):
         return JournalReader([_part(path) for path in _files(_paths(self.options))])
 
     def streamReader(self, schema: StructType) -> JournalStream:  # noqa: N802, ARG002 - Spark's name
-        return JournalStream(_paths(self.options), _limit(self.options))
+        read = line_batches if self._has_lines else _event_batches
+        return JournalStream(_paths(self.options), _limit(self.options), read)
 
 
 def _paths(options: Mapping[str, str]) -> list[str]:
@@ -131,8 +140,11 @@ _NONE: Final = {"bytes": 0, "lines": 0}
 class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """A stream. What it knows of the files is in the offsets alone; `_until`: where AvailableNow ends."""
 
-    def __init__(self, paths: Sequence[str], limit: ReadLimit) -> None:
+    def __init__(
+        self, paths: Sequence[str], limit: ReadLimit, read: Callable[[Part], Iterator[pa.RecordBatch]]
+    ) -> None:
         self._paths = paths
+        self._read = read
         self._limit = limit
         self._until: Offset | None = None
 
@@ -195,7 +207,11 @@ class JournalStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, FilePart)
-        return batches(read_part(partition.part))
+        return self._read(partition.part)
+
+
+def _event_batches(part: Part) -> Iterator[pa.RecordBatch]:
+    return batches(read_part(part))
 
 
 class _Left:

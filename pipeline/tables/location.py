@@ -124,6 +124,12 @@ class Location:
             said = " ".join(str(error).split())[:300]
             raise BadInput(f"{self.where(path)}: cannot be read as Parquet: {said}") from None
 
+    def bytes_of(self, path: str) -> bytes:
+        """What a file holds. BadInput where it cannot be read."""
+        system, base = self._opened()
+        with self._reached(path), system.open_input_stream(_below(base, path)) as stream:
+            return bytes(stream.read())
+
     def write(self, path: str, data: Any) -> None:
         """The file holds `data`, bytes: it is the old one or the new one, never a part. OSError names it."""
         if self.is_local:

@@ -76,6 +76,52 @@ def test_options_of_spark_that_do_not_go_together_are_exit_code_2(
     assert run(verb, tmp_path, *options).exit_code == 2
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--follow",),
+        ("--once",),
+        ("--checkpoint", "c"),
+        ("--follow", "--checkpoint", "c", "--report", "page.html"),
+        ("--follow", "--checkpoint", "c", "--engine", "local"),
+        ("--follow", "--checkpoint", "c", "--engine", "spark", "missing"),
+        ("--follow", "--checkpoint", "c", "--engine", "spark", "--out", "/proc/x"),
+        ("--follow", "--checkpoint", "/proc/x", "--engine", "spark"),
+        ("--follow", "--checkpoint", "journal/kedge-1-0.jsonl", "--engine", "spark"),
+    ],
+)
+def test_a_stream_that_cannot_be_run_as_asked_is_exit_code_2_and_writes_nothing(
+    options: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "journal", written())
+    done = run("audit", "journal", *options)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "Errno" not in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["journal"]
+
+
+@pytest.mark.parametrize(
+    "name,text,said",
+    [
+        ("kedge-audit.json", '{"version":0,"id":"x"}', "is a checkpoint of version 0, this kedge has version 1: "),
+        ("kedge-audit.json", "[]", "kedge-audit.json: cannot be read"),
+        ("mine.txt", "", "is neither empty nor a checkpoint of kedge audit --follow"),
+    ],
+)
+def test_a_folder_that_is_no_checkpoint_of_this_version_is_refused_and_left(
+    name: str, text: str, said: str, tmp_path: Path
+) -> None:
+    write(tmp_path / "journal", written())
+    folder = tmp_path / "checkpoint"
+    folder.mkdir()
+    (folder / name).write_text(text)
+    done = run("audit", tmp_path / "journal", "--engine", "spark", "--follow", "--checkpoint", folder)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert said in done.stderr
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {name: text}
+
+
 def test_the_page_and_the_tables_are_written(tmp_path: Path) -> None:
     journal = tmp_path / "journal"
     write(journal, written())

@@ -28,6 +28,7 @@ from pipeline.journal.arrow import batch_of, batches, events_of
 from pipeline.journal.files import journal_files, read_part, read_parts, split, whole_part
 from pipeline.journal.lines import Event, read_line
 from pipeline.progress.moves import moves_of
+from tests.pipeline_journal.breaks import BREAKS, chain_broken_twice
 from tests.pipeline_journal.journals import (
     PLANTED,
     Row,
@@ -91,6 +92,23 @@ def test_whatever_is_planted_is_found_alike_in_any_number_of_groups(
     plant(rows)
     files = write(tmp_path, rows, lines_max=12)
     assert in_groups(files, 1) == in_groups(files, 3) == in_groups(files, 16) == by_topic(files) == audit(files)
+
+
+@pytest.mark.parametrize("made", BREAKS, ids=lambda made: made.__name__)
+def test_what_rows_before_a_break_show_is_found_alike_in_any_number_of_groups(
+    made: Callable[[Path], list[Path]], tmp_path: Path
+) -> None:
+    files = made(tmp_path)
+    found = audit(files)
+    assert BREAKS[made] in {violation.kind for violation in found.violations}
+    assert in_groups(files, 1) == in_groups(files, 16) == by_topic(files) == found
+
+
+def test_of_a_broken_chain_the_first_place_of_a_term_is_told(tmp_path: Path) -> None:
+    """Between two files before one that is within a later file."""
+    files = chain_broken_twice(tmp_path)
+    (first,) = [v for v in audit(files).violations if v.kind == "chain" and v.controller_epoch == 1]
+    assert (first.file, first.line) == (str(files[1]), 1)
 
 
 @pytest.mark.parametrize("seed", [201, 202, 203])

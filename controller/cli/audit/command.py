@@ -3,7 +3,7 @@
 * Exit code 0: no violation. 1: violations. 2: what was given cannot be used, or lines of it are in quarantine and no
   violation was found in the rest: nobody can call that clean.
 * A gap is said and is no violation: what is missing is not proved, in neither way.
-* Both engines print the same bytes.
+* Both engines print the same bytes. `--follow` is a stream on Spark: `controller.cli.audit.follow`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from pathlib import Path
 import click
 
 from controller.cli.audit.engines import Engine, checked, journals_in, of_cluster, options, settled, spark
+from controller.cli.audit.follow import Wanted
+from controller.cli.audit.follow import follow as run_follow
 from controller.cli.audit.printing import conclude, print_json, print_table
 from controller.cli.printing import fail, of_system, one_line
 from controller.cli.progress.waves import read_plans, with_waves
@@ -44,6 +46,13 @@ from pipeline.written import written_as
 )
 @click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Write the tables as Parquet.")
 @click.option("--quiet", is_flag=True, help="No bar on a terminal.")
+@click.option("--follow", is_flag=True, help="Print violations as they come, as a stream on Spark; with --checkpoint.")
+@click.option(
+    "--checkpoint",
+    metavar="FOLDER",
+    help="Where --follow notes how far it is: a folder of its own, or an URL that Spark writes to.",
+)
+@click.option("--once", is_flag=True, help="With --follow: audit what came since the last time, and end.")
 def audit(
     paths: tuple[Path, ...],
     *,
@@ -59,14 +68,24 @@ def audit(
     exports: tuple[Path, ...],
     out: Path | None,
     quiet: bool,
+    follow: bool,
+    checkpoint: str | None,
+    once: bool,
 ) -> None:
     """Audit journals: was every rule kept, and where does the first event stand that broke one?
 
     JOURNAL: files of journals, and folders of them. A folder may have a folder cluster=ID for each cluster.
     """
+    if follow != (checkpoint is not None) or (once and not follow):
+        raise click.UsageError("--follow and --checkpoint go together; --once is for --follow")
     if exports and report is None:
         raise click.UsageError("--export is for the page that --report writes")
-    chosen = settled(checked(Engine(engine, master, remote, remote_timeout, conf, packages)))
+    asked = checked(Engine(engine, master, remote, remote_timeout, conf, packages))
+    if checkpoint is not None:
+        if report is not None:
+            raise click.UsageError("--report is a page of a whole journal, which --follow does not read")
+        run_follow(Wanted(paths, checkpoint, cluster, out, as_json, once), asked)
+    chosen = settled(asked)
     files = of_cluster(journals_in(paths), cluster)
     if report is not None and len(files) > 1:
         fail(f"--report is a page of one cluster; name one with --cluster: {', '.join(files)}")

@@ -26,13 +26,14 @@ def print_json(audits: Audits) -> None:
         whose = {"cluster": cluster} if len(audits) > 1 else {}
         for name, rows in (("violation", found.violations), ("gap", found.gaps), ("quarantined", found.quarantine)):
             for row in rows:
-                click.echo(_line({**whose, name: row._asdict()}))
+                click.echo(line_of({**whose, name: row._asdict()}))
         counts: dict[str, Any] = found.counts._asdict() | {"events": dict(found.counts.events)}
         totals = {name: len(getattr(found, name)) for name in ("violations", "gaps", "quarantine")}
-        click.echo(_line({**whose, "summary": {**totals, **counts, "unchecked": dict(found.unchecked)}}))
+        click.echo(line_of({**whose, "summary": {**totals, **counts, "unchecked": dict(found.unchecked)}}))
 
 
-def _line(said: dict[str, Any]) -> str:
+def line_of(said: dict[str, Any]) -> str:
+    """A line of JSON."""
     return json.dumps(said, separators=(",", ":"))
 
 

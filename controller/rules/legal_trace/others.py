@@ -155,6 +155,8 @@ def _forget_topic(term: Term, name: str) -> None:
         del term.partitions[key]
     for known in (term.topics, term.counts):
         known.pop(name, None)
+    for past in [past for past in term.epochs if past[0] == name]:
+        del term.epochs[past]
     term.deleting.discard(name)
 
 

@@ -32,7 +32,8 @@ class Commit:
 
 @attrs.define
 class Term:
-    """One controller epoch. `epochs`: the last leader epoch of each partition of a topic with an id, over all terms.
+    """One controller epoch. `epochs`: the last leader epoch of each partition of a topic with an id, over all terms,
+    until it is deleted.
     `topics`: ids of the topics that are known to exist; `counts`: how many partitions, where a row said so.
     `brokers`: epochs of who registered; `left`: who left. `legacy_key` None: not known whether it is there."""
 

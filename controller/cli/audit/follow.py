@@ -1,0 +1,152 @@
+"""`kedge audit --follow`: violations as they come, from journals that grow, by a stream of Spark.
+
+* A batch is printed and written before Spark notes it in the checkpoint. After a crash it is done again: its tables are
+  the same files, its lines are printed once more.
+* SIGINT and SIGTERM end the stream. A batch that runs then is done again by the next start.
+* Exit code 1: violations were found since the start. 2: the stream could not be run; or lines are in quarantine, and no
+  violation was found.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import click
+
+from controller.cli.audit.engines import Engine, spark
+from controller.cli.audit.printing import line_of
+from controller.cli.printing import clean, fail, is_of_stdout, of_system, one_line, say
+from controller.cli.writable import need_folder
+from pipeline.audit import Quarantined, Violation
+
+if TYPE_CHECKING:
+    from pipeline.spark.follow import Batch
+
+
+class Wanted(NamedTuple):
+    """What was asked for."""
+
+    paths: tuple[Path, ...]
+    checkpoint: str
+    cluster: str | None
+    out: Path | None
+    as_json: bool
+    once: bool
+
+
+def follow(wanted: Wanted, engine: Engine) -> NoReturn:
+    """Run the stream until it is over or somebody ends it, and exit."""
+    if engine.is_local:
+        fail("--follow needs --engine spark")
+    for path in wanted.paths:
+        if not path.exists():
+            fail(f"{path}: No such file or directory")
+    need_folder(wanted.out)
+    found = _Found(wanted, _claimed(wanted.checkpoint))
+    with spark(engine) as session:
+        if ".connect." in type(session).__module__:
+            fail("--follow prints from the process of its session: it cannot run on a server of Spark Connect")
+        _run(session, wanted, found)
+    found.conclude()
+
+
+def _claimed(checkpoint: str) -> str:
+    try:
+        from pipeline.errors import BadInput  # noqa: PLC0415 - whoever follows nothing needs no Arrow
+        from pipeline.spark.checkpoint import claimed  # noqa: PLC0415
+        from pipeline.tables.location import Location  # noqa: PLC0415
+    except ImportError as error:
+        fail(f"--follow needs the extra kedge[spark]: {one_line(error)}")
+    folder = Location(checkpoint)
+    if folder.is_local:
+        need_folder(folder.folder)
+    try:
+        return claimed(folder)
+    except BadInput as error:
+        fail(one_line(error))
+    except OSError as error:
+        fail(of_system(error))
+
+
+def _run(session: Any, wanted: Wanted, found: _Found) -> None:
+    from pipeline.errors import EngineFailed  # noqa: PLC0415 - Spark is there, as it is running
+    from pipeline.spark.follow import start, wait  # noqa: PLC0415
+    from pipeline.tables.location import Location  # noqa: PLC0415
+
+    paths = [str(path.absolute()) for path in wanted.paths]
+    checkpoint = Location(wanted.checkpoint).absolute().text
+    with _stopped() as stopped:
+        try:
+            wait(start(session, paths, checkpoint, found.take, once=wanted.once, cluster=wanted.cluster), stopped)
+        except EngineFailed as error:
+            found.fail(error)
+
+
+@contextmanager
+def _stopped() -> Iterator[threading.Event]:
+    """Set once SIGINT or SIGTERM came, which do nothing else meanwhile: PySpark's own handler fails the batch."""
+    stopped = threading.Event()
+    before = {one: signal.signal(one, lambda *_: stopped.set()) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopped
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+class _Found:
+    """What the batches found: printed, written, and counted."""
+
+    def __init__(self, wanted: Wanted, identity: str) -> None:
+        self._wanted, self._identity = wanted, identity
+        self._counts: Counter[str] = Counter()
+        self._error: Exception | None = None
+
+    def take(self, number: int, batch: Batch) -> None:
+        """The tables of a batch are written, then its lines printed."""
+        try:
+            self._write(number, batch)
+            for cluster, (lines, said) in batch.items():
+                self._counts["lines"] += lines
+                for one in said:
+                    self._counts[type(one).__name__] += 1
+                    self._print(cluster, one)
+        except Exception as error:
+            self._error = error  # of which Spark keeps the text alone
+            raise
+
+    def _write(self, number: int, batch: Batch) -> None:
+        if self._wanted.out is not None:
+            from pipeline.journal.parquet import write_batch  # noqa: PLC0415 - as above
+
+            said = {cluster: said for cluster, (_, said) in batch.items()}
+            write_batch(said, self._wanted.out, f"{self._identity}-{number:09}")
+
+    def _print(self, cluster: str, one: Any) -> None:
+        if self._wanted.as_json:
+            click.echo(line_of({"cluster": cluster, type(one).__name__.lower(): one._asdict()}))
+        elif isinstance(one, Violation):
+            click.echo(f"{cluster}: {clean(str(one))}")
+        else:
+            say(f"{cluster}: {one}")
+
+    def fail(self, error: Exception) -> NoReturn:
+        """Why the stream ended, in one line, and exit code 2."""
+        if not isinstance(self._error, OSError):
+            fail(one_line(error if self._error is None else self._error))
+        if is_of_stdout(self._error):
+            raise self._error
+        fail(of_system(self._error))
+
+    def conclude(self) -> NoReturn:
+        violations, bad = self._counts[Violation.__name__], self._counts[Quarantined.__name__]
+        text = f"{violations} violations" if violations else "no violation"
+        say(f"{self._counts['lines']} lines: {text}" + (f"; {bad} lines are in quarantine" if bad else ""))
+        sys.exit(1 if violations else 2 if bad else 0)

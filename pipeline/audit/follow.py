@@ -1,0 +1,143 @@
+"""An audit that goes on: `OnePass` over what came since, from what was kept of all before, and back to that.
+
+* What comes are whole commits. So between two times every commit is over, and what it left half done is told.
+* Files are taken in the order of the journal. Lines of a file that stands before the one that was read last are late:
+  their numbers and their chain are looked at, and whether their term was over; no other rule, because the rows that
+  follow on them were judged without them. A gap says so.
+* A throttle that may still be removed, and a torn tail, are no gaps here: a journal that is followed has no end.
+* What is kept grows with partitions, with what is in flight, and with FILES_MAX files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path, PurePath
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from controller.codec.journal import file_name
+from pipeline.audit.conclusion import late
+from pipeline.audit.kept import (
+    EPOCHS_MAX,
+    edge_of,
+    kept_edge,
+    kept_topics,
+    kept_trace,
+    last_of,
+    restore_topic,
+    restore_trace,
+    text_of,
+)
+from pipeline.audit.local import OnePass
+from pipeline.audit.order import FileOrder
+from pipeline.audit.stitched import first_of_term, suspects
+from pipeline.audit.values import Gap, Quarantined, Violation, gaps_in_order, in_order
+from pipeline.journal.lines import FILE_GONE, Event
+
+FILES_MAX: Final = 16
+"""Files of a cluster that are remembered. Of what is written late into an older one, a gap is told alone."""
+
+Said: TypeAlias = Violation | Gap | Quarantined
+Place: TypeAlias = tuple[bool, int, int, str]
+
+
+class Step(NamedTuple):
+    """What came of some rows: what is said of them, and what is to be kept, of the cluster and of each topic that they
+    speak of; None: nothing is known of it any more."""
+
+    said: list[Said]
+    state: str
+    topics: dict[str, str | None]
+
+
+def follow(state: str | None, topics: Mapping[str, str | None], events: Sequence[Event]) -> Step:
+    """The next rows of a cluster: whole commits, ordered by `place_of` their file and by line. `state`, `topics`: what
+    was kept, None at the beginning; of topics, those that `topics_in` names."""
+    one = _Following(state, topics)
+    for file, some in groupby(events, attrgetter("file")):
+        one.take(file, list(some))
+    return Step(one.said(), one.kept(), kept_topics(one.trace, topics))
+
+
+def place_of(file: str) -> Place:
+    """By which the files of a cluster are in the order of its journal; those with other names come last."""
+    name = file_name(PurePath(file).name)
+    return (True, 0, 0, file) if name is None else (False, name.controller_epoch, name.n, file)
+
+
+class _Following(OnePass):
+    def __init__(self, state: str | None, topics: Mapping[str, str | None]) -> None:
+        super().__init__()
+        self._files: dict[str, FileOrder] = {}
+        self._at: FileOrder | None = None  # the file that was read last
+        self._told: set[tuple[str, int]] = set()
+        if state is not None:
+            self._resume(json.loads(state))
+        for name, text in topics.items():
+            if text is not None:
+                restore_topic(self.trace, name, text)
+
+    def take(self, file: str, events: list[Event]) -> None:
+        """The next rows of a file."""
+        at = self._at
+        if at is not None and place_of(file) < place_of(at.file):
+            self._take_late(file, events, at)
+            return
+        if at is None or file != at.file:
+            if at is not None:
+                self._leave(at, events)
+            at = self._at = self._files[file] = self.begin(file)
+        self.feed(at, events)
+
+    def _leave(self, at: FileOrder, events: Iterable[Event]) -> None:
+        """A file is over. One that is gone, and on which the next one does not follow, was not read to its end."""
+        last, now = at.edge().last, next((event.row for event in events if event.row is not None), None)
+        follows = last is None or now is None or now["epoch"] != last.line.epoch or now.get("prev") == last.line.hash
+        if not follows and not Path(at.file).exists():
+            self._rest.take(Event(at.file, 0, "", None, FILE_GONE, "before it was read to its end"))
+        self.end(at)
+
+    def _take_late(self, file: str, events: list[Event], at: FileOrder) -> None:
+        order = self._files.setdefault(file, FileOrder(file))
+        for event in events:
+            order.take(event)
+            if event.row is None:
+                self._rest.take(event)
+        epoch = next((event.row["epoch"] for event in events if event.row is not None), None)
+        text = f"{len(events)} lines came after lines of {PurePath(at.file).name}: no rule was held against them"
+        self._rest.gaps.append(Gap("late lines", file, events[0].line, epoch, text))
+
+    def said(self) -> list[Said]:
+        """What these rows showed, each kind of thing in the order of the journal."""
+        self._found += [*self.trace.end(), *self._throttles.until(self._reached_ms())]
+        files = sorted(self._files, key=place_of)
+        rank, edges = {file: at for at, file in enumerate(files)}, [self._files[file].edge() for file in files]
+        known = {epoch for kind, epoch in self._told if kind == "superseded epoch"}
+        order = [*late(edges, self._rest, known), *self._order.violations(), *(v for e in edges for v in e.violations)]
+        order = list(first_of_term(rank, order, self._told))
+        self._told |= {("superseded epoch", epoch) for _, epoch, _ in suspects(edges)}
+        found = [one for one in self._found if isinstance(one, Violation)]
+        gaps = [*self._rest.gaps, *self._order.gaps(), *(gap for edge in edges for gap in edge.gaps)]
+        return [*in_order(rank, found + order), *gaps_in_order(rank, gaps), *self._rest.quarantine]
+
+    def _reached_ms(self) -> int:
+        return max(self._order.reached_ms, 0 if self._at is None else self._at.reached_ms)
+
+    def kept(self) -> str:
+        """The state, as `_resume` takes it."""
+        files = sorted(self._files, key=place_of)[-FILES_MAX:]
+        told = sorted(self._told, key=lambda one: one[1])[-EPOCHS_MAX:]
+        order = [kept_edge(self._files[file].edge()) for file in files], self._order.between, self._epoch, told
+        return text_of((order, kept_trace(self.trace), self._throttles.kept()))
+
+    def _resume(self, state: Any) -> None:
+        (edges, between, self._epoch, told), trace, throttles = state
+        self._files = {edge.file: FileOrder.resumed(edge) for edge in map(edge_of, edges)}
+        self._at = list(self._files.values())[-1] if self._files else None
+        before, *rest = between
+        self._order.resume(last_of(before), *rest)
+        self._told = {(kind, epoch) for kind, epoch in told}
+        restore_trace(self.trace, trace)
+        self._throttles.resume(throttles)

@@ -1,0 +1,34 @@
+"""The checkpoint of a stream: a folder of Spark's, with a file of ours that says whose it is and of which version."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+from uuid import uuid4
+
+from pipeline.audit.kept import VERSION
+from pipeline.errors import BadInput
+from pipeline.tables.location import Location
+
+MARK: Final = "kedge-audit.json"
+
+
+def claimed(folder: Location) -> str:
+    """The id of the stream whose checkpoint the folder is; a new one where it is empty or not there, which it is from
+    now on. Raises BadInput where the folder is none, or one of another version, and changes nothing then."""
+    names = folder.names("")
+    if MARK not in names:
+        if names:
+            raise BadInput(f"{folder}: is neither empty nor a checkpoint of kedge audit --follow")
+        identity = uuid4().hex
+        folder.write(MARK, json.dumps({"version": VERSION, "id": identity}).encode())
+        return identity
+    try:
+        mark = json.loads(folder.bytes_of(MARK))
+        version, identity = mark["version"], str(mark["id"])
+    except (ValueError, KeyError, TypeError):
+        raise BadInput(f"{folder.where(MARK)}: cannot be read") from None
+    if version != VERSION:
+        text = f"is a checkpoint of version {version}, this kedge has version {VERSION}: begin with an empty folder"
+        raise BadInput(f"{folder}: {text}")
+    return identity

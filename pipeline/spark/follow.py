@@ -1,0 +1,136 @@
+"""An audit as a stream: lines of journals, by cluster, through the fold that goes on (`pipeline.audit.follow`).
+
+* A group is a cluster, because the order of its lines, its chain and its throttles are of all its topics
+  (docs/decisions/0097). What is kept is a text of the cluster and one of each topic, in Spark's state store: a batch
+  reads and writes those of the topics that its rows speak of.
+* Spark gives the rows of a group in no order; they are sorted here, and `lines_max` bounds how many there are.
+* A batch that is done again gives the same rows. `found` is called with its number, at least once, before Spark notes
+  that the batch is done.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Event
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import pyarrow as pa
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle, TimerValues
+
+from pipeline.audit.follow import Said, follow, place_of
+from pipeline.audit.kept import topics_in
+from pipeline.audit.values import Gap, Quarantined, Violation
+from pipeline.journal.lines import FILE_GONE, read_line
+from pipeline.journal.lines import Event as Line
+from pipeline.spark.failing import failing
+from pipeline.spark.source import FORMAT, KedgeJournal
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+LINES_MAX: Final = 50_000
+_TRIGGER: Final = "1 second"
+_LOOK_EVERY_S: Final = 1
+_PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
+_ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_KINDS: Final[Mapping[str, type[Any]]] = {kind.__name__: kind for kind in (Violation, Gap, Quarantined)}
+_COLUMNS: Final = "cluster string, lines long, said string"
+
+Batch: TypeAlias = dict[str, tuple[int, list[Said]]]
+"""By cluster: how many lines a batch has, and what is said of them."""
+
+
+def start(
+    spark: SparkSession,
+    paths: Sequence[str],
+    checkpoint: str,
+    found: Callable[[int, Batch], None],
+    *,
+    once: bool,
+    lines_max: int = LINES_MAX,
+    cluster: str | None = None,
+) -> StreamingQuery:
+    """The stream, which runs. `paths`: of journals, absolute; `once`: it ends when it has read what is there now;
+    `cluster`: the only one that is audited. Raises EngineFailed."""
+    spark.dataSource.register(KedgeJournal)
+    options = {"paths": json.dumps(list(paths)), "lines": "true", "maxRowsPerTrigger": str(lines_max)}
+    lines = spark.readStream.format(FORMAT).options(**options).load()
+    if cluster is not None:
+        lines = lines.where(lines["cluster"] == cluster)
+    said = lines.groupBy("cluster").transformWithStateInPandas(_Cluster(), _COLUMNS, "Append", "None")
+    trigger: dict[str, Any] = {"availableNow": True} if once else {"processingTime": _TRIGGER}
+
+    def batch(rows: DataFrame, number: int) -> None:
+        found(number, {row["cluster"]: (row["lines"], _read(row["said"])) for row in rows.collect()})
+
+    writer = said.writeStream.foreachBatch(batch).option("checkpointLocation", checkpoint).trigger(**trigger)
+    with failing(), _states_in_rocksdb(spark):
+        return writer.start()
+
+
+def wait(query: StreamingQuery, stopped: Event) -> None:
+    """Until the stream is over, or `stopped` is set, which ends it. A batch that runs then is done again by the next
+    start. Raises EngineFailed."""
+    try:
+        with failing():
+            while not query.awaitTermination(_LOOK_EVERY_S) and not stopped.is_set():
+                pass
+    finally:
+        query.stop()
+
+
+@contextmanager
+def _states_in_rocksdb(spark: SparkSession) -> Iterator[None]:
+    """A query takes the settings that its session has when it starts. This one needs another state store than Spark's
+    default; what the user has set is used as it is."""
+    if spark.conf.get(_PROVIDER, None) is not None:
+        yield
+        return
+    spark.conf.set(_PROVIDER, _ROCKSDB)
+    try:
+        yield
+    finally:
+        spark.conf.unset(_PROVIDER)
+
+
+class _Cluster(StatefulProcessor):
+    """The audit of each cluster, batch by batch."""
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._state = handle.getValueState("cluster", "kept string")
+        self._topics = handle.getMapState("topics", "topic string", "kept string")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: TimerValues) -> Iterator[Any]:  # noqa: ARG002, N802, N803 - Spark's names
+        events = _events(rows)
+        names = sorted(topics_in(events))
+        topics = {name: None if (held := self._topics.getValue((name,))) is None else held[0] for name in names}
+        kept = self._state.get()
+        step = follow(None if kept is None else kept[0], topics, events)
+        for name, text in step.topics.items():
+            if text is None:
+                self._topics.removeKey((name,))
+            elif text != topics.get(name):
+                self._topics.updateValue((name,), (text,))
+        self._state.update((step.state,))
+        said = json.dumps([(type(one).__name__, *one) for one in step.said])
+        yield pa.table({"cluster": [key[0]], "lines": [len(events)], "said": [said]}).to_pandas()
+
+
+def _events(rows: Iterator[Any]) -> list[Line]:
+    """The events of frames of lines, in the order of the journal."""
+    columns = (zip(frame["file"], frame["line"].tolist(), frame["raw"], strict=True) for frame in rows)
+    lines = [line for some in columns for line in some]
+    places = {file: place_of(file) for file in {line[0] for line in lines}}
+    lines.sort(key=lambda line: (places[line[0]], line[1]))
+    return [_gone(file, line) if raw is None else read_line(file, line, raw) for file, line, raw in lines]
+
+
+def _gone(file: str, line: int) -> Line:
+    return Line(file, 0, "", None, FILE_GONE, f"before line {line} was read")
+
+
+def _read(said: str) -> list[Said]:
+    return [_KINDS[kind](*values) for kind, *values in json.loads(said)]
