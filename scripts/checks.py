@@ -10,7 +10,7 @@ Rules
   ones first. Output of a part is printed when it is over, in one piece.
 * Each part leaves a report (tests/checklist.py writes it); a part without one has failed, whatever its exit code.
 * The fast tests run on other CPythons of the machine as well, the oldest of each minor version, as a part each
-  (`python 3.12.1`).
+  (`python 3.12.1`), with fewer examples of each property.
 * A family of programs that tests need and that cannot be installed (FAMILIES) leaves out the tests that need it, with
   the reason in the table. Without a store's server or Spark the run fails.
 * SIGTERM and Ctrl-C end every process of the run.
@@ -243,7 +243,8 @@ def run_part(
     launcher = ["coverage", "run", "--parallel-mode", "-m", "pytest"] if traced else ["pytest"]
     chosen = (name,) if python is None else ("tests", "-m", "not slow and not server", "-p", "no:cacheprovider")
     step, began = report.Step(name), time.monotonic()
-    code = run.call(*launcher, *chosen, *arguments, python=python, variables=_variables(run, name), output=output)
+    variables = _variables(run, name) | ({} if python is None else {"KEDGE_TEST_EXAMPLES": "few"})
+    code = run.call(*launcher, *chosen, *arguments, python=python, variables=variables, output=output)
     step.seconds = time.monotonic() - began
     return step, code
 

@@ -30,7 +30,12 @@ os.environ["KEDGE_ENGINE"] = "local"
 settings.register_profile("kedge", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # On a build server the same commit gives the same result; new examples are looked for on the developer's machine.
 settings.register_profile("kedge-ci", settings.get_profile("kedge"), derandomize=True, print_blob=True, database=None)
-settings.load_profile("kedge-ci" if os.environ.get("CI") else "kedge")
+# The other Pythons of a run are there to show where they differ, not to find what the first one has looked for already.
+settings.register_profile("kedge-few", settings.get_profile("kedge-ci"), max_examples=20)
+if os.environ.get("KEDGE_TEST_EXAMPLES") == "few":
+    settings.load_profile("kedge-few")
+else:
+    settings.load_profile("kedge-ci" if os.environ.get("CI") else "kedge")
 
 
 @pytest.fixture(scope="session")

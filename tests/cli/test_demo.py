@@ -39,6 +39,7 @@ def as_json() -> Result:
     return demo("--json")
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(1, 4, 77, 78, 79, 85, 101, 103, 104, 105, 111, 112, 146)
 def test_the_last_line_says_that_nothing_was_lost() -> None:
     """The plain form ends with the number of lost records, and the acts stand above it in order."""
@@ -53,6 +54,7 @@ def test_the_last_line_says_that_nothing_was_lost() -> None:
     assert any(re.split(" {2,}", line.strip()) == HEADER for line in lines)
 
 
+@pytest.mark.slow
 def test_a_bar_says_what_its_per_cents_are_of_and_no_line_twice() -> None:
     """Of bytes, while the moves are counted beside them; a line comes again only at the end."""
     lines = [line for line in plain().output.splitlines() if " moves done;" in line]
@@ -61,12 +63,14 @@ def test_a_bar_says_what_its_per_cents_are_of_and_no_line_twice() -> None:
     assert all(one != following for one, following in pairwise(texts))
 
 
+@pytest.mark.slow
 def test_the_same_seed_shows_the_same() -> None:
     """Two runs with one seed print the same, byte for byte, and nothing else."""
     again = demo("--plain")
     assert (again.stdout, again.stderr) == (plain().stdout, "")
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(103)
 def test_the_rows_of_one_partition_are_the_trace_of_a_move() -> None:
     """From the target's being set over the growth of R to the shrunken isr, in this order."""
@@ -77,6 +81,7 @@ def test_the_rows_of_one_partition_are_the_trace_of_a_move() -> None:
     assert events.count("IsrChanged") >= 2
 
 
+@pytest.mark.slow
 def test_a_move_is_cancelled_half_way_and_what_had_joined_goes_again() -> None:
     """The cancel leaves one replica more than before, the undo the former ones."""
     found = re.search(
@@ -90,6 +95,7 @@ def test_a_move_is_cancelled_half_way_and_what_had_joined_goes_again() -> None:
     assert after == origin
 
 
+@pytest.mark.slow
 def test_the_result_is_one_json_object() -> None:
     """`--json` prints nothing else, and says what the plain form says."""
     result = json.loads(as_json().output)
@@ -101,6 +107,7 @@ def test_the_result_is_one_json_object() -> None:
     assert brokers[str(result["retirement"]["leaving"])]["replicas_after"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(12, 17, 45, 46, 58)
 def test_a_throttle_holds_while_replicas_move_and_only_the_operators_is_left() -> None:
     """What flows is held to the first rate, then to the second one, within a twentieth."""
@@ -109,6 +116,7 @@ def test_a_throttle_holds_while_replicas_move_and_only_the_operators_is_left() -
     assert list(result["left"].values()) == [{"leader.replication.throttled.rate": "9000000"}]
 
 
+@pytest.mark.slow
 @pytest.mark.checklist(186, 197, 218)
 def test_a_topic_shrinks_while_it_is_written_and_read_and_grows_again() -> None:
     """Nothing is written to what is read-only, nothing is refused in the end, and all that was written is read."""
@@ -227,6 +235,7 @@ def test_a_broker_of_a_published_cluster_is_emptied(shared_data: Path, name: str
     assert longest_plain_trace(retirement.sink.lines, ()) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tree, moves", [("moving", 4), ("idle", 0)])
 def test_both_recorded_trees_are_taken_over(shared_data: Path, tree: str, moves: int) -> None:
     """The moves that ran are finished, the epoch rises, no field is lost."""
@@ -238,6 +247,7 @@ def test_both_recorded_trees_are_taken_over(shared_data: Path, tree: str, moves:
     assert result["epoch"] == result["epoch_before"] + 1
 
 
+@pytest.mark.slow
 def test_a_deletion_that_was_pending_in_a_tree_is_carried_out(tmp_path: Path, shared_data: Path) -> None:
     """Its key holds no data; what it takes along is not lost. Empty parents of Kedge's own may stand there."""
     file = tmp_path / "tree.json"

@@ -147,7 +147,11 @@ def test_a_dry_run_writes_nothing(landing: Path, tmp_path: Path) -> None:
         ("in/{cluster}/{day}", "each once"),
         ("nowhere/{cluster}/{snapshot}", "there is no such folder"),
         ("in/{cluster}/{snapshot}/more", "no folder fits"),
-        ("s3://kedge.invalid/{cluster}/{snapshot}?endpoint_override=127.0.0.1:1&scheme=http", "cannot be reached"),
+        pytest.param(
+            "s3://kedge.invalid/{cluster}/{snapshot}?endpoint_override=127.0.0.1:1&scheme=http",
+            "cannot be reached",
+            marks=pytest.mark.slow,  # the client asks again for seconds
+        ),
     ],
 )
 def test_a_pattern_that_cannot_be_used_is_one_line(
