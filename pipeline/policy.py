@@ -12,13 +12,14 @@
     [cluster.test]                        # what is other for one
     skip = true
 
-Settings are called as the options of `drain`, `rebalance`, `set-rf` and `waves`.
+Settings are called as the options of `load`, `drain`, `rebalance`, `set-rf` and `waves`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,7 +50,8 @@ _KINDS: Final = {
 
 @attrs.frozen
 class Policy:
-    """Of one cluster. `steps`: what may be planned, the first that changes something is; `sha256`: of all settings."""
+    """Of one cluster. `steps`: what may be planned, the first that changes something is; `sha256`: of all settings.
+    `window`, `samples_age`: seconds, as `load` has them; None: as the snapshot was loaded."""
 
     steps: tuple[str, ...] = ("drain", "fix-racks", "rebalance")
     skip: bool = False
@@ -63,6 +65,8 @@ class Policy:
     one_at_a_time: bool = False
     disk_ceiling: float = _WAVES.disk_ceiling
     throttle: int | None = None
+    window: int | None = None
+    samples_age: float | None = None
 
     def __attrs_post_init__(self) -> None:
         unknown = [step for step in self.steps if step not in STEPS]
@@ -73,6 +77,15 @@ class Policy:
         for step in self.steps:
             self.request(step)
         self.limits, self.waves  # noqa: B018 - what they refuse is found here
+        if self.window is not None and self.window < 1:
+            raise BadInput(f"window: expected at least 1 second, got {self.window}")
+        if self.samples_age is not None and not 0 <= self.samples_age < math.inf:
+            raise BadInput(f"samples-age: expected seconds, at least 0, got {self.samples_age}")
+
+    @property
+    def loads(self) -> bool:
+        """Whether samples count otherwise than they did when the snapshot was collected."""
+        return self.window is not None or self.samples_age is not None
 
     @property
     def limits(self) -> Limits:
@@ -114,6 +127,10 @@ class Fleet:
 
     def of(self, cluster: str) -> Policy:
         return self.clusters.get(cluster, self.default)
+
+    @property
+    def loads(self) -> bool:
+        return any(policy.loads for policy in (self.default, *self.clusters.values()))
 
 
 def read_policy(path: Path) -> Fleet:
@@ -162,7 +179,7 @@ def _value(found: dict[str, Any], name: str, where: str) -> Any:
         return parsed
     if name == "steps":
         return tuple(_typed(found, name, list, where=f"{where}."))
-    kind = int if default is None else type(default)
+    kind = float if name == "samples-age" else int if default is None else type(default)
     if kind is float and type(value) is int:
         return float(value)
     return _typed(found, name, kind, where=f"{where}.")

@@ -1,5 +1,6 @@
 """`kedge plan run`: one cluster of a fleet from its snapshot to an export, by its policy.
 
+* A policy that says how samples count has the snapshot validated and loaded anew before.
 * The steps of the policy are planned in turn; the first that changes something is the plan. So a cluster is drained
   before it is levelled, and gets one plan per snapshot. Where none changes anything the last one is, and says so.
 * A snapshot that was done by the same policy is not done again: the table `run` says so, written last. A run that ended
@@ -20,13 +21,26 @@ from pipeline.errors import NothingAsked
 from pipeline.policy import Fleet, Policy
 from pipeline.stages.arrays import Limits, to_cluster
 from pipeline.stages.export import MANIFEST
+from pipeline.stages.load import WINDOW_S
 from pipeline.stages.snapshots import digest
+from pipeline.stages.validate import AGE_MAX_S
 from pipeline.tables.arrow import Arrow, from_rows
-from pipeline.tables.declared import BROKER, BROKER_LOAD, PARTITION, QUARANTINE, REPLICA_LOAD, RUN
+from pipeline.tables.declared import (
+    BROKER,
+    BROKER_LOAD,
+    BROKER_SAMPLE,
+    PARTITION,
+    QUARANTINE,
+    REPLICA_LOAD,
+    REPLICA_LOG,
+    REPLICA_SAMPLE,
+    RUN,
+)
 from pipeline.tables.files import Place, Wanted, read_all
 from pipeline.verbs.check import Check
 from pipeline.verbs.export import Export
 from pipeline.verbs.kept import Kept
+from pipeline.verbs.load import Load
 from pipeline.verbs.plan import Plan
 from pipeline.verbs.verb import Said, Tables, Told, Verb
 from pipeline.verbs.waves import Waves
@@ -35,6 +49,7 @@ _SNAPSHOT: Final = (
     *map(Wanted, (BROKER, PARTITION, REPLICA_LOAD)),
     *(Wanted(table, optional=True) for table in (QUARANTINE, BROKER_LOAD)),
 )
+_LOADED: Final = tuple(Wanted(table, optional=True) for table in (REPLICA_LOG, REPLICA_SAMPLE, BROKER_SAMPLE))
 
 
 @attrs.frozen
@@ -51,18 +66,22 @@ class Run:
 
     @property
     def wanted(self) -> Sequence[Wanted]:
-        return _SNAPSHOT if self.again else (*_SNAPSHOT, Wanted(RUN, optional=True, last=True))
+        loaded = _SNAPSHOT + _LOADED if self.fleet.loads else _SNAPSHOT
+        return loaded if self.again else (*loaded, Wanted(RUN, optional=True, last=True))
 
     def run(self, place: Place, given: Tables, told: Told) -> Said:
         """Exit code 1 where a rule is broken, or something that was asked for is in no plan or wave."""
         policy = self.fleet.of(place.cluster)
         if policy.skip:
             return _said({**_named(place), "skipped": True, "unchanged": False}, 0)
+        kept, last = Kept.over(place), given.get(RUN.name)
+        if policy.loads:
+            _load(policy).run(kept, given, told)
+            given = read_all(kept, _SNAPSHOT)
         digests = (policy.sha256, _digest(given))
-        done = None if self.again else self._done(place, given.get(RUN.name), digests)
+        done = None if self.again else self._done(place, last, digests)
         if done is not None:
             return done
-        kept = Kept.over(place)
         row, code, step = self._plan(kept, policy, told)
         if not self.dry_run:
             kept.keep(place)
@@ -108,6 +127,11 @@ class Run:
                 row["mind"] = [*row["mind"], *planned.row["mind"], *cut.row["mind"]]
                 return row, max(checked.code, planned.code, cut.code), step
         return {**row, "step": None, "plan": None}, checked.code, None
+
+
+def _load(policy: Policy) -> Load:
+    age_s = AGE_MAX_S if policy.samples_age is None else policy.samples_age
+    return Load(age_max_s=age_s, window_s=WINDOW_S if policy.window is None else policy.window)
 
 
 def _run(verb: Verb, place: Place, told: Told) -> Said:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from click.testing import CliRunner, Result
 from controller.cli.root import kedge
 from pipeline.generate import generate
 from pipeline.tables.arrow import from_rows
-from pipeline.tables.declared import BROKER, TABLES
+from pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_SAMPLE, TABLES
 from pipeline.tables.files import Place
 from tests.pipeline.pages import Words
 
@@ -115,6 +116,39 @@ def test_what_did_not_change_is_not_done_again(policy: Path) -> None:
     assert not said(policy)[1]["drained"]["unchanged"], "by another policy it is done anew"
 
 
+def test_a_policy_says_in_which_windows_samples_count(policy: Path) -> None:
+    """Of that cluster alone; the plan is made of what it then carries, and the next run finds nothing new."""
+    days = [(datetime(2026, 11, day, tzinfo=UTC), day * 1000.0) for day in (1, 2, 2, 2)]
+    days = [(ts + timedelta(hours=n), bps) for n, (ts, bps) in enumerate(days)]
+    for cluster in ("full", "level"):
+        place = Place(policy.parent / "tables", cluster, "1")
+        first = place.read(PARTITION).to_pylist()[0]
+        rows = [(ts, first["leader"], first["topic"], first["partition"], bps, None, True, False) for ts, bps in days]
+        place.write(REPLICA_SAMPLE, from_rows(REPLICA_SAMPLE, rows))
+    before = {cluster: rate_of_first(policy, cluster) for cluster in ("full", "level")}
+    policy.write_text(POLICY + "[cluster.full]\nwindow = 86_400\nsamples-age = 200_000\n")
+    found = said(policy)[1]
+    assert rate_of_first(policy, "full") == 1500.0  # a thousand on the first day, two thousand on the next
+    assert rate_of_first(policy, "level") == before["level"]
+    assert not found["full"]["unchanged"]
+    assert said(policy)[1]["full"]["unchanged"]
+    policy.write_text(POLICY + "[cluster.full]\nwindow = 3_600\nsamples-age = 200_000\n")
+    assert not said(policy, "--dry-run")[1]["full"]["unchanged"]
+    assert rate_of_first(policy, "full") == 1500.0, "a dry run writes nothing"
+    said(policy)
+    assert rate_of_first(policy, "full") == 1750.0
+
+
+def rate_of_first(policy: Path, cluster: str) -> float | None:
+    place = Place(policy.parent / "tables", cluster, "1")
+    first = place.read(PARTITION).to_pylist()[0]
+    key = (first["topic"], first["partition"])
+    (rate,) = (
+        row["write_bps"] for row in place.read(REPLICA_LOAD).to_pylist() if (row["topic"], row["partition"]) == key
+    )
+    return None if rate is None else float(rate)
+
+
 @pytest.mark.parametrize("lost", ["tables/run", "tables/plan", "tables/wave_move", "plans/drained"])
 def test_a_run_that_ended_anywhere_is_done_anew_to_the_same(policy: Path, lost: str) -> None:
     """The table `run` is written last, so what ended before lacks it, and whatever else was not written yet."""
@@ -171,6 +205,9 @@ def test_a_cluster_that_cannot_be_used_stops_no_other(policy: Path) -> None:
         ("{}[default]\nsteps = ['set-rf']", "default: steps: set-rf needs a factor"),
         ("{}[default]\nthrottle = 'fast'", "default.throttle: 'fast' is no number of bytes"),
         ("{}[cluster.full]\nper-broker = 0", "cluster.full: "),
+        ("{}[default]\nwindow = 0", "default: window: expected at least 1 second, got 0"),
+        ("{}[default]\nsamples-age = -1", "default: samples-age: expected seconds, at least 0, got -1"),
+        ("{}[default]\nsamples-age = inf", "default: samples-age: expected seconds"),
         ("{}[cluster.full]\nskip = 'yes'", "cluster.full.skip: expected true or false, got 'yes'"),
         ("{}[cluster.fulll]\nskip = true", "cluster.fulll: "),
         ("{}[cluster]\nfull = 3", "full: expected a table, got 3"),

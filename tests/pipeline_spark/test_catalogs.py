@@ -151,10 +151,10 @@ def test_plans_waves_and_exports_through_a_catalog_are_those_of_files(
 def test_a_policy_is_run_on_a_catalog_and_not_twice(
     both: Callable[[Any], Both], fleet: dict[str, dict[str, Arrow]]
 ) -> None:
-    ran = both(fleet)
+    ran, steps, some = both(fleet), ("drain", "rebalance"), sorted(fleet)[1]
 
     def policy(folder: Path, tables: Location) -> Verb:
-        return Run(Fleet(tables, folder / "out", Policy(("drain", "rebalance"))))
+        return Run(Fleet(tables, folder / "out", Policy(steps), {some: Policy(steps, window=3600)}))
 
     ran.same(policy)
     ran.check_tables()

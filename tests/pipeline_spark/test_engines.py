@@ -183,10 +183,11 @@ def test_plans_waves_and_exports_of_a_fleet_are_the_same_to_the_byte(
 def test_a_policy_is_run_on_a_fleet_to_the_same(
     both: Callable[[Any], Both], fleet: dict[str, dict[str, Arrow]]
 ) -> None:
-    run = both(fleet)
+    run, steps, some = both(fleet), ("drain", "rebalance"), sorted(fleet)[1]
 
     def policy(folder: Path) -> Verb:
-        return Run(Fleet(Location(str(folder / "tables")), folder / "out", Policy(("drain", "rebalance"))))
+        own = {some: Policy(steps, window=3600)}
+        return Run(Fleet(Location(str(folder / "tables")), folder / "out", Policy(steps), own))
 
     run.same(policy)
     again = run.same(policy)
