@@ -5,6 +5,7 @@ Rules
   can end a connection to a server that says nothing.
 * kazoo is woken by one byte per request through a socket pair, whose buffer holds some 270: more requests in flight
   block the caller beyond its deadline. An eventfd counts instead, where the system has one.
+* kazoo waits three times for each answer, each time with a new epoll: five calls of the system, where a poll is one.
 * A server without SASL answers a login by nothing, and kazoo would go on asking, thousands of times a second: after a
   few rounds that is a refusal.
 * Why an attempt to connect fails is looked at where it fails (see causes.py).
@@ -16,10 +17,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import select
 import socket
 import ssl
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from kazoo.client import KazooClient
@@ -93,6 +95,22 @@ class Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no
                 connection.close()
                 raise
         return self._socket
+
+    def select(
+        self,
+        reads: Sequence[Any],
+        writes: Sequence[Any],
+        _errors: Sequence[Any],
+        timeout: float | None = None,
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        """Which of `reads` can be read and which of `writes` written, as `select.select`, of any number of files."""
+        poll = select.poll()
+        for file in reads:
+            poll.register(file, select.POLLIN)
+        for file in writes:
+            poll.register(file, select.POLLOUT)
+        found = {descriptor for descriptor, _ in poll.poll(None if timeout is None else timeout * 1000)}
+        return [one for one in reads if one.fileno() in found], [one for one in writes if one.fileno() in found], []
 
     def create_socket_pair(self) -> Any:
         if not hasattr(os, "eventfd"):
