@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from controller.cli.root import kedge
 from pipeline.policy import Fleet, Policy
 from pipeline.stages.arrays import Limits
-from pipeline.stages.requests import Drain, Leaders, ReducePartitions, Request
+from pipeline.stages.requests import Drain, Leaders
 from pipeline.stages.waves import WaveSettings
 from pipeline.tables.arrow import Arrow
 from pipeline.tables.declared import BROKER
@@ -120,15 +120,8 @@ def test_what_was_collected_is_loaded_in_a_catalog_as_in_files(
     loaded.check_tables()
 
 
-REQUESTS: dict[str, Request] = {
-    "drain": Drain(),
-    "reduce-partitions": ReducePartitions(10**9, 10**6),
-}
-
-
-@pytest.mark.parametrize("kind", REQUESTS)
 def test_plans_waves_and_exports_through_a_catalog_are_those_of_files(
-    kind: str, both: Callable[[Any], Both], fleet: dict[str, dict[str, Arrow]]
+    both: Callable[[Any], Both], fleet: dict[str, dict[str, Arrow]]
 ) -> None:
     """Checked, planned, cut, exported; those that cannot be are refused alike and harm no other. Planned once more, the
     waves of before are gone."""
@@ -137,7 +130,7 @@ def test_plans_waves_and_exports_through_a_catalog_are_those_of_files(
 
     def plan(folder: Path, _: Location) -> Verb:
         plans, pages = (Output(folder / suffix, suffix, by_cluster=True) for suffix in ("json", "html"))
-        return Plan("p", REQUESTS[kind], Limits(), plans=plans, pages=pages)
+        return Plan("p", Drain(), Limits(), plans=plans, pages=pages)
 
     said = planned.same(plan)
     assert sum(not isinstance(one[0], type) for one in said.values()) >= 4, "too many were refused"
