@@ -147,6 +147,6 @@ KINDS: Final[Mapping[str, Kind]] = {
     "broker-down": Kind("note", "a broker that was admitted is not registered"),
     "never-a-broker": Kind("warning", "replicas on an id that is not registered, and that no broker ever had"),
     "orphan-config": Kind("warning", "a config of a topic that is not there"),
-    "notice-unread": Kind("warning", "a notification (an errand) that nobody worked off is still there"),
+    "notice-unread": Kind("warning", "a notification is still there: no controller has acted on it"),
     "changes-left": Kind("warning", "more config changes than fifteen minutes can leave: nobody purges them"),
 }

@@ -127,7 +127,7 @@ TABLE: Final = (
         "loader, rules.throttling, written_throttles.ThrottleMarks",
     ),
     _row(
-        "errand",
+        "notification",
         "(/admin/preferred_replica_election|/isr_change_notification/[^/]+|/log_dir_event_notification/[^/]+)",
         "it is removed, since nobody else would",
         "it is left alone, what it asks for is not done, and the others are",
