@@ -275,7 +275,7 @@ class Batching:
     def _read_versions(self) -> tuple[tuple[Version | None, ...], list[Event]]:
         """The versions that a commit whose reply was lost left. A value that is not what it wrote is somebody else's
         since: it is read as such."""
-        entries = self.lookout.read_versions(op.key for op in self._ops)
+        entries = self.lookout.read.versions(op.key for op in self._ops)
         versions: list[Version | None] = []
         events: list[Event] = []
         for mark, op, entry in zip(self._marks, self._ops, entries, strict=True):

@@ -11,35 +11,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-import attrs
-
-from controller.codec import BadValue, keys, partition_state, small
-from controller.codec import topic as topic_codec
+from controller.codec import BadValue, keys, small
 from controller.codec.names import NO_TOPIC, broker_in, is_topic
-from controller.codec.text import parse
 from controller.model.events import (
     BrokerRedescribed,
     DeletionKeyRead,
     Event,
     ReductionKeyRead,
-    StateKeyRead,
-    TopicKeyRead,
 )
-from controller.model.records import UNREAD, KeyVersion, KeyVersions
-from controller.model.values import Partition, TopicPartition, UnreadSettings, without_state
-from controller.rules.progress import kafka_moves
+from controller.model.records import UNREAD
+from controller.model.values import TopicPartition
 from controller.runtime.config_watch import ConfigWatch
 from controller.runtime.errands import Errands
 from controller.runtime.legacy import LegacyWatch
 from controller.runtime.loaded import Loaded
 from controller.runtime.loader import UNKNOWN_EPOCH
 from controller.runtime.presence import came_and_went, read_registrations
-from controller.runtime.readable import FORBIDDEN, read_children
+from controller.runtime.readable import read_children
+from controller.runtime.reading import Reading
 from controller.runtime.reductions import read_key as read_reduction
 from controller.runtime.services import Services
-from controller.runtime.unreadable import broken, forbidden
 from controller.state import ClusterState
-from controller.state.rows import ABSENT, Admitted
+from controller.state.rows import Admitted
 from stores.base import Changed, Entry, Resync, StoreEvent
 from stores.recipes import TOKEN_KEY
 
@@ -55,6 +48,7 @@ class Lookout:
         self._state = state
         self._registered = loaded.registered
         self.findings = loaded.findings
+        self.read = Reading(services, state, self.findings)
         self._brokers_hinted = False
         self.brokers_due = True  # compare what is registered with what is live
         self._topics_hinted: dict[str, None] = {}
@@ -65,7 +59,7 @@ class Lookout:
         self._admissions_hinted: dict[int, None] = {}
         self._recheck_ms = services.elapsed_ms() + RECHECK_MS
         self.legacy = LegacyWatch(services, state, self.findings)
-        self.errands = Errands(services, state, self.read_states, self.findings)
+        self.errands = Errands(services, state, self.read.states, self.findings)
         self.configs = ConfigWatch(services, state, self.findings)
 
     def next_due_ms(self) -> int | None:
@@ -137,7 +131,7 @@ class Lookout:
         events = self._topics(now_ms) if self._topics_hinted else []
         events += self.legacy.look(now_ms)
         events += self._orders(now_ms)
-        events += [self.read_state(topic, partition, now_ms) for topic, partition in self._states_hinted]
+        events += self.read.states([TopicPartition(*one) for one in self._states_hinted], now_ms)
         events += self._admissions(now_ms)
         if is_recheck_due:
             events += self._recheck(now_ms)
@@ -215,7 +209,7 @@ class Lookout:
             for name, version, value in zip(names, columns.versions, columns.values, strict=True)
             if self._is_news(name, version if value is not None else 0)
         ]
-        events: list[Event] = [self.read_topic(name, now_ms) for name in changed]
+        events: list[Event] = [*self.read.topics(changed, now_ms)]
         gone = [name for name, value in zip(names, columns.values, strict=True) if value is None and name in changed]
         return events + [event for name in gone for event in self._lost_states(name, now_ms)]
 
@@ -240,11 +234,12 @@ class Lookout:
         columns = self._services.store.get_columns(
             [keys.state(name, number) for number in numbers], timeout_s=self._services.read_timeout_s
         )
-        return [
-            self.read_state(name, number, now_ms)
+        changed = [
+            TopicPartition(name, number)
             for number, version, value in zip(numbers, columns.versions, columns.values, strict=True)
             if self._state.key_version(name, number).version != (version if value is not None else 0)
         ]
+        return [*self.read.states(changed, now_ms)]
 
     def _is_news(self, name: str, version: int) -> bool:
         return self._state.key_version(name, None).version != version or self._state.unreadable(name) is not None
@@ -288,103 +283,14 @@ class Lookout:
         for path, is_there in self._are_there(unwatched) if unwatched else ():
             if not is_there:
                 self.findings.good(path)
-        forbidden_keys = self._services.store.forbidden
-        return [
-            self.read_topic(topic, now_ms) if partition is None else self.read_state(topic, partition, now_ms)
-            for topic, partition in list(self._state.problems)
-            if (keys.topic(topic) if partition is None else keys.state(topic, partition)) not in forbidden_keys
-        ]
+        forbidden_keys, problems = self._services.store.forbidden, list(self._state.problems)
+        topics = [name for name, partition in problems if partition is None and keys.topic(name) not in forbidden_keys]
+        states = [TopicPartition(name, partition) for name, partition in problems if partition is not None]
+        states = [tp for tp in states if keys.state(tp.topic, tp.partition) not in forbidden_keys]
+        return [*self.read.topics(topics, now_ms), *self.read.states(states, now_ms)]
 
     def _get(self, key: str) -> Entry | None:
         return self._services.store.get(key, sync=True, timeout_s=self._services.read_timeout_s)
-
-    def read_state(self, topic: str, partition: int, now_ms: int) -> StateKeyRead:
-        """What the state key of a partition holds now."""
-        return self._state_read(topic, partition, self._get(keys.state(topic, partition)), now_ms)
-
-    def read_states(self, partitions: Sequence[TopicPartition], now_ms: int) -> list[StateKeyRead]:
-        """What the state keys of partitions hold now, at least as our last commit left them."""
-        if not partitions:
-            return []
-        entries = self.read_versions(keys.state(tp.topic, tp.partition) for tp in partitions)
-        read = zip(partitions, entries, strict=True)
-        return [self._state_read(tp.topic, tp.partition, entry, now_ms) for tp, entry in read]
-
-    def _state_read(self, topic: str, partition: int, entry: Entry | None, now_ms: int) -> StateKeyRead:
-        if entry is None:
-            return StateKeyRead(now_ms, topic, partition, None, None, ABSENT)
-        at = KeyVersion(entry.version, entry.generation)
-        known = self._state.partition(topic, partition)
-        replicas = () if known is None else known.replicas
-        try:
-            found = partition_state.decode(parse(entry.value), topic, partition, replicas, now_ms)
-        except BadValue as error:
-            return StateKeyRead(now_ms, topic, partition, None, _problem(entry, error), at)
-        return StateKeyRead(now_ms, topic, partition, found, None, at)
-
-    def read_topic(self, name: str, now_ms: int) -> TopicKeyRead:
-        """What the key of a topic holds now, and all that stands below it."""
-        entry = self._get(keys.topic(name))
-        at = ABSENT if entry is None else KeyVersion(entry.version, entry.generation)
-        nothing = KeyVersions.of(at, (), 0)
-        if entry is None:
-            return TopicKeyRead(now_ms, name, None, (), {}, nothing, (), None, {})
-        try:
-            found = topic_codec.decode(entry.value, name)
-        except BadValue as error:
-            return TopicKeyRead(now_ms, name, None, (), {}, nothing, (), _problem(entry, error), {})
-        read = [self._partition(name, i, replicas, now_ms) for i, replicas in enumerate(found.assignments)]
-        config, config_version = self._config(name)
-        topic = found.topic
-        if not topic.topic_id:
-            topic = attrs.evolve(topic, topic_id=self._services.chance.topic_id())
-        return TopicKeyRead(
-            now_ms,
-            name,
-            topic,
-            tuple(partition for partition, _, _ in read),
-            config,
-            KeyVersions.of(at, [version for _, version, _ in read], config_version),
-            kafka_moves(topic, now_ms),
-            None,
-            {i: problem for i, (_, _, problem) in enumerate(read) if problem},
-            id_is_new=not found.topic.topic_id,
-        )
-
-    def _partition(
-        self, topic: str, partition: int, replicas: tuple[int, ...], now_ms: int
-    ) -> tuple[Partition, KeyVersion, str | None]:
-        entry = self._get(keys.state(topic, partition))
-        if entry is None:
-            return without_state(topic, partition, replicas), ABSENT, None
-        at = KeyVersion(entry.version, entry.generation)
-        try:
-            return partition_state.decode(parse(entry.value), topic, partition, replicas, now_ms), at, None
-        except BadValue as error:
-            return without_state(topic, partition, replicas), at, _problem(entry, error)
-
-    def _config(self, name: str) -> tuple[dict[str, str], int]:
-        key = keys.topic_config(name)
-        entry = self._get(key)
-        self.findings.good(key)
-        if entry is None:
-            return {}, 0
-        try:
-            return small.decode_config(entry.value), entry.version
-        except BadValue as error:
-            if entry.value is not FORBIDDEN:
-                self.findings.bad(key, broken(key, error))
-            return UnreadSettings(self._state.topic_config(name)), entry.version
-
-    def read_versions(self, paths: Iterable[str]) -> list[Entry | None]:
-        """Where keys stand now, after a commit whose reply was lost: at least as it left them, hence the read of its
-        token before (ZooKeeper: `sync`)."""
-        self._get(TOKEN_KEY)
-        return self._services.store.get_many(list(paths), timeout_s=self._services.read_timeout_s)
-
-
-def _problem(entry: Entry, error: BadValue) -> str:
-    return f"{entry.key}: {forbidden(entry.key) if entry.value is FORBIDDEN else error}"
 
 
 def _epoch(entry: Entry) -> int:

@@ -44,7 +44,7 @@ class Rereading:
         self._committer = committer
         self._reads: Final[Mapping[str, Read]] = {
             "state": self._partition,
-            "topic": lambda of, now_ms: [lookout.read_topic(of, now_ms)],
+            "topic": lambda of, now_ms: [*lookout.read.topics([of], now_ms)],
             LEGACY[0]: lambda _, now_ms: [lookout.legacy.read(now_ms)],
             "errand": self._errand,
             "deletion": lambda of, now_ms: [lookout.read_deletion(of, now_ms)],
@@ -76,7 +76,7 @@ class Rereading:
         if self.is_altered(kind, of):
             self._writer.found.pop(key, None)
             return self._lookout.configs.read(kind, cast(str, of), now_ms)
-        entry = self._lookout.read_versions([key])[0]
+        entry = self._lookout.read.versions([key])[0]
         self._writer.found[key] = None if entry is None else entry.version
         return []
 
@@ -89,7 +89,7 @@ class Rereading:
 
     def _partition(self, number: int, now_ms: int) -> list[Event]:
         partition = self._state.rows[number] if number < len(self._state.rows) else None
-        return [] if partition is None else [self._lookout.read_state(partition.topic, partition.partition, now_ms)]
+        return [] if partition is None else [*self._lookout.read.states([partition.tp], now_ms)]
 
     def _errand(self, key: str, now_ms: int) -> list[Event]:  # noqa: ARG002
         """Somebody put it anew, or removed it: what it says now is worked off by itself."""

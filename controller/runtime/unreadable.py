@@ -40,7 +40,7 @@ TABLE: Final = (
         "/brokers/topics/[^/]+",
         "at takeover the topic is left alone until it can be read; later what is known is written over it",
         "at takeover the topic is left alone until it can be read; later what is known stays in force",
-        "topic_load, lookout.read_topic, rules.found.topic_key_read",
+        "topic_load, reading.topics, rules.found.topic_key_read",
     ),
     _row(
         "state",
@@ -48,7 +48,7 @@ TABLE: Final = (
         "at takeover nobody is elected, moved or taken from the isr there; later what is known is written over it",
         "at takeover nobody is elected, moved or taken from the isr there, and its topic is not deleted; later what is "
         "known stays in force",
-        "topic_load, lookout.read_state, rules.found.state_key_read, rules.deletion",
+        "topic_load, reading.states, rules.found.state_key_read, rules.deletion",
     ),
     _row(
         "settings of a topic",
@@ -56,7 +56,7 @@ TABLE: Final = (
         "what was known stays in force, but for unclean election, which is off there whatever the defaults say",
         "what was known stays in force, but for unclean election, which is off there whatever the defaults say; the "
         "key stays when its topic is deleted",
-        "topic_load, lookout.read_topic, config_watch, rules.leader_election.allows_unclean",
+        "topic_load, reading.topics, config_watch, rules.leader_election.allows_unclean",
     ),
     _row(
         "defaults of all brokers",

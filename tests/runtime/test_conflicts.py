@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -15,7 +17,7 @@ from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
 from kedge import AlterReassignmentsOptions, HostResponse, NewPartitions, NewTopic, Settings, TopicPartition
 from stores import MemoryStore
 from stores.base import Commit, Op, Put
-from stores.faults import DropEvent, FailBefore, LoseReply, Rule
+from stores.faults import Call, DropEvent, FailBefore, Fault, LoseReply, Rule
 from tests.runtime.world import Cluster, Counting, cluster_of_three
 
 STATE = "/brokers/topics/t/partitions/0/state"
@@ -248,7 +250,17 @@ def test_what_a_commit_with_a_lost_reply_left_is_read_once_there_is_contact_agai
 def test_a_foreign_write_behind_a_lost_reply_that_cannot_be_read_ends_the_term_and_nothing_else() -> None:
     """The commit is applied; whoever leads next finds both it and the foreign write."""
     cluster = cluster_of_three()
-    cluster.store.play([Rule(LoseReply(), key=STATE, nth=1), Rule(FailBefore(), "get", key=STATE)])
+    seen: Counter[str] = Counter()
+
+    def play(call: Call, _: random.Random) -> Iterable[Fault]:
+        """Each time that both are tried, the first read says where the key stands, and the second what it holds."""
+        seen[call.name] += STATE in call.keys
+        if STATE in call.keys and call.name == "get_many" and seen["get_many"] % 2 == 0:
+            yield FailBefore()
+        if STATE in call.keys and call.name == "commit" and seen["commit"] == 1:
+            yield LoseReply()
+
+    cluster.store.play(play)
     future = cluster.move([4, 5, 6])
     cluster.controller.poll_once()
     cluster.put(STATE, {**cluster.state(), "isr": [1, 2]})
