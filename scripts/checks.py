@@ -45,19 +45,19 @@ LANES = 2
 # What fails at once comes first, then what takes minutes, so that no lane is left with a long part at the end.
 ORDER = (
     "house",
+    "pipeline_spark",
     "real",
-    "stores",
-    "simulation",
-    "conformance",
     "cli",
-    "clients",
+    "simulation",
+    "stores",
+    "conformance",
+    "serve",
     "kafka",
     "wire",
-    "serve",
-    "e2e",
-    "pipeline_spark",
     "pipeline_journal",
     "pipeline",
+    "e2e",
+    "clients",
 )
 TRACED = [
     "check",
@@ -283,8 +283,9 @@ def run_parts(run: Run, names: list[str], others: Mapping[str, Path], *arguments
             traced = Path(name).name in TRACED
             return run_part(run, name, *arguments, traced=traced, python=others.get(name), output=file)
 
+    long, short = names[: len(ORDER)], names[len(ORDER) :]
     with ThreadPoolExecutor(LANES) as lanes:
-        for future in as_completed([lanes.submit(work, name) for name in [*names, *others]]):
+        for future in as_completed([lanes.submit(work, name) for name in [*long, *others, *short]]):
             step, code = future.result()
             print(f"\n--- {step.name}: {step.seconds:.0f} s", flush=True)
             take_report(run, step.name, step, code)

@@ -25,7 +25,6 @@ from pipeline.audit import audit
 from pipeline.errors import EngineFailed
 from pipeline.journal.files import journal_files
 from pipeline.journal.parquet import write_batch
-from pipeline.spark.follow import Batch, start, wait
 from tests.pipeline_journal.journals import (
     completed_early,
     leader_epoch_back,
@@ -40,6 +39,8 @@ from tests.pipeline_journal.journals import (
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from pipeline.spark.follow import Batch
 
 pytestmark = [pytest.mark.slow, pytest.mark.server]
 
@@ -75,6 +76,8 @@ class Killed(Exception):
 def test_a_stream_that_ends_at_ten_random_points_finds_what_one_pass_finds(spark: SparkSession, tmp_path: Path) -> None:
     """Batches of random sizes; ten of them end before what they found is written, or after it and before Spark notes
     them. Each is done again. The table holds each violation once."""
+    from pipeline.spark.follow import start, wait  # noqa: PLC0415 - as below: not every Python of a run has PySpark
+
     files = broken(tmp_path / "journal")
     chooser, out = random.Random(7), tmp_path / "out"
     ran: list[int] = []
