@@ -96,6 +96,9 @@ class ClusterView(Protocol):
     def shutting_down(self) -> Mapping[int, int]:
         """Live brokers that asked for a controlled shutdown: id -> the epoch under which they did. In memory only."""
 
+    def brokers_named(self) -> Iterable[int]:
+        """Every broker that some partition names or named."""
+
     def admitted_brokers(self) -> Iterable[int]:
         """Whoever was admitted ever, dead or alive, and not forgotten."""
 

@@ -22,9 +22,9 @@ from controller.model.events import (
 )
 from controller.model.records import UNREAD
 from controller.model.throttles import KINDS, OLD, MarkKind, MarkSlot
-from controller.model.values import Broker, Settings, UnreadSettings
+from controller.model.values import Settings, UnreadSettings
 from controller.rules.brokers import expand_deaths
-from controller.rules.deletion import has_stopped, is_begun
+from controller.rules.takeover import deletion_goes_on, died, reduction_found
 from controller.runtime.clock import Chance
 from controller.runtime.collector import collector_off, many_stay
 from controller.runtime.findings import Findings
@@ -32,12 +32,12 @@ from controller.runtime.legacy import as_key
 from controller.runtime.loaded import Loaded
 from controller.runtime.presence import Registrations, read_registrations
 from controller.runtime.readable import FORBIDDEN, ReadableStore, read_children
-from controller.runtime.reductions import load_key
+from controller.runtime.reductions import read_key
 from controller.runtime.topic_load import load_topics
 from controller.runtime.unreadable import broken, forbidden
+from controller.runtime.writer import FIXED_OPS
 from controller.runtime.written_throttles import as_mark, path_of
 from controller.state import ClusterState
-from controller.state.rows import Admitted, OwnSettings
 from stores.base import Columns, Entry, MetadataStore
 from stores.recipes import next_in_sequence
 
@@ -83,37 +83,23 @@ class Loader:
         for name, entry in self._entries(keys.ADMITTED):
             try:
                 broker_id = broker_in(name)
-                self._state.admitted[broker_id] = Admitted(entry.version, UNKNOWN_EPOCH)
-                if entry.value is FORBIDDEN:
-                    continue
-                self._state.admitted[broker_id] = Admitted(entry.version, small.decode_admitted(entry.value))
+                self._state.load_admitted(broker_id, entry.version, UNKNOWN_EPOCH)
+                if entry.value is not FORBIDDEN:
+                    self._state.load_admitted(broker_id, entry.version, small.decode_admitted(entry.value))
             except BadValue as error:
                 self._loaded.findings.bad(entry.key, str(error))
         registered = self._loaded.registered = read_registrations(self._store, self._timeout_s)
         self._loaded.findings.below(keys.BROKER_IDS, registered.problems)
         for broker_id, epoch in registered.unread.items():
-            if epoch is None or self._state.admitted_epoch(broker_id) in (None, epoch):
-                self._state.unread[broker_id] = epoch
-        for broker_id, broker in registered.brokers.items():
-            self._believe(broker)
-            if self._state.admitted_epoch(broker_id) in (None, broker.epoch):
-                self._state.brokers[broker_id] = broker
-                self._loaded.events.append(BrokerRedescribed(self._now_ms, broker))
-
-    def _believe(self, broker: Broker) -> None:
-        """A broker whose admission may not be read was admitted as it is registered."""
-        known = self._state.admitted.get(broker.broker_id)
-        if known is not None and known.version == UNREAD:
-            self._state.admitted[broker.broker_id] = Admitted(UNREAD, broker.epoch)
+            self._state.load_unread_broker(broker_id, epoch)
+        live = [broker for broker in registered.brokers.values() if self._state.load_broker(broker)]
+        self._loaded.events += [BrokerRedescribed(self._now_ms, broker) for broker in live]
 
     def _deaths(self) -> list[Event]:
-        """Whoever is named by a partition and not live died while nobody looked, or bounced."""
-        state, registered = self._state, self._loaded.registered.brokers
-        for broker_id in sorted({*state.brokers_named(), *state.admitted}):
-            if broker_id not in state.brokers and broker_id not in state.unread:
-                state.dying[broker_id] = state.admitted_epoch(broker_id) or 0
-        returned = {broker_id: registered[broker_id] for broker_id in state.dying if broker_id in registered}
-        return expand_deaths(state, state.dying, returned, self._now_ms)
+        dead, registered = died(self._state), self._loaded.registered.brokers
+        self._state.load_dying(dead)
+        returned = {broker_id: registered[broker_id] for broker_id in dead if broker_id in registered}
+        return expand_deaths(self._state, dead, returned, self._now_ms)
 
     def _load_broker_configs(self) -> None:
         for name, entry in self._entries(keys.CONFIG_BROKERS):
@@ -123,12 +109,13 @@ class Loader:
             except BadValue as error:
                 if entry.value is not FORBIDDEN:
                     self._loaded.findings.bad(entry.key, broken(entry.key, error))
-            self._state.broker_configs[name] = OwnSettings(entry.version, configs)
+            self._state.load_broker_config(name, entry.version, configs)
 
     def _load_changes(self) -> None:
         """The number with which changes of settings go on."""
         store, timeout_s = self._store, self._timeout_s
-        self._state.changes.next_number = next_in_sequence(store, keys.CONFIG_CHANGES, keys.CONFIG_CHANGE, timeout_s)
+        number = next_in_sequence(store, keys.CONFIG_CHANGES, keys.CONFIG_CHANGE, timeout_s)
+        self._state.load_change_number(number)
 
     # --- deletions
 
@@ -136,23 +123,18 @@ class Loader:
         """Those of known topics go on before anything else is decided; of the others the rules decide."""
         state = self._state
         for name, entry in self._entries(keys.DELETE_TOPICS):
-            if name in state.topics and self._goes_on(name, entry):
+            if name in state.topics and deletion_goes_on(state, name, is_forbidden=entry.value is FORBIDDEN):
                 state.start_deletion(name, entry.version)
                 self._loaded.events.append(TopicDeletionDue(self._now_ms, name))
             else:
                 self._loaded.events.append(DeletionKeyRead(self._now_ms, name, entry.version))
 
-    def _goes_on(self, name: str, entry: Entry) -> bool:
-        """Whether the deletion of a topic goes on before anything is decided: what was begun does, at any rate; of the
-        others those that can be ended."""
-        state = self._state
-        if entry.value is FORBIDDEN or UNREAD in [state.versions[number] for number in state.topics[name].numbers]:
-            return has_stopped(state, name)
-        return state.settings.delete_topic_enable or is_begun(state, name)
-
     def _load_reductions(self) -> None:
         for name, entry in self._entries(keys.DELETE_PARTITIONS):
-            self._loaded.events += load_key(self._state, name, entry, self._now_ms)
+            taken, events = reduction_found(self._state, read_key(name, entry, self._now_ms))
+            if taken is not None:
+                self._state.load_reduction(name, taken.version, taken.entries, taken.extra)
+            self._loaded.events += events
 
     # --- intents
 
@@ -185,7 +167,8 @@ class Loader:
         entries = self._store.get_many([path_of(slot) for slot, _ in slots], timeout_s=self._timeout_s)
         for (slot, kind), entry in zip(slots, entries, strict=True):
             if entry is not None:
-                throttles.marks[slot] = mark = as_mark(kind, entry)
+                mark = as_mark(kind, entry)
+                self._state.load_throttle_mark(slot, mark)
                 if mark.problem is not None and mark.version != UNREAD:
                     self._loaded.findings.bad(entry.key, mark.problem)
         if throttles.is_marked:
@@ -211,5 +194,6 @@ def load(  # noqa: PLR0917 - what a term begins with, handed on
 ) -> Loaded:
     """The state of a term that was just won, loaded under its claimed token."""
     store.forget()
-    state = ClusterState(controller_id, controller_epoch, settings)
+    keys_at_once = max(1, store.capabilities.commit_ops_max - FIXED_OPS)
+    state = ClusterState(controller_id, controller_epoch, settings, keys_at_once)
     return Loader(store, state, now_ms, chance, timeout_s).load()

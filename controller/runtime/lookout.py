@@ -21,18 +21,18 @@ from controller.model.events import (
 )
 from controller.model.records import UNREAD
 from controller.model.values import TopicPartition
+from controller.rules.registrations import came_and_went
 from controller.runtime.config_watch import ConfigWatch
 from controller.runtime.errands import Errands
 from controller.runtime.legacy import LegacyWatch
 from controller.runtime.loaded import Loaded
 from controller.runtime.loader import UNKNOWN_EPOCH
-from controller.runtime.presence import came_and_went, read_registrations
+from controller.runtime.presence import read_registrations
 from controller.runtime.readable import read_children
 from controller.runtime.reading import Reading
 from controller.runtime.reductions import read_key as read_reduction
 from controller.runtime.services import Services
 from controller.state import ClusterState
-from controller.state.rows import Admitted
 from stores.base import Changed, Entry, Resync, StoreEvent
 from stores.recipes import TOKEN_KEY
 
@@ -171,9 +171,9 @@ class Lookout:
             if known is None or known.version != UNREAD:
                 continue
             if entry is None:
-                del self._state.admitted[broker_id]
+                self._state.load_not_admitted(broker_id)
             else:
-                self._state.admitted[broker_id] = Admitted(entry.version, _epoch(entry))
+                self._state.load_admitted(broker_id, entry.version, _epoch(entry))
             if live is not None:
                 events.append(BrokerRedescribed(now_ms, live))
         return events
@@ -181,7 +181,7 @@ class Lookout:
     # --- brokers
 
     def _brokers(self, now_ms: int) -> list[Event]:
-        return came_and_went(self._state, self._registered, now_ms)
+        return came_and_went(self._state, self._registered.brokers, self._registered.unread, now_ms)
 
     def read_brokers(self, now_ms: int) -> list[Event]:
         """Who came and who went, by what is registered now: at least as the commit saw it that found a broker there."""

@@ -295,7 +295,7 @@ class Loop:
             services.store, loaded.state, committer.gaps, now_ms, services.read_timeout_s
         )
         loaded.first += left
-        loaded.state.migration_version = won.migration_version
+        loaded.state.load_migration(won.migration_version)
         if services.measures.is_kept:
             loaded.state.start_tally()
         seq = committer.next_seq - 1

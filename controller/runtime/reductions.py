@@ -10,15 +10,13 @@ from typing import Final
 
 from controller.codec import BadValue
 from controller.codec.orders import decode_reduction
-from controller.model.events import Event, ReductionDue, ReductionKeyRead, RetirementsDue
+from controller.model.events import Event, ReductionKeyRead, RetirementsDue
 from controller.model.records import UNREAD
 from controller.model.reductions import READ_ONLY
-from controller.rules.reduction.keys import refusal
 from controller.rules.reduction.settings import interval_ms
 from controller.runtime.progress import Progress
 from controller.runtime.readable import FORBIDDEN
 from controller.state import ClusterState
-from controller.state.reductions import Reduction
 from stores.base import Entry
 
 FIRST_MS: Final = 5_000
@@ -35,21 +33,6 @@ def read_key(topic: str, entry: Entry | None, now_ms: int) -> ReductionKeyRead:
     except BadValue as error:
         return ReductionKeyRead(now_ms, topic, entry.version, {}, problem=str(error))
     return ReductionKeyRead(now_ms, topic, entry.version, entries, extra)
-
-
-def load_key(state: ClusterState, topic: str, entry: Entry, now_ms: int) -> list[Event]:
-    """What a takeover finds is gone on with before anything else is decided; of what cannot be, the rules decide."""
-    read = read_key(topic, entry, now_ms)
-    if read.version == UNREAD:
-        state.reducing.unread.add(topic)
-        return []
-    if state.is_deleting(topic):
-        state.reducing.of[topic] = Reduction(read.version)
-        return []
-    if topic not in state.topics or not read.entries or refusal(state, read) is not None:
-        return [read]
-    state.reducing.of[topic] = Reduction(read.version, read.entries, read.extra)
-    return [ReductionDue(now_ms, topic, is_found=True)]
 
 
 class Retirements:

@@ -72,7 +72,6 @@ class Term:
         self._rebalancing = Rebalancing(services.settings, services.elapsed_ms())
         self.work = WorkQueue(services.measures.now_s if services.measures.is_kept else None)
         self._retirements = Retirements(self.state, services.progress, services.elapsed_ms())
-        self.state.keys_at_once = max(1, services.store.capabilities.commit_ops_max - FIXED_OPS)
         self._batching = Batching(
             services,
             self.state,

@@ -79,7 +79,7 @@ TABLE: Final = (
         "is not called or elected, and keeps its leads and its places in isrs; another epoch is a death, as ever",
         "its broker is not dead: what was known of it stays in force, and that it restarted cannot be seen; where "
         "nothing is known it is not called or elected, and keeps its leads and its places in isrs",
-        "loader, presence, rules.brokers, rules.leader_election",
+        "loader, presence, rules.registrations, rules.leader_election",
     ),
     _row(
         "admission",

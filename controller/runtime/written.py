@@ -20,7 +20,7 @@ from controller.runtime.written_settings import BrokerConfigKeys, ChangeKeys, Ol
 from controller.runtime.written_throttles import ThrottleMarks
 from controller.state import ClusterState
 from controller.state.intents import KeyId
-from controller.state.rows import Admitted, TopicRow
+from controller.state.rows import TopicRow
 from stores.base import ABSENT, PRESENT, Check, Delete, Expect, Op, Put, Version
 from stores.checks import OP_BYTES_FIXED
 
@@ -119,11 +119,7 @@ class StateKeys(_Kind):
         return Put(key, partition_state.encode(partition, self.state.controller_epoch), at)
 
     def stands(self, of: int, version: int, seq: int) -> None:  # noqa: ARG002
-        state = self.state
-        generation = -1 if not version else state.generations[of] + 1 if state.versions[of] else 0
-        state.state_key_stands(self.ground.row(of).topic, of, version, generation)
-        if state.reducing.purged:
-            state.reducing.purged.pop(of, None)
+        self.state.state_key_written(self.ground.row(of).topic, of, version)
 
 
 class TopicKeys(_Kind):
@@ -151,13 +147,7 @@ class TopicKeys(_Kind):
         return _gone(key, expect(version)) if version else None
 
     def stands(self, of: str, version: int, seq: int) -> None:  # noqa: ARG002
-        row = self.state.topics.get(of)
-        if row is not None:
-            row.generation = row.generation + 1 if row.version else 0
-            row.version = version
-        elif of in self.state.deletions and self.state.deletions[of].version == UNREAD:
-            del self.state.deletions[of]  # all that is left is a request that could not be removed
-            self.state.unread_deletions.add(of)
+        self.state.topic_key_stands(of, version)
 
 
 class ConfigKeys(_Kind):
@@ -178,9 +168,7 @@ class ConfigKeys(_Kind):
         return Put(key, small.encode_config(row.configs), self.ground.at(key, row.config_version))
 
     def stands(self, of: str, version: int, seq: int) -> None:  # noqa: ARG002
-        row = self.state.topics.get(of)
-        if row is not None:
-            row.config_version = version
+        self.state.config_stands(of, version)
 
 
 class Deletions(_Kind):
@@ -201,12 +189,7 @@ class Deletions(_Kind):
         return None if deletion.version else Put(key, b"", expect(state.refused.get(of, 0)))
 
     def stands(self, of: str, version: int, seq: int) -> None:  # noqa: ARG002
-        state = self.state
-        state.refused.pop(of, None)
-        if of in state.topics and of in state.deletions:
-            state.deletions[of].version = version
-        else:
-            state.deletions.pop(of, None)
+        self.state.deletion_stands(of, version)
 
 
 class Reductions(_Kind):
@@ -262,7 +245,7 @@ class Admissions(_Kind):
         return Put(key, small.encode_admitted(live.epoch), self.ground.at(key, 0 if known is None else known.version))
 
     def stands(self, of: int, version: int, seq: int) -> None:  # noqa: ARG002
-        self.state.admitted[of] = Admitted(version, self.state.brokers[of].epoch)
+        self.state.admission_stands(of, version)
 
 
 class Forgotten(Admissions):
@@ -277,7 +260,7 @@ class Forgotten(Admissions):
         return Delete(key, self.ground.at(key, known.version))
 
     def stands(self, of: int, version: int, seq: int) -> None:  # noqa: ARG002
-        self.state.admitted.pop(of, None)
+        self.state.admission_stands(of, 0)
 
 
 class Unregistered(_Kind):
@@ -320,7 +303,7 @@ class DoneIntents(_Kind):
         return Delete(key, self.ground.at(key, known.version))
 
     def stands(self, of: KeyId, version: int, seq: int) -> None:  # noqa: ARG002
-        self.state.intents.keys.pop(of, None)
+        self.state.intents_are_gone(of)
 
 
 class LegacyPlan(_Kind):
@@ -359,7 +342,7 @@ class ErrandKeys(_Kind):
         return Delete(key, Version(self.state.worked_off[key]))
 
     def stands(self, of: str, version: int, seq: int) -> None:  # noqa: ARG002
-        self.state.worked_off.pop(of)
+        self.state.errand_is_gone(of)
 
 
 class Migrations(_Kind):

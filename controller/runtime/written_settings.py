@@ -12,7 +12,6 @@ import attrs
 
 from controller.codec import keys, notifications, small
 from controller.model.values import ConfigEntity
-from controller.state.rows import OwnSettings
 from stores.base import ABSENT, PRESENT, Delete, Op, Put, Version
 from stores.checks import OP_BYTES_FIXED
 from stores.recipes import NUMBER_MAX, sequence_key
@@ -40,8 +39,7 @@ class BrokerConfigKeys:
         return small.encode_config(self.ground.state.broker_config(of))
 
     def stands(self, of: str, version: int, seq: int) -> None:  # noqa: ARG002
-        state = self.ground.state
-        state.broker_configs[of] = OwnSettings(version, state.broker_config(of))
+        self.ground.state.broker_config_stands(of, version)
 
 
 @attrs.frozen

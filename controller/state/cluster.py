@@ -1,7 +1,7 @@
 """The state: every cache of the controller, with its indexes. Read by rules through `ClusterView`, changed by records.
 
-Bulk loads (`load_topic`, `Intents.load`) come before the first record of a term. Keys' versions move when a commit was
-applied, never before.
+Bulk loads (`load_topic`, `Intents.load`, `stored`) come before the first record of a term. Keys' versions move when a
+commit was applied, never before. Nothing outside this room assigns to the state.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from controller.model.records import KeyVersions
 from controller.model.values import Partition, Topic
-from controller.state.known import Known
-from controller.state.rows import ABSENT, Deletion, TopicRow, brokers_of
+from controller.state.rows import ABSENT, TopicRow, brokers_of
+from controller.state.stored import Stored
 from controller.state.tally import Tally
 
 
@@ -32,7 +32,7 @@ class Purged(NamedTuple):
     disks: set[tuple[int, int]]
 
 
-class ClusterState(Known):
+class ClusterState(Stored):
     """Everything the controller knows of the cluster, and how records change it (they come here through `tables`)."""
 
     __slots__ = ()
@@ -182,27 +182,10 @@ class ClusterState(Known):
         if tp is not None:
             del self.listing[tp]
 
-    def load_problem(self, topic: str, partition: int | None, problem: str) -> None:
-        """Take in that a key cannot be read."""
-        self.problems[topic, partition] = problem
-
     def set_disk(self, number: int, broker: int, *, gone: bool) -> None:
         (self.batch.add if gone else self.batch.discard)(self._gone, (number, broker))
 
     # --- topics that are deleted
-
-    def start_deletion(self, name: str, version: int) -> None:
-        """A topic is being deleted; `version`: where its key under /admin/delete_topics stands, 0: not written yet."""
-        numbers = self.topics[name].numbers
-        rows = (self.rows[number] for number in numbers)
-        left = sum(row is not None and not row.is_stopped for row in rows)
-        self.deletions[name] = Deletion(version, left, sum(self.versions[number] != 0 for number in numbers))
-
-    def state_key_stands(self, topic: str, number: int, version: int, generation: int) -> None:
-        """The state key with this number stands so."""
-        before, self.versions[number], self.generations[number] = self.versions[number], version, generation
-        if self.deletions and topic in self.deletions and number not in self.reducing.purged:  # it was not counted
-            self.deletions[topic].keys_left += (version != 0) - (before != 0)
 
     def delete_topic(self, name: str) -> Deleted:
         """The topic and its partitions are gone, all but where its keys stand; what `undelete_topic` needs."""

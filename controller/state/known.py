@@ -45,7 +45,9 @@ class Known:
         "shutting_down", "tally", "throttles", "topics", "unread", "unread_deletions", "versions", "worked_off",
     )  # fmt: skip
 
-    def __init__(self, controller_id: int, controller_epoch: int, settings: Settings) -> None:
+    def __init__(
+        self, controller_id: int, controller_epoch: int, settings: Settings, keys_at_once: int = KEYS_AT_ONCE
+    ) -> None:
         self.controller_id = controller_id
         self.controller_epoch = controller_epoch
         self.settings = settings
@@ -72,7 +74,7 @@ class Known:
         self.unread_deletions: set[str] = set()
         self.refused: dict[str, int] = {}  # keys under /admin/delete_topics that this batch removes, by their version
         self.reducing = Reductions()
-        self.keys_at_once = KEYS_AT_ONCE
+        self.keys_at_once = keys_at_once
         self.batch = Batch()
         self.tally: Tally | None = None  # counts over all rows, where somebody wants them
         self._deleted_rows = 0

@@ -17,9 +17,9 @@ from controller.model.values import Settings, TopicPartition
 from controller.rig import InvariantBroken, NotInTime, Rig
 from controller.rig.explore import run_seed
 from controller.rig.legacy import submit_by_key
-from controller.rules import deletion, isr, leader_election, legacy, progress, reassignment
+from controller.rules import deletion, isr, leader_election, legacy, progress, reassignment, takeover
 from controller.rules.reduction import clock, partitions, purge
-from controller.runtime import reductions, requests
+from controller.runtime import requests
 from controller.runtime.batching import Batching
 from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.loader import Loader
@@ -267,16 +267,16 @@ def _unreachable(rig: Rig) -> None:
 
 def begins_the_time_anew(patch: Patch) -> None:
     """A takeover counts the retention of a read-only partition from then on."""
-    right = reductions.load_key
+    right = takeover.reduction_found
 
-    def load(state: Any, topic: str, entry: Any, now_ms: int) -> Any:
-        events = right(state, topic, entry, now_ms)
-        known = state.reducing.of.get(topic)
-        if known is not None:
-            known.entries = {p: attrs.evolve(one, timestamp_ms=now_ms) for p, one in known.entries.items()}
-        return events
+    def found(view: Any, read: Any) -> Any:
+        taken, events = right(view, read)
+        if taken is not None:
+            entries = {p: attrs.evolve(one, timestamp_ms=read.now_ms) for p, one in taken.entries.items()}
+            taken = attrs.evolve(taken, entries=entries)
+        return taken, events
 
-    patch.setattr("controller.runtime.loader.load_key", load)
+    patch.setattr("controller.runtime.loader.reduction_found", found)
 
 
 def begins_ids_anew(patch: Patch) -> None:

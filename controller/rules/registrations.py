@@ -1,0 +1,53 @@
+"""Who is registered, and what that means for who is live: presence says alive.
+
+Brokers are level-triggered: what is registered is compared with what is live, and the difference is a death or a birth.
+A birth waits until nothing of the death before it is left to do. A registration that is there and cannot be read is
+neither: of a live broker what is known stays in force, and any other one is unread until more is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller.model.events import BrokerCame, BrokerGone, BrokerKnown, BrokerRedescribed, BrokerUnread, Event
+from controller.model.values import Broker
+from controller.model.view import ClusterView
+
+
+def came_and_went(
+    view: ClusterView, registered: Mapping[int, Broker], unread: Mapping[int, int | None], now_ms: int
+) -> list[Event]:
+    """What became of brokers. `registered`: whose registration could be read. `unread`: of whom it is there and could
+    not, with its `created`, None where not even that could be read."""
+    events: list[Event] = []
+    for broker_id in sorted({*view.brokers, *registered, *unread, *view.unread}):
+        if broker_id in unread:
+            events += _unread(view, broker_id, unread[broker_id], now_ms)
+        else:
+            events += _read(view, broker_id, registered.get(broker_id), now_ms)
+    return events
+
+
+def _read(view: ClusterView, broker_id: int, registered: Broker | None, now_ms: int) -> list[Event]:
+    live, events = view.brokers.get(broker_id), list[Event]()
+    if broker_id in view.unread:
+        events.append(BrokerKnown(now_ms, broker_id, None if registered is None else registered.epoch))
+    if live is not None and (registered is None or registered.epoch != live.epoch):
+        events.append(BrokerGone(now_ms, broker_id, live.epoch))
+    elif live is None and registered is not None and broker_id not in view.dying:
+        events.append(BrokerCame(now_ms, registered))
+    elif live is not None and registered is not None and live != registered:
+        events.append(BrokerRedescribed(now_ms, registered))
+    return events
+
+
+def _unread(view: ClusterView, broker_id: int, epoch: int | None, now_ms: int) -> list[Event]:
+    """Of a live broker what is known stays in force, unless another epoch says that it died."""
+    live, known = view.brokers.get(broker_id), view.unread.get(broker_id)
+    if live is not None:
+        return [] if epoch in (None, live.epoch) else [BrokerGone(now_ms, broker_id, live.epoch)]
+    if broker_id not in view.unread:
+        return [] if broker_id in view.dying else [BrokerUnread(now_ms, broker_id, epoch)]
+    if None in (known, epoch) or known == epoch:
+        return []
+    return [BrokerKnown(now_ms, broker_id, None)]  # that is a death, after which it is read again

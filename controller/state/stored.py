@@ -1,0 +1,129 @@
+"""What the store holds, as the state knows it: loaded before the first record of a term, and where keys stand after a
+commit. None of it is undone: a load has no batch, and a commit that was applied cannot be taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from controller.model.records import UNREAD
+from controller.model.reductions import Retirements
+from controller.model.throttles import MarkSlot, ThrottleMark
+from controller.model.values import Broker, Extra
+from controller.state.intents import KeyId
+from controller.state.known import Known
+from controller.state.reductions import Reduction
+from controller.state.rows import Admitted, Deletion, OwnSettings
+
+
+class Stored(Known):
+    """The `load_` methods say what a key holds, the `_stands` methods at which version a commit left it (0: absent)."""
+
+    __slots__ = ()
+
+    # --- loading
+
+    def load_admitted(self, broker_id: int, version: int, epoch: int) -> None:
+        self.admitted[broker_id] = Admitted(version, epoch)
+
+    def load_not_admitted(self, broker_id: int) -> None:
+        del self.admitted[broker_id]
+
+    def load_broker(self, broker: Broker) -> bool:
+        """Take in a registration; whether its broker is live: it was admitted by it, or never. One whose admission may
+        not be read was admitted as it is registered."""
+        known = self.admitted.get(broker.broker_id)
+        if known is not None and known.version == UNREAD:
+            self.admitted[broker.broker_id] = Admitted(UNREAD, broker.epoch)
+        is_live = self.admitted_epoch(broker.broker_id) in (None, broker.epoch)
+        if is_live:
+            self.brokers[broker.broker_id] = broker
+        return is_live
+
+    def load_unread_broker(self, broker_id: int, epoch: int | None) -> None:
+        """Take in a registration that cannot be read (`epoch` None: not even its number), unless it is a new one."""
+        if epoch is None or self.admitted_epoch(broker_id) in (None, epoch):
+            self.unread[broker_id] = epoch
+
+    def load_dying(self, dead: Mapping[int, int]) -> None:
+        self.dying.update(dead)
+
+    def load_broker_config(self, name: str, version: int, configs: Mapping[str, str]) -> None:
+        self.broker_configs[name] = OwnSettings(version, configs)
+
+    def load_change_number(self, number: int) -> None:
+        self.changes.next_number = number
+
+    def load_reduction(self, topic: str, version: int, entries: Retirements, extra: Extra | None) -> None:
+        if version == UNREAD:
+            self.reducing.unread.add(topic)
+        else:
+            self.reducing.of[topic] = Reduction(version, entries, extra)
+
+    def load_throttle_mark(self, slot: MarkSlot, mark: ThrottleMark) -> None:
+        self.throttles.marks[slot] = mark
+
+    def load_migration(self, version: int) -> None:
+        self.migration_version = version
+
+    def load_problem(self, topic: str, partition: int | None, problem: str) -> None:
+        """Take in that a key cannot be read."""
+        self.problems[topic, partition] = problem
+
+    def start_deletion(self, name: str, version: int) -> None:
+        """A topic is being deleted; `version`: where its key under /admin/delete_topics stands, 0: not written yet."""
+        numbers = self.topics[name].numbers
+        rows = (self.rows[number] for number in numbers)
+        left = sum(row is not None and not row.is_stopped for row in rows)
+        self.deletions[name] = Deletion(version, left, sum(self.versions[number] != 0 for number in numbers))
+
+    # --- after a commit
+
+    def state_key_written(self, topic: str, number: int, version: int) -> None:
+        """A commit left the state key with this number at `version`."""
+        generation = -1 if not version else self.generations[number] + 1 if self.versions[number] else 0
+        self.state_key_stands(topic, number, version, generation)
+        if self.reducing.purged:
+            self.reducing.purged.pop(number, None)
+
+    def state_key_stands(self, topic: str, number: int, version: int, generation: int) -> None:
+        """The state key with this number stands so."""
+        before, self.versions[number], self.generations[number] = self.versions[number], version, generation
+        if self.deletions and topic in self.deletions and number not in self.reducing.purged:  # it was not counted
+            self.deletions[topic].keys_left += (version != 0) - (before != 0)
+
+    def topic_key_stands(self, name: str, version: int) -> None:
+        row = self.topics.get(name)
+        if row is not None:
+            row.generation = row.generation + 1 if row.version else 0
+            row.version = version
+        elif name in self.deletions and self.deletions[name].version == UNREAD:
+            del self.deletions[name]  # all that is left is a request that could not be removed
+            self.unread_deletions.add(name)
+
+    def config_stands(self, name: str, version: int) -> None:
+        row = self.topics.get(name)
+        if row is not None:
+            row.config_version = version
+
+    def broker_config_stands(self, name: str, version: int) -> None:
+        self.broker_configs[name] = OwnSettings(version, self.broker_config(name))
+
+    def deletion_stands(self, name: str, version: int) -> None:
+        self.refused.pop(name, None)
+        if name in self.topics and name in self.deletions:
+            self.deletions[name].version = version
+        else:
+            self.deletions.pop(name, None)
+
+    def admission_stands(self, broker_id: int, version: int) -> None:
+        if version:
+            self.admitted[broker_id] = Admitted(version, self.brokers[broker_id].epoch)
+        else:
+            self.admitted.pop(broker_id, None)
+
+    def intents_are_gone(self, key: KeyId) -> None:
+        self.intents.keys.pop(key, None)
+
+    def errand_is_gone(self, key: str) -> None:
+        self.worked_off.pop(key)
