@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -28,6 +29,9 @@ _STOP_S: Final = 10.0
 _LOG_BYTES: Final = 4000
 _POLL_S: Final = 0.02
 _SAID: Final = 300
+_PORT_MIN: Final = 10_000
+_PORT_TRIES: Final = 100
+_PORT_RANGE: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 class NoServer(RuntimeError):
@@ -40,10 +44,25 @@ def free_port() -> int:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """`count` of them, all different."""
-    with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return tuple(probe.getsockname()[1] for probe in probes)
+    """`count` of them, one after the other. No connection that somebody makes meanwhile gets one of them: the system
+    takes the ports of those from above."""
+    for _ in range(_PORT_TRIES):
+        # not by `random`, which tests seed: two runs would choose the same
+        first = _PORT_MIN + secrets.randbelow(_connecting_from() - count - _PORT_MIN)
+        wanted = tuple(range(first, first + count))
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+            for port in wanted:
+                stack.enter_context(socket.create_server(("127.0.0.1", port)))
+            return wanted
+    raise NoServer(f"no {count} TCP ports in a row are free between {_PORT_MIN} and {_connecting_from()}")
+
+
+def _connecting_from() -> int:
+    """The lowest port that the system gives to whoever connects."""
+    try:
+        return max(int(_PORT_RANGE.read_text().split()[0]), 2 * _PORT_MIN)
+    except (OSError, ValueError, IndexError):
+        return 32768  # Linux's default
 
 
 def wait_until(what: str, holds: Callable[[], bool], timeout_s: float, why: Callable[[], str] = str) -> None:

@@ -13,7 +13,7 @@ import pytest
 from kafka.admin import NewTopic
 
 from controller.wire.security.users import salted
-from stores.servers import free_port
+from stores.servers import free_ports
 from tests.browser import dom
 from tests.cli.store.places import etcd_url
 from tests.serve.processes import ANYTHING, DEADLINE_S, NOT_REACHED, Running, begun, refuses_orders, running
@@ -155,10 +155,10 @@ def test_with_the_process_of_the_brokers_they_go_and_come_back(store: tuple[str,
 
 
 def test_a_process_that_comes_back_where_it_was_need_not_wait_for_what_it_left(store: tuple[str, str]) -> None:
-    """The sessions of its brokers would live for longer than the test."""
-    where = ("--store", store[1].replace("session_timeout=5", "session_timeout=600"))
+    """The sessions of its brokers would live for longer than it is waited for."""
+    where = ("--store", store[1].replace("session_timeout=5", "session_timeout=120"))
     with running(*where, *NONE, "--node-id", "102", may_say=ANYTHING):  # it tells that brokers are not reached
-        place = ("--listen", f"127.0.0.1:{free_port()}")
+        place = ("--listen", f"127.0.0.1:{free_ports(5)[0]}")  # brokers 1 to 3 listen at those behind
         with running(*where, *place, "--topic", "orders:1:3") as killed:
             killed.kill()
         with running(*where, *place) as again:
