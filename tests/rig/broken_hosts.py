@@ -37,6 +37,13 @@ class IgnoresBrokerEpoch(Broker):
         return super()._stale(attrs.evolve(request, broker_epoch=self.epoch))
 
 
+class Raises(Broker):
+    """Every LeaderAndIsr ends in a defect of its own."""
+
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        raise KeyError(request.partitions[0].topic)
+
+
 class ForgetsControllerEpochOfMetadata(Broker):
     """Only LeaderAndIsr fences."""
 

@@ -107,15 +107,45 @@ BROKEN_HOSTS: list[tuple[type[SimulatedBrokers], str]] = [
 
 @pytest.mark.parametrize("kind,name", BROKEN_BROKERS, ids=[f"{kind.__name__}-{name}" for kind, name in BROKEN_BROKERS])
 def test_a_broken_broker_is_caught_by_the_case_that_is_for_it(kind: type[Broker], name: str) -> None:
-    """And by an assertion that says what does not hold, not by chance."""
-    with pytest.raises(AssertionError):
+    """And by an assertion that says what does not hold and the values, not by chance."""
+    with pytest.raises(AssertionError) as caught:
         BY_NAME[name].run(SimulatedBrokers(kind))
+    assert_says_why(str(caught.value), BY_NAME[name])
+
+
+def assert_says_why(text: str, case: Case) -> None:
+    """The sentence of the case, and below it what was expected and what the host did."""
+    sentence, _, values = text.partition("\n  ")
+    assert sentence == case.sentence
+    assert re.search("expected .+, got .+", values, re.DOTALL), values
 
 
 @pytest.mark.parametrize("kind,name", BROKEN_HOSTS, ids=[f"{kind.__name__}-{name}" for kind, name in BROKEN_HOSTS])
 def test_a_broken_host_is_caught_by_the_case_that_is_for_it(kind: type[SimulatedBrokers], name: str) -> None:
     report = check(kind, [BY_NAME[name]])
-    assert name in report.failed
+    assert report.failed[name].startswith(f"{BY_NAME[name].sentence}\n  ")
+    assert f"FAILED {name}: {report.failed[name]}" in str(report)
+
+
+def test_a_failure_names_the_rule_and_both_values() -> None:
+    """Word for word, as the author of a host reads it."""
+    name = "fences.an_older_controller_epoch_is_refused_with_11"
+    report = check(lambda: SimulatedBrokers(broken.IgnoresControllerEpoch), [BY_NAME[name]])
+    assert report.failed[name] == (
+        "A request of a controller that was deposed is answered with STALE_CONTROLLER_EPOCH and changes nothing.\n"
+        "  the error of LeaderAndIsr with {'controller_epoch': 6, 'controller_id': 102}: "
+        "expected <ErrorCode.STALE_CONTROLLER_EPOCH: 11>, got <ErrorCode.NONE: 0>"
+    )
+
+
+def test_what_a_host_raises_is_reported_under_the_rule() -> None:
+    """With its own type, which a traceback keeps as well."""
+    case = BY_NAME["logs.is_new_begins_a_log"]
+    report = check(lambda: SimulatedBrokers(broken.Raises), [case])
+    assert report.failed == {case.name: f"{case.sentence}\n  KeyError: 'orders'"}
+    with pytest.raises(KeyError) as caught:
+        case.run(SimulatedBrokers(broken.Raises))
+    assert caught.value.__notes__ == [case.sentence]
 
 
 def test_a_broken_broker_fails_no_case_that_has_nothing_to_do_with_it() -> None:

@@ -10,8 +10,9 @@
         case.run(host)                          # closes it
 
 or, without a test runner, `report = check(MyHost)`: what passed, what failed, and what was left out for which ability.
-Each case says in one sentence what it holds, and fails by AssertionError or by what the host raised. `SimulatedBrokers`
-are the rig's own brokers as a host under test, to be read as an example.
+The docstring of a case is the rule in one sentence. A case fails by AssertionError, with that sentence, what was
+expected and what the host did, or by what the host raised, with the sentence as a note. `SimulatedBrokers` are the
+rig's own brokers as a host under test, to be read as an example.
 """
 
 from controller.rig.host_suite import disorder, failures, fences, isr, logs, loop, roles

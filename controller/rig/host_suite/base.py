@@ -132,12 +132,30 @@ class Case:
         """The abilities for whose lack this case is left out; empty = it runs."""
         return self.needs - host.abilities
 
+    @property
+    def sentence(self) -> str:
+        """The rule that it holds a host to."""
+        return " ".join((self.check.__doc__ or "").split())
+
     def run(self, host: HostUnderTest) -> None:
-        """The case holds on a fresh host, which is closed. Raises what does not hold."""
+        """The case holds on a fresh host, which is closed. Raises AssertionError with its sentence, what was expected
+        and what the host did instead; what the host raised gets the sentence as a note."""
         try:
             self.check(host)
+        except AssertionError as error:
+            error.args = (f"{self.sentence}\n  {error}",)
+            raise
+        except Exception as error:
+            error.add_note(self.sentence)
+            raise
         finally:
             host.close()
+
+
+def expect(what: str, got: object, expected: object) -> None:
+    """AssertionError with both values where they differ; unlike `assert`, also under `python -O`."""
+    if got != expected:
+        raise AssertionError(f"{what}: expected {expected!r}, got {got!r}")
 
 
 CASES: Final[list[Case]] = []
@@ -156,7 +174,8 @@ def case(group: str, *needs: Ability) -> Callable[[_Check], _Check]:
 
 @attrs.frozen
 class Report:
-    """What came of a run: names of cases; with what does not hold, and with the abilities that are missing."""
+    """What came of a run: names of cases; with the sentence that does not hold and the values, and with the abilities
+    that are missing."""
 
     passed: tuple[str, ...]
     failed: Mapping[str, str]
@@ -197,7 +216,8 @@ def check(make: Callable[[], HostUnderTest], cases: Sequence[Case] | None = None
         try:
             one.run(host)
         except Exception as error:  # noqa: BLE001 - whatever a host raises is why the case does not hold
-            failed[one.name] = f"{type(error).__name__}: {error}"
+            raised = f"{one.sentence}\n  {type(error).__name__}: {error}"
+            failed[one.name] = str(error) if isinstance(error, AssertionError) else raised
         else:
             passed.append(one.name)
     return Report(tuple(passed), failed, left_out)

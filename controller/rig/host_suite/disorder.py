@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 from controller.model.values import TopicPartition
-from controller.rig.host_suite.base import Ability, HostUnderTest, case
+from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
 from controller.rig.host_suite.stage import LEADER_EPOCH, PARTITION_EPOCH, TP, Stage, deletion, metadata, said
 from controller.rig.replica import Role
 
@@ -15,14 +15,18 @@ def repeated_requests_do_no_harm(host: HostUnderTest) -> None:
     """A request that comes three times has the effect of one, and is answered alike."""
     stage = Stage(host)
     for _ in range(3):
-        assert stage.tell(1, said()) == {}
+        expect("errors in the answer", stage.tell(1, said()), {})
         stage.inform(1, metadata())
     held = stage.stays(1)
-    assert (held.role, held.leader_epoch, held.isr) == (Role.LEADER, LEADER_EPOCH, (1, 2, 3)), held
+    expect(
+        "role, leader epoch and isr of broker 1",
+        (held.role, held.leader_epoch, held.isr),
+        (Role.LEADER, LEADER_EPOCH, (1, 2, 3)),
+    )
     for _ in range(3):
         stage.delete(1, deletion())
     stage.quiet()
-    assert stage.held(1) is None
+    expect("the log on broker 1", stage.held(1), None)
 
 
 @case("disorder", Ability.RECORDS)
@@ -31,11 +35,11 @@ def repeated_requests_keep_the_records(host: HostUnderTest) -> None:
     stage = Stage(host)
     stage.tell(1, said())
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
-    assert host.append(1, TP, 5) == 5
+    expect("records that broker 1 takes", host.append(1, TP, 5), 5)
     stage.tell(1, said())
     stage.tell(1, said(is_new=False), full=True)
     held = stage.stays(1)
-    assert (held.role, held.end_offset) == (Role.LEADER, 5), held
+    expect("role and records of broker 1", (held.role, held.end_offset), (Role.LEADER, 5))
 
 
 @case("disorder")
@@ -48,7 +52,8 @@ def any_order_of_leader_epochs_ends_alike(host: HostUnderTest) -> None:
             epochs = {"leader_epoch": LEADER_EPOCH + later, "partition_epoch": PARTITION_EPOCH + later}
             stage.tell(2, said(tp, leader=later + 1, **epochs))
         found = stage.stays(2, tp)
-        assert (found.role, found.leader, found.leader_epoch) == (Role.FOLLOWER, 3, LEADER_EPOCH + 2), (order, found)
+        got = (found.role, found.leader, found.leader_epoch)
+        expect(f"role, leader and leader epoch after the order {order}", got, (Role.FOLLOWER, 3, LEADER_EPOCH + 2))
 
 
 @case("disorder")
@@ -67,8 +72,8 @@ def a_late_deletion_spares_a_replica_that_came_back(host: HostUnderTest) -> None
     stage.tell(1, said(leader_epoch=LEADER_EPOCH + 2))
     before = stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
     codes = stage.stop(1, deletion(LEADER_EPOCH + 1))
-    assert stage.stays(1) == before, f"it obeys a deletion of an older leader epoch: {stage.held(1)}"
-    assert TP in codes, "it acknowledges a deletion that it did not do"
+    expect("the replica after a deletion of an older leader epoch", stage.stays(1), before)
+    expect("partitions with an error in the answer", set(codes), {TP})
 
 
 @case("disorder")
@@ -81,7 +86,7 @@ def a_late_leader_and_isr_brings_no_deleted_replica_back(host: HostUnderTest) ->
     stage.tell(1, said())
     stage.tell(1, said(leader=2, isr=(2, 3), partition_epoch=PARTITION_EPOCH + 1))
     stage.quiet()
-    assert stage.held(1) is None, f"a deleted replica came back: {stage.held(1)}"
+    expect("the log of the deleted replica", stage.held(1), None)
 
 
 @case("disorder")
@@ -91,7 +96,7 @@ def a_deletion_that_overtook_what_it_deletes_counts(host: HostUnderTest) -> None
     stage.delete(1, deletion())
     stage.tell(1, said())
     stage.quiet()
-    assert stage.held(1) is None, f"a deleted replica came back: {stage.held(1)}"
+    expect("the log of the deleted replica", stage.held(1), None)
 
 
 @case("disorder")
@@ -101,6 +106,6 @@ def a_deleted_replica_comes_back_under_a_later_epoch(host: HostUnderTest) -> Non
     stage.tell(1, said())
     stage.delete(1, deletion())
     again = said(leader=2, leader_epoch=LEADER_EPOCH + 2, isr=(2, 3), partition_epoch=PARTITION_EPOCH + 4)
-    assert stage.tell(1, again) == {}
+    expect("errors in the answer", stage.tell(1, again), {})
     held = stage.becomes(1, "follows 2", lambda held: (held.role, held.leader) == (Role.FOLLOWER, 2))
-    assert held.end_offset == 0, held
+    expect("records in the log", held.end_offset, 0)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from controller.model.values import TopicPartition
-from controller.rig.host_suite.base import Ability, HostUnderTest, case
+from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
 from controller.rig.host_suite.stage import SECOND, TP, Stage, deletion, metadata, said
 from controller.rig.replica import Role
 
@@ -18,15 +18,15 @@ def what_raised_goes_well_when_it_comes_again(host: HostUnderTest) -> None:
     stage = Stage(host)
     for tp in (TP, SECOND):
         _fails(host, partial(stage.leader_and_isr, 1, said(tp)))
-        assert stage.tell(1, said(tp)) == {}
+        expect("errors in the answer", stage.tell(1, said(tp)), {})
         stage.becomes(1, "leads", lambda held: held.role is Role.LEADER, tp)
     _fails(host, lambda: stage.update_metadata(1, metadata()))
     stage.inform(1, metadata())
     _fails(host, lambda: stage.stop_replica(1, deletion()))
     stage.delete(1, deletion())
     stage.quiet()
-    assert stage.held(1) is None
-    assert stage.holds(1, SECOND).role is Role.LEADER
+    expect("the log on broker 1", stage.held(1), None)
+    expect("the role of broker 1", stage.holds(1, SECOND).role, Role.LEADER)
 
 
 @case("failures", Ability.FAILURE)
@@ -34,11 +34,11 @@ def what_raises_on_one_broker_goes_well_on_another(host: HostUnderTest) -> None:
     """A callback that fails on one broker leaves those of the others alone."""
     stage = Stage(host)
     host.fail_next(1)
-    assert stage.tell(2, said(leader=2)) == {}
+    expect("errors in the answer", stage.tell(2, said(leader=2)), {})
     stage.becomes(2, "leads", lambda held: held.role is Role.LEADER)
     with contextlib.suppress(Exception):
         stage.leader_and_isr(1, said(leader=2))
-    assert stage.tell(1, said(leader=2)) == {}
+    expect("errors in the answer", stage.tell(1, said(leader=2)), {})
     stage.becomes(1, "follows", lambda held: held.role is Role.FOLLOWER)
 
 
@@ -47,9 +47,9 @@ def requests_without_partitions_are_answered(host: HostUnderTest) -> None:
     """A request that names no partition is legal, `full` or not, and is answered."""
     stage = Stage(host)
     for full in (False, True):
-        assert stage.tell(1, full=full) == {}
+        expect("errors in the answer", stage.tell(1, full=full), {})
         stage.inform(1, full=full)
-    assert stage.stop(1) == {}
+    expect("errors in the answer", stage.stop(1), {})
 
 
 @case("failures")
@@ -57,7 +57,7 @@ def answers_name_only_what_was_asked_for(host: HostUnderTest) -> None:
     """Many partitions, good and passed over, new and known, are answered for under their own names or not at all."""
     stage = Stage(host)
     many = [TopicPartition("orders", number) for number in range(10)]
-    assert stage.tell(1, *(said(tp) for tp in many)) == {}
+    expect("errors in the answer", stage.tell(1, *(said(tp) for tp in many)), {})
     stage.tell(1, *(said(tp, leader_epoch=0) for tp in many[:5]), *(said(tp, leader=2) for tp in many[5:]))
     stage.stop(1, *(deletion(partition=tp.partition) for tp in many[3:]), deletion(partition=99))
     stage.inform(1, *(metadata(partition=tp.partition) for tp in many), full=True)
@@ -70,4 +70,4 @@ def _fails(host: HostUnderTest, call: Callable[[], object]) -> None:
         call()
     except Exception:  # noqa: BLE001 - whatever the host raises
         return
-    raise AssertionError(f"{host.name}: a callback was to raise, and did not")
+    raise AssertionError(f"{host.name}: expected the next callback to raise, got an answer")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from controller.model.errors import ErrorCode
-from controller.rig.host_suite.base import Ability, HostUnderTest, case
+from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
 from controller.rig.host_suite.stage import (
     CONTROLLER_EPOCH,
     LEADER_EPOCH,
@@ -33,11 +33,12 @@ def _refuses_all(stage: Stage, code: ErrorCode, **header: Any) -> None:
         "StopReplica": stage.stop_replica(1, deletion(), **header),
     }
     for name, answer in answers.items():
-        assert answer.error == code, f"{name} with {header} is answered with {answer}, not with {code!r}"
-    assert stage.stays(1) == before, f"it obeys what it refused: {stage.held(1)} after {before}"
+        expect(f"the error of {name} with {header}", answer.error, code)
+    expect("the replica after what was refused", stage.stays(1), before)
     if Ability.METADATA in stage.host.abilities:
         known = stage.host.known(1, TP)
-        assert known is None or known.leader_epoch == LEADER_EPOCH, f"it takes over metadata that it refused: {known}"
+        epoch = LEADER_EPOCH if known is None else known.leader_epoch
+        expect("the leader epoch of the metadata after what was refused", epoch, LEADER_EPOCH)
 
 
 @case("fences")
@@ -79,8 +80,8 @@ def a_newer_broker_epoch_is_its_own(host: HostUnderTest) -> None:
     stage.tell(1, said(leader_epoch=LEADER_EPOCH + 1), full=True, broker_epoch=former + 10)
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
     late = stage.leader_and_isr(1, said(leader=2, leader_epoch=LEADER_EPOCH + 2), broker_epoch=former)
-    assert late.error == ErrorCode.STALE_BROKER_EPOCH, late
-    assert stage.stays(1).role is Role.LEADER
+    expect("the error under the former broker epoch", late.error, ErrorCode.STALE_BROKER_EPOCH)
+    expect("the role of broker 1", stage.stays(1).role, Role.LEADER)
 
 
 @case("fences")
@@ -92,7 +93,7 @@ def an_older_leader_epoch_changes_nothing(host: HostUnderTest) -> None:
     other = said(SECOND, leader=1)
     stage.tell(1, said(leader=2, leader_epoch=LEADER_EPOCH - 1, partition_epoch=PARTITION_EPOCH - 1), other)
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER, SECOND)
-    assert stage.stays(1) == before
+    expect("the replica of broker 1", stage.stays(1), before)
 
 
 @case("fences")
@@ -101,8 +102,7 @@ def an_older_partition_epoch_brings_back_no_older_isr(host: HostUnderTest) -> No
     stage = Stage(host)
     stage.tell(1, said(isr=(1, 2), partition_epoch=PARTITION_EPOCH + 1))
     stage.tell(1, said())
-    held = stage.stays(1)
-    assert held.isr == (1, 2), held
+    expect("the isr of broker 1", stage.stays(1).isr, (1, 2))
 
 
 @case("fences", Ability.METADATA)
@@ -115,7 +115,7 @@ def older_metadata_is_dropped(host: HostUnderTest) -> None:
     stage.inform(1, metadata(isr=(1,), partition_epoch=PARTITION_EPOCH - 1))
     stage.quiet()
     known = host.known(1, TP)
-    assert known is not None and (known.leader, known.isr) == (1, (1, 2, 3)), known
+    expect("the metadata that broker 1 knows", known, metadata())
 
 
 @case("fences")
@@ -135,9 +135,9 @@ def a_deletion_of_another_topic_id_spares_this_one(host: HostUnderTest) -> None:
     stage.tell(1, said())
     before = stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
     stage.delete(1, deletion(topic_id=OTHER_ID))
-    assert stage.stays(1) == before
+    expect("the replica of broker 1", stage.stays(1), before)
     stage.delete(1, deletion(topic_id=TOPIC_ID))
-    assert stage.held(1) is None
+    expect("the log on broker 1", stage.held(1), None)
 
 
 def _leads(stage: Stage, topic_id: str) -> bool:

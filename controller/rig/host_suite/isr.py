@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from controller.model.errors import FencedLeaderEpoch, InvalidUpdateVersion
-from controller.rig.host_suite.base import Ability, HostUnderTest, case
+from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
 from controller.rig.host_suite.desk import Asked
 from controller.rig.host_suite.stage import CONTROLLER_EPOCH, LEADER_EPOCH, PARTITION_EPOCH, TP, Stage, metadata, said
 from controller.rig.replica import Role
 
 _NEEDS = (Ability.ISR, Ability.RECORDS, Ability.COPIES)
 TEN = 10  # so many times `quiet_ms` until a leader that wants to ask again would have asked
+EPOCHS = "leader, partition and broker epoch of the call"
 NEXT = {"leader_epoch": LEADER_EPOCH + 1, "partition_epoch": PARTITION_EPOCH + 1}
 
 
@@ -18,14 +19,14 @@ def _leader_alone_in_sync(host: HostUnderTest) -> Stage:
     stage = Stage(host)
     stage.tell(1, said(replicas=(1, 2), isr=(1,)))
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
-    assert host.append(1, TP, 5) == 5
+    expect("records that broker 1 takes", host.append(1, TP, 5), 5)
     stage.tell(2, said(replicas=(1, 2), isr=(1,)))
     return stage
 
 
 def _next_call(stage: Stage, seen: int = 0) -> Asked:
     """The first call after so many."""
-    stage.eventually("a leader asks for an isr", lambda: len(stage.desk.asked) > seen)
+    stage.eventually("a leader asks for an isr", lambda: len(stage.desk.asked) > seen, lambda: stage.desk.asked)
     return stage.desk.asked[seen]
 
 
@@ -34,10 +35,10 @@ def a_leader_asks_with_the_epochs_that_it_was_told(host: HostUnderTest) -> None:
     """The leader, and nobody else, asks for a follower that caught up, under its leader, partition and broker epoch."""
     stage = _leader_alone_in_sync(host)
     asked = _next_call(stage)
-    assert (asked.tp, asked.leader, set(asked.isr)) == (TP, 1, {1, 2}), asked
-    assert asked.epochs == (LEADER_EPOCH, PARTITION_EPOCH, stage.broker_epochs[1]), asked
+    expect("partition, leader and isr of the call", (asked.tp, asked.leader, set(asked.isr)), (TP, 1, {1, 2}))
+    expect(EPOCHS, asked.epochs, (LEADER_EPOCH, PARTITION_EPOCH, stage.broker_epochs[1]))
     stage.quiet(TEN)
-    assert {one.leader for one in stage.desk.asked} == {1}
+    expect("the brokers that ask", {one.leader for one in stage.desk.asked}, {1})
 
 
 @case("isr", *_NEEDS)
@@ -48,7 +49,7 @@ def what_was_accepted_is_its_isr(host: HostUnderTest) -> None:
     stage.becomes(1, "has the isr 1, 2", lambda held: set(held.isr) == {1, 2})
     calls = len(stage.desk.asked)
     stage.quiet(TEN)
-    assert len(stage.desk.asked) == calls, stage.desk.asked
+    expect("calls after the answer", stage.desk.asked[calls:], [])
 
 
 @case("isr", *_NEEDS)
@@ -58,17 +59,17 @@ def one_change_of_a_partition_is_under_way_at_a_time(host: HostUnderTest) -> Non
     idle = said(replicas=(1, 2, 3), isr=(1,))
     stage.tell(1, idle)
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
-    assert host.append(1, TP, 5) == 5
+    expect("records that broker 1 takes", host.append(1, TP, 5), 5)
     stage.tell(2, idle)
     first = _next_call(stage)
     stage.tell(3, idle)
     stage.becomes(3, "has 5 records", lambda held: held.end_offset == 5)
     stage.quiet(TEN)
-    assert stage.desk.unanswered == [first], stage.desk.unanswered
+    expect("calls that wait for an answer", stage.desk.unanswered, [first])
     first.accept(PARTITION_EPOCH + 1)
     second = _next_call(stage, 1)
-    assert set(second.isr) == {1, 2, 3}
-    assert second.partition_epoch == PARTITION_EPOCH + 1
+    got = (set(second.isr), second.partition_epoch)
+    expect("isr and partition epoch of the next call", got, ({1, 2, 3}, PARTITION_EPOCH + 1))
 
 
 @case("isr", *_NEEDS)
@@ -88,7 +89,7 @@ def after_95_it_asks_again_with_what_it_is_told(host: HostUnderTest) -> None:
             asked.refuse(InvalidUpdateVersion("the partition epoch is another"))
         return False
 
-    stage.eventually("the leader asks again under the partition epoch that it was told", asked_again)
+    stage.eventually(f"the leader asks again under partition epoch {newer}", asked_again, lambda: stage.desk.asked)
 
 
 @case("isr", *_NEEDS)
@@ -97,11 +98,11 @@ def after_74_it_asks_no_more_until_it_is_told(host: HostUnderTest) -> None:
     stage = _leader_alone_in_sync(host)
     _next_call(stage).refuse(FencedLeaderEpoch("there is a newer leader epoch"))
     stage.quiet(TEN)
-    assert len(stage.desk.asked) == 1, f"asked again under the leader epoch that is over: {stage.desk.asked[1:]}"
+    expect("calls under the leader epoch that is over", stage.desk.asked[1:], [])
     for broker in (1, 2):
         stage.tell(broker, said(replicas=(1, 2), isr=(1,), **NEXT))
     asked = _next_call(stage, 1)
-    assert asked.epochs == (LEADER_EPOCH + 1, PARTITION_EPOCH + 1, stage.broker_epochs[1]), asked
+    expect(EPOCHS, asked.epochs, (LEADER_EPOCH + 1, PARTITION_EPOCH + 1, stage.broker_epochs[1]))
 
 
 @case("isr", *_NEEDS, Ability.TARGETS)
@@ -111,9 +112,9 @@ def a_target_that_caught_up_is_asked_for(host: HostUnderTest) -> None:
     moving = said(replicas=(1,), isr=(1,), target_replicas=(3,))
     stage.tell(1, moving)
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
-    assert host.append(1, TP, 5) == 5
+    expect("records that broker 1 takes", host.append(1, TP, 5), 5)
     stage.tell(3, moving)
-    assert set(_next_call(stage).isr) == {1, 3}
+    expect("the isr of the call", set(_next_call(stage).isr), {1, 3})
 
 
 @case("isr", *_NEEDS, Ability.TARGETS)
@@ -129,10 +130,10 @@ def without_targets_nobody_else_is_asked_for(host: HostUnderTest) -> None:
     for broker in (1, 3):  # 3 has not heard of its deletion
         stage.tell(broker, said(replicas=(1,), isr=(1,), **NEXT))
     stage.becomes(1, "leads on", lambda held: held.leader_epoch == LEADER_EPOCH + 1)
-    assert host.append(1, TP, 1) == 1
+    expect("records that broker 1 takes", host.append(1, TP, 1), 1)
     stage.quiet(TEN)
     wrong = [one for one in stage.desk.asked[calls:] if 3 in one.isr]
-    assert not wrong, f"asked for who is neither replica nor target: {wrong}"
+    expect("calls for a broker that is neither replica nor target", wrong, [])
 
 
 @case("isr", *_NEEDS, Ability.TARGETS)
@@ -145,6 +146,6 @@ def a_controller_that_names_no_targets_ends_them(host: HostUnderTest) -> None:
     stage.tell(1, said(replicas=(1,), isr=(1,)), full=True, controller_id=102, controller_epoch=CONTROLLER_EPOCH + 1)
     stage.tell(3, moving)  # 3 has not heard of it
     stage.becomes(1, "leads on", lambda held: held.role is Role.LEADER)
-    assert host.append(1, TP, 1) == 1
+    expect("records that broker 1 takes", host.append(1, TP, 1), 1)
     stage.quiet(TEN)
-    assert stage.desk.asked == [], f"asked for a target that the newest controller does not name: {stage.desk.asked}"
+    expect("calls for a target that the newest controller does not name", stage.desk.asked, [])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controller.model.errors import ErrorCode
-from controller.rig.host_suite.base import Ability, HostUnderTest, case
+from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
 from controller.rig.host_suite.stage import LEADER_EPOCH, PARTITION_EPOCH, SECOND, TP, Stage, deletion, said
 from controller.rig.replica import Role
 
@@ -15,10 +15,10 @@ def is_new_begins_a_log(host: HostUnderTest) -> None:
     """A replica that is told that it is new has an empty log, whether it leads or follows."""
     stage = Stage(host)
     for broker in (1, 2):
-        assert stage.held(broker) is None
-        assert stage.tell(broker, said()) == {}
+        expect(f"the log on broker {broker}", stage.held(broker), None)
+        expect("errors in the answer", stage.tell(broker, said()), {})
         held = stage.becomes(broker, "has a log", lambda _: True)
-        assert held.end_offset == 0, held
+        expect("records in the log", held.end_offset, 0)
 
 
 @case("logs", Ability.STRICT)
@@ -26,9 +26,9 @@ def without_a_log_is_new_false_is_answered_with_56(host: HostUnderTest) -> None:
     """An empty log must not pass for the old one: KAFKA_STORAGE_ERROR, and none is begun; other partitions go well."""
     stage = Stage(host)
     codes = stage.tell(1, said(is_new=False), said(SECOND))
-    assert codes == GONE, f"answered with {codes}, not with 56 for {TP} alone"
+    expect("errors in the answer", codes, GONE)
     stage.becomes(1, "leads the other", lambda held: held.role is Role.LEADER, SECOND)
-    assert stage.held(1) is None, f"a log was begun: {stage.held(1)}"
+    expect("the log on broker 1", stage.held(1), None)
 
 
 @case("logs")
@@ -36,7 +36,11 @@ def with_a_log_is_new_false_goes_well(host: HostUnderTest) -> None:
     """A replica that has its log is not new, and goes on under the next leader epoch."""
     stage = Stage(host)
     stage.tell(1, said())
-    assert stage.tell(1, said(is_new=False, leader_epoch=LEADER_EPOCH + 1, partition_epoch=PARTITION_EPOCH + 1)) == {}
+    expect(
+        "errors in the answer",
+        stage.tell(1, said(is_new=False, leader_epoch=LEADER_EPOCH + 1, partition_epoch=PARTITION_EPOCH + 1)),
+        {},
+    )
     stage.becomes(1, "leads on", lambda held: (held.role, held.leader_epoch) == (Role.LEADER, LEADER_EPOCH + 1))
 
 
@@ -50,10 +54,10 @@ def full_stops_what_it_does_not_name_and_deletes_nothing(host: HostUnderTest) ->
     stage = Stage(host)
     stage.tell(1, said(), said(SECOND))
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
-    assert stage.tell(1, said(SECOND), full=True) == {}
+    expect("errors in the answer", stage.tell(1, said(SECOND), full=True), {})
     stage.becomes(1, "serves nobody, and has its log", lambda held: held.role is Role.IDLE)
-    assert stage.stays(1, SECOND).role is Role.LEADER
-    assert stage.stays(1).role is Role.IDLE
+    expect("the role of broker 1", stage.stays(1, SECOND).role, Role.LEADER)
+    expect("the role of broker 1", stage.stays(1).role, Role.IDLE)
 
 
 @case("logs", Ability.RECORDS)
@@ -62,13 +66,13 @@ def full_keeps_the_records_of_what_it_does_not_name(host: HostUnderTest) -> None
     stage = Stage(host)
     stage.tell(1, said())
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
-    assert host.append(1, TP, 5) == 5
+    expect("records that broker 1 takes", host.append(1, TP, 5), 5)
     stage.tell(1, full=True)
     stage.becomes(1, "serves nobody", lambda held: held.role is Role.IDLE)
-    assert host.append(1, TP, 1) == 0
+    expect("records that broker 1 takes", host.append(1, TP, 1), 0)
     stage.tell(1, said(is_new=False), full=True)
     held = stage.becomes(1, "leads again", lambda held: held.role is Role.LEADER)
-    assert held.end_offset == 5, held
+    expect("records in the log", held.end_offset, 5)
 
 
 @case("logs")
@@ -79,7 +83,7 @@ def what_is_not_full_leaves_the_others_alone(host: HostUnderTest) -> None:
     before = stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
     stage.tell(1, said(SECOND))
     stage.becomes(1, "leads the other", lambda held: held.role is Role.LEADER, SECOND)
-    assert stage.stays(1) == before
+    expect("the replica of broker 1", stage.stays(1), before)
 
 
 # --- deletion
@@ -95,12 +99,12 @@ def a_deletion_is_done_when_it_is_acknowledged(host: HostUnderTest) -> None:
     def acknowledged() -> bool:
         if stage.stop(1, deletion()):
             return False  # asked again, as the controller does
-        assert stage.held(1) is None, f"it acknowledges a deletion that it did not do: {stage.held(1)}"
+        expect("the log after its deletion was acknowledged", stage.held(1), None)
         return True
 
     stage.eventually("the deletion is acknowledged", acknowledged)
-    assert stage.stays(1, SECOND).role is Role.LEADER
-    assert stage.held(1) is None
+    expect("the role of broker 1", stage.stays(1, SECOND).role, Role.LEADER)
+    expect("the log on broker 1", stage.held(1), None)
 
 
 @case("logs")
@@ -109,9 +113,9 @@ def what_is_gone_is_acknowledged_again(host: HostUnderTest) -> None:
     stage = Stage(host)
     stage.tell(1, said())
     stage.delete(1, deletion())
-    assert stage.stop(1, deletion()) == {}
-    assert stage.stop(1, deletion(LEADER_EPOCH + 9)) == {}
-    assert stage.stop(2, deletion()) == {}
+    expect("errors in the answer", stage.stop(1, deletion()), {})
+    expect("errors in the answer", stage.stop(1, deletion(LEADER_EPOCH + 9)), {})
+    expect("errors in the answer", stage.stop(2, deletion()), {})
 
 
 @case("logs")
@@ -119,9 +123,9 @@ def without_delete_the_log_stays(host: HostUnderTest) -> None:
     """stop_replica without delete ends the service, and deletes nothing."""
     stage = Stage(host)
     stage.tell(1, said())
-    assert stage.stop(1, deletion(delete=False)) == {}
+    expect("errors in the answer", stage.stop(1, deletion(delete=False)), {})
     stage.becomes(1, "serves nobody, and has its log", lambda held: held.role is Role.IDLE)
-    assert stage.stays(1).role is Role.IDLE
+    expect("the role of broker 1", stage.stays(1).role, Role.IDLE)
 
 
 # --- disks
@@ -136,10 +140,10 @@ def a_lost_disk_is_answered_with_56(host: HostUnderTest) -> None:
     host.lose_disk(1, TP)
     for is_new in (False, True):
         codes = stage.tell(1, said(is_new=is_new, leader_epoch=LEADER_EPOCH + 1), said(SECOND, is_new=False))
-        assert codes == GONE, f"answered with {codes}, not with 56 for {TP} alone"
-    assert stage.stays(1, SECOND).role is Role.LEADER
+        expect("errors in the answer", codes, GONE)
+    expect("the role of broker 1", stage.stays(1, SECOND).role, Role.LEADER)
     held = stage.held(1)
-    assert held is None or held.role is Role.IDLE, f"it serves from a disk that is gone: {held}"
+    expect("the role of a replica whose disk is gone", Role.IDLE if held is None else held.role, Role.IDLE)
 
 
 @case("logs", Ability.DISKS)
@@ -153,11 +157,11 @@ def a_replaced_disk_takes_a_new_replica_and_pretends_no_old_one(host: HostUnderT
     host.replace_disk(1)
     stage.register(1, stage.broker_epochs[1] + 10)
     codes = stage.tell(1, said(leader=2, leader_epoch=LEADER_EPOCH + 1, isr=(1, 2, 3), is_new=False), full=True)
-    assert codes == GONE, f"answered with {codes}: an empty log passes for the old one"
+    expect("errors in the answer for an empty log in place of the old one", codes, GONE)
     later = {"leader_epoch": LEADER_EPOCH + 2, "partition_epoch": PARTITION_EPOCH + 2}
-    assert stage.tell(1, said(leader=2, isr=(2, 3), **later)) == {}
+    expect("errors in the answer", stage.tell(1, said(leader=2, isr=(2, 3), **later)), {})
     held = stage.becomes(1, "follows 2", lambda held: (held.role, held.leader) == (Role.FOLLOWER, 2))
-    assert held.end_offset == 0, held
+    expect("records in the log", held.end_offset, 0)
 
 
 @case("logs", Ability.DISKS)
@@ -167,12 +171,12 @@ def a_deletion_on_a_lost_disk_is_not_acknowledged_unless_it_is_done(host: HostUn
     stage.tell(1, said())
     host.lose_disk(1, TP)
     if not stage.stop(1, deletion()):
-        assert stage.held(1) is None
+        expect("the log on broker 1", stage.held(1), None)
     host.replace_disk(1)
     stage.register(1, stage.broker_epochs[1] + 10)
     stage.delete(1, deletion())
     stage.quiet()
-    assert stage.held(1) is None
+    expect("the log on broker 1", stage.held(1), None)
 
 
 @case("logs", Ability.RESTART, Ability.RECORDS)
@@ -181,11 +185,11 @@ def a_restart_keeps_the_log_and_serves_when_it_is_told(host: HostUnderTest) -> N
     stage = Stage(host)
     stage.tell(1, said())
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
-    assert host.append(1, TP, 5) == 5
+    expect("records that broker 1 takes", host.append(1, TP, 5), 5)
     host.restart(1)
     stage.register(1, stage.broker_epochs[1] + 10)
     held = stage.stays(1)
-    assert (held.role, held.end_offset) == (Role.IDLE, 5), held
-    assert stage.tell(1, said(is_new=False), full=True) == {}
+    expect("role and records of broker 1", (held.role, held.end_offset), (Role.IDLE, 5))
+    expect("errors in the answer", stage.tell(1, said(is_new=False), full=True), {})
     held = stage.becomes(1, "leads again", lambda held: held.role is Role.LEADER)
-    assert held.end_offset == 5, held
+    expect("records in the log", held.end_offset, 5)

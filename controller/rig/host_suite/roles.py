@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from controller.model.host import PartitionMetadata
 from controller.model.values import NO_LEADER
-from controller.rig.host_suite.base import Ability, HostUnderTest, case
+from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
 from controller.rig.host_suite.stage import BROKERS, LEADER_EPOCH, PARTITION_EPOCH, TP, Stage, metadata, said
 from controller.rig.replica import Role
 
@@ -18,7 +19,7 @@ def each_replica_takes_the_role_that_it_is_told(host: HostUnderTest) -> None:
         stage.tell(broker, said(leader=2))
     for broker in BROKERS:
         _becomes(stage, broker, Role.LEADER if broker == 2 else Role.FOLLOWER, leader=2)
-    assert stage.holds(2).isr == (1, 2, 3), stage.held(2)
+    expect("the isr of the leader", stage.holds(2).isr, (1, 2, 3))
 
 
 @case("roles")
@@ -28,7 +29,7 @@ def a_follower_becomes_leader_and_a_leader_follower(host: HostUnderTest) -> None
     for step, leader in enumerate((1, 2, 1)):
         epochs = {"leader_epoch": LEADER_EPOCH + step, "partition_epoch": PARTITION_EPOCH + step}
         for broker in (1, 2):
-            assert stage.tell(broker, said(leader=leader, is_new=step == 0, **epochs)) == {}
+            expect("errors in the answer", stage.tell(broker, said(leader=leader, is_new=step == 0, **epochs)), {})
         _becomes(stage, leader, Role.LEADER, leader, LEADER_EPOCH + step)
         _becomes(stage, 3 - leader, Role.FOLLOWER, leader, LEADER_EPOCH + step)
 
@@ -45,7 +46,7 @@ def without_a_leader_nobody_leads(host: HostUnderTest) -> None:
     stage = Stage(host)
     stage.tell(1, said())
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
-    assert stage.tell(1, said(leader=NO_LEADER, isr=(1,), **NEXT)) == {}
+    expect("errors in the answer", stage.tell(1, said(leader=NO_LEADER, isr=(1,), **NEXT)), {})
     stage.becomes(1, "does not lead", lambda held: held.role is not Role.LEADER)
 
 
@@ -57,11 +58,11 @@ def only_the_leader_takes_records(host: HostUnderTest) -> None:
         stage.tell(broker, said())
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
     stage.becomes(2, "follows", lambda held: held.role is Role.FOLLOWER)
-    assert host.append(1, TP, 3) == 3
-    assert host.append(2, TP, 3) == 0
+    expect("records that broker 1 takes", host.append(1, TP, 3), 3)
+    expect("records that broker 2 takes", host.append(2, TP, 3), 0)
     stage.tell(1, said(leader=2, **NEXT))
     stage.becomes(1, "follows", lambda held: held.role is Role.FOLLOWER)
-    assert host.append(1, TP, 3) == 0
+    expect("records that broker 1 takes", host.append(1, TP, 3), 0)
 
 
 @case("roles", Ability.RECORDS, Ability.COPIES)
@@ -71,13 +72,13 @@ def followers_copy_from_the_leader(host: HostUnderTest) -> None:
     for broker in BROKERS:
         stage.tell(broker, said())
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
-    assert host.append(1, TP, 7) == 7
+    expect("records that broker 1 takes", host.append(1, TP, 7), 7)
     for broker in (2, 3):
         stage.becomes(broker, "has 7 records", lambda held: held.end_offset == 7)
     for broker in BROKERS:
         stage.tell(broker, said(leader=2, **NEXT))
     stage.becomes(2, "leads", lambda held: held.role is Role.LEADER)
-    assert host.append(2, TP, 2) == 2
+    expect("records that broker 2 takes", host.append(2, TP, 2), 2)
     for broker in BROKERS:
         stage.becomes(broker, "has 9 records", lambda held: held.end_offset == 9)
 
@@ -90,9 +91,9 @@ def a_target_follows_though_it_is_no_replica(host: HostUnderTest) -> None:
     """A broker that stands in target_replicas and not in replicas begins a log and follows the leader."""
     stage = Stage(host)
     moving = said(replicas=(1, 2), isr=(1, 2), target_replicas=(2, 3))
-    assert stage.tell(3, moving) == {}
+    expect("errors in the answer", stage.tell(3, moving), {})
     held = stage.becomes(3, "follows 1", lambda held: held.role is Role.FOLLOWER)
-    assert (held.leader, held.leader_epoch) == (1, LEADER_EPOCH), held
+    expect("leader and leader epoch on broker 3", (held.leader, held.leader_epoch), (1, LEADER_EPOCH))
 
 
 @case("roles", Ability.TARGETS, Ability.RECORDS, Ability.COPIES)
@@ -103,7 +104,7 @@ def a_target_copies_the_whole_log(host: HostUnderTest) -> None:
     for broker in (1, 2):
         stage.tell(broker, idle)
     stage.becomes(1, "leads", lambda held: held.role is Role.LEADER)
-    assert host.append(1, TP, 7) == 7
+    expect("records that broker 1 takes", host.append(1, TP, 7), 7)
     moving = said(replicas=(1, 2), isr=(1, 2), target_replicas=(2, 3), **NEXT)
     for broker in (1, 2):
         stage.tell(broker, moving)
@@ -119,9 +120,16 @@ def metadata_is_known_and_full_metadata_forgets(host: HostUnderTest) -> None:
     """A broker knows of a partition what UpdateMetadata said last, and nothing of what a `full` one does not name."""
     stage = Stage(host)
     stage.inform(3, metadata())
-    stage.eventually("metadata is known", lambda: host.known(3, TP) == metadata())
+    _knows(stage, metadata())
     newer = metadata(leader=2, leader_epoch=LEADER_EPOCH + 1, partition_epoch=PARTITION_EPOCH + 1)
     stage.inform(3, newer)
-    stage.eventually("newer metadata is known", lambda: host.known(3, TP) == newer)
+    _knows(stage, newer)
     stage.inform(3, full=True)
-    stage.eventually("metadata is forgotten", lambda: host.known(3, TP) is None)
+    _knows(stage, None)
+
+
+def _knows(stage: Stage, wanted: PartitionMetadata | None) -> None:
+    """Broker 3 has this metadata in the end."""
+    stage.eventually(
+        f"broker 3 knows {wanted}", lambda: stage.host.known(3, TP) == wanted, lambda: stage.host.known(3, TP)
+    )

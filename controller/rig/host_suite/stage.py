@@ -23,7 +23,7 @@ from controller.model.host import (
     UpdateMetadataRequest,
 )
 from controller.model.values import TopicPartition
-from controller.rig.host_suite.base import Ability, Held, HostUnderTest
+from controller.rig.host_suite.base import Ability, Held, HostUnderTest, expect
 from controller.rig.host_suite.desk import Desk
 
 Request: TypeAlias = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
@@ -110,11 +110,18 @@ class Stage:
 
     def delete(self, broker: int, told: StopReplicaPartition) -> None:
         """A deletion that is told until it is acknowledged, as the controller does."""
-        self.eventually(f"broker {broker} acknowledges {told}", lambda: not self.stop(broker, told))
+        codes: dict[TopicPartition, int] = {}
+
+        def acknowledged() -> bool:
+            nonlocal codes
+            codes = self.stop(broker, told)
+            return not codes
+
+        self.eventually(f"broker {broker} acknowledges {told}", acknowledged, lambda: codes)
 
     def obeyed(self, response: HostResponse) -> dict[TopicPartition, int]:
         """The request was not refused as a whole; what did not go well."""
-        assert response.error == ErrorCode.NONE, f"refused as a whole: {response}"
+        expect("the error of the whole request", response.error, ErrorCode.NONE)
         return {tp: code for tp, code in response.errors.items() if code != ErrorCode.NONE}
 
     def leader_and_isr(
@@ -149,20 +156,22 @@ class Stage:
     def held(self, broker: int, tp: TopicPartition = TP, topic_id: str = TOPIC_ID) -> Held | None:
         """The replica of a broker as it is just now."""
         found = self.host.held(broker, tp, topic_id)
-        assert found is None or isinstance(found, Held), f"held() answers with a Held or None, not with {found!r:.200}"
+        assert found is None or isinstance(found, Held), f"held(): expected a Held or None, got {found!r:.200}"
         return found
 
     def holds(self, broker: int, tp: TopicPartition = TP, topic_id: str = TOPIC_ID) -> Held:
         """The replica of a broker that must have a log of it."""
         found = self.held(broker, tp, topic_id)
-        assert found is not None, f"broker {broker} has no log of {tp} with the topic id {topic_id}"
+        assert found is not None, f"broker {broker}: expected a log of {tp} with the topic id {topic_id}, got none"
         return found
 
-    def eventually(self, what: str, holds: Callable[[], object]) -> None:
-        """Wait until `holds()`; fail at the deadline, saying `what` was waited for."""
+    def eventually(self, what: str, holds: Callable[[], object], seen: Callable[[], object] | None = None) -> None:
+        """Wait until `holds()`; fail at the deadline with `what` was waited for, and what is `seen` instead."""
         passed_ms = 0
         while not holds():
-            assert passed_ms < self.host.wait_ms, f"{self.host.name}: not within {passed_ms} ms: {what}"
+            if passed_ms >= self.host.wait_ms:
+                got = "" if seen is None else f", got {seen()}"
+                raise AssertionError(f"{self.host.name}: expected within {passed_ms} ms: {what}{got}")
             passed_ms += self.step()
 
     def becomes(self, broker: int, what: str, holds: Callable[[Held], object], tp: TopicPartition = TP) -> Held:
@@ -172,7 +181,7 @@ class Stage:
             found = self.held(broker, tp)
             return found is not None and bool(holds(found))
 
-        self.eventually(f"broker {broker}, {tp}: {what}; it is {self.held(broker, tp)}", reached)
+        self.eventually(f"broker {broker}, {tp}: {what}", reached, lambda: self.held(broker, tp))
         return self.holds(broker, tp)
 
     def quiet(self, times: int = 1) -> None:
@@ -196,11 +205,15 @@ class Stage:
 
 def legal(request: Request, response: HostResponse) -> HostResponse:
     """The answer, if a controller takes it: what it does not, it counts as not delivered."""
-    assert isinstance(response, HostResponse), f"{request} is answered with {response!r:.200}"
-    assert isinstance(response.error, int), f"{request}: the error is {response.error!r:.80}"
+    assert isinstance(response, HostResponse), (
+        f"the answer to {request}: expected a HostResponse, got {response!r:.200}"
+    )
+    assert isinstance(response.error, int), f"the error for {request}: expected an int, got {response.error!r:.80}"
     asked = {TopicPartition(p.topic, p.partition) for p in request.partitions}
     for tp, code in cast(Mapping[object, object], response.errors).items():
-        assert isinstance(tp, TopicPartition), f"errors stand under TopicPartitions, not under {tp!r:.80}"
-        assert tp in asked, f"the broker answers for {tp}, which it was not asked for"
-        assert isinstance(code, int) and not isinstance(code, bool), f"the error of {tp} is {code!r:.80}"
+        assert isinstance(tp, TopicPartition), f"a key of errors: expected a TopicPartition, got {tp!r:.80}"
+        assert tp in asked, f"errors: expected some of {sorted(asked)}, got {tp}, which the request does not name"
+        assert isinstance(code, int) and not isinstance(code, bool), (
+            f"the error of {tp}: expected an int, got {code!r:.80}"
+        )
     return response
