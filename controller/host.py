@@ -73,9 +73,7 @@ class Controller:
 
     `metrics`: measure what `metrics()` tells (`docs/metrics.md`); without it, what costs nothing is told still.
 
-    `host` may have three more methods, looked up once, here: `config_changed(entity_type, name, configs)`,
-    `controller_changed(controller_id, epoch)` and `partition_purged(topic, partition)`. They are notices: told when it
-    happens, and not repeated (but the last, perhaps, after a failover).
+    `host` may take notices, too (`controller.model.host.HostNotices`); its methods are looked up here, once.
     """
 
     def __init__(

@@ -55,6 +55,7 @@ from controller.model.errors import (
 )
 from controller.model.host import (
     Host,
+    HostNotices,
     HostResponse,
     LeaderAndIsrPartition,
     LeaderAndIsrRequest,
@@ -143,6 +144,7 @@ __all__ = [
     "FencedLeaderEpoch",
     "FolderSink",
     "Host",
+    "HostNotices",
     "HostResponse",
     "IneligibleReplica",
     "InvalidConfig",

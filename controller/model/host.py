@@ -134,10 +134,7 @@ class HostResponse:
 class Host(Protocol):
     """What a host implements. Sync methods; a slow or raising one hurts no other broker and not the controller.
 
-    Three more are optional, and are notices without an answer: `config_changed(entity_type, name, configs)`, when the
-    settings of a topic (`entity_type` "topics") were changed, `controller_changed(controller_id, epoch)`, when another
-    controller is known to be active, or the same one under another epoch, and `partition_purged(topic, partition)`,
-    when a reduction took a partition away (KIP-694), at least once.
+    A host may take notices as well: see `HostNotices`.
     """
 
     def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse: ...
@@ -145,3 +142,25 @@ class Host(Protocol):
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse: ...
 
     def stop_replica(self, request: StopReplicaRequest) -> HostResponse: ...
+
+
+class HostNotices:
+    """What a host may be notified of, beside the callbacks of `Host`. Every method is optional and does nothing here.
+
+    A host that inherits from this class overrides the notices that it wants, and a type checker compares the
+    signatures. A host that does not inherit from it gets each notice that it has a plain method for.
+
+    Methods are looked up once, when the `Controller` is made. They are called where callbacks are called, one at a
+    time, and have no answer: an exception is logged, and the notice is not repeated.
+    """
+
+    def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
+        """The configs of a topic ("topics", its name), of a broker ("brokers", its id in decimal), or the defaults of
+        all brokers ("brokers", "<default>") are `configs` from now on, all of them. On the active controller."""
+
+    def controller_changed(self, controller_id: int, epoch: int) -> None:
+        """Another controller is active, or the same one under another epoch. On every controller."""
+
+    def partition_purged(self, topic: str, partition: int) -> None:
+        """A reduction removed the partition (KIP-694). At least once: a failover may repeat it. On the active
+        controller."""

@@ -19,6 +19,7 @@ import attrs
 
 from controller.host import Controller
 from controller.model.host import (
+    HostNotices,
     HostResponse,
     LeaderAndIsrRequest,
     StopReplicaRequest,
@@ -76,7 +77,7 @@ class _Muffled(Subscription):
         self._inner.close()
 
 
-class NodeHost:
+class NodeHost(HostNotices):
     """The host that a controller calls: every callback goes over the network to a broker. One of a LeaderAndIsr version
     below 3 is of a controller that knows no targets: it names them to nobody, and tells none who is nothing else."""
 
@@ -100,9 +101,9 @@ class NodeHost:
         """Over the network."""
         return self._network.call(self._controller_id, request)
 
-    def config_changed(self, kind: str, name: str, configs: Mapping[str, str]) -> None:
+    def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
         """To every broker."""
-        self._network.config_changed(kind, name, configs)
+        self._network.config_changed(entity_type, name, configs)
 
     def partition_purged(self, topic: str, partition: int) -> None:
         """What groups committed of it goes."""

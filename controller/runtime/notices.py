@@ -1,5 +1,4 @@
-"""Notices: optional methods of a host that are told something and asked nothing. Looked up once, when the controller is
-made.
+"""Sends the notices of `HostNotices` to a host that takes them.
 
 They run where callbacks run, one at a time, never on the loop's own thread unless that is the caller's (`poll_once`).
 What a notice raises is logged and not repeated; a notice that was missed (a crash) is not made up for, but a term
@@ -11,12 +10,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from inspect import iscoroutinefunction
+from typing import Any, Concatenate, Final, ParamSpec
 
+from controller.model.host import HostNotices
 from controller.model.values import ALL_BROKERS, BROKERS, TOPICS
 from controller.model.view import ClusterView
 from controller.runtime.executors import Executor
 
+P = ParamSpec("P")
 _log = logging.getLogger(__name__)
 
 LANE: Final = -1  # no broker has this id: notices hold up nobody's callbacks
@@ -27,9 +29,9 @@ class Notices:
 
     def __init__(self, host: object, executor: Executor) -> None:
         self._executor = executor
-        self._config_changed = _method(host, "config_changed")
-        self._controller_changed = _method(host, "controller_changed")
-        self._partition_purged = _method(host, "partition_purged")
+        self._config_changed = _wanted(host, HostNotices.config_changed)
+        self._controller_changed = _wanted(host, HostNotices.controller_changed)
+        self._partition_purged = _wanted(host, HostNotices.partition_purged)
         self._controller: tuple[int, int] | None = None
         self._waiting: list[Callable[[], None]] = []
 
@@ -73,20 +75,26 @@ class Notices:
             self._executor.submit(LANE, call)
 
 
-def _method(host: object, name: str) -> Callable[..., object] | None:
-    found = getattr(host, name, None)
-    if found is not None and not callable(found):
-        raise TypeError(f"{name} of the host must be a method, not {found!r:.80}")
+def _wanted(host: object, notice: Callable[Concatenate[Any, P], None]) -> Callable[P, None] | None:
+    """The host's method for a notice; None where it has none of its own. TypeError for one that cannot be called as a
+    plain function."""
+    found: Callable[P, None] | None = getattr(host, notice.__name__, None)
+    if found is None or getattr(found, "__func__", None) is notice:
+        return None
+    if not callable(found) or iscoroutinefunction(found):
+        raise TypeError(f"{notice.__name__} of the host must be a method that is no coroutine, not {found!r:.80}")
     return found
 
 
-def _tell_all(method: Callable[..., object], said: Sequence[tuple[str, str, Mapping[str, str]]]) -> None:
+def _tell_all(
+    method: Callable[[str, str, Mapping[str, str]], None], said: Sequence[tuple[str, str, Mapping[str, str]]]
+) -> None:
     for kind, name, configs in said:
         _tell(method, kind, name, dict(configs))
 
 
-def _tell(method: Callable[..., object], *said: Any) -> None:
+def _tell(method: Callable[P, None], *said: P.args, **named: P.kwargs) -> None:
     try:
-        method(*said)
+        method(*said, **named)
     except Exception:  # noqa: BLE001 - whatever a host raises must not hurt anybody else
         _log.warning("a notice failed in the host: %r", said, exc_info=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
 from controller.quota import ReplicationQuotas
-from kedge import Controller
+from controller.runtime.notices import Notices
+from kedge import Controller, HostNotices
 from stores import MemoryStore
 from stores.memory import MemoryServer
 from tests.runtime.world import Brokers, Cluster
@@ -16,8 +17,8 @@ from tests.runtime.world import Brokers, Cluster
 CONFIG = "/config/topics/t"
 
 
-class Told(Brokers):
-    """A host with both."""
+class Told(Brokers, HostNotices):
+    """A host with two of three."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -192,10 +193,56 @@ def test_methods_are_looked_up_once() -> None:
     assert told(cluster) == [("topics", "t", {"retention.ms": "5"})]
 
 
-@pytest.mark.parametrize("name", ["config_changed", "controller_changed"])
-def test_a_method_that_cannot_be_called_is_refused_when_the_controller_is_made(name: str) -> None:
-    """TypeError, with its name."""
+class Untyped(Brokers):
+    """Takes a notice without inheriting from HostNotices."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[tuple[int, int]] = []
+
+    def controller_changed(self, controller_id: int, epoch: int) -> None:
+        self.heard.append((controller_id, epoch))
+
+
+def test_a_host_that_inherits_from_nothing_gets_the_notices_that_it_has_methods_for() -> None:
+    """Hosts that were written before HostNotices."""
+    host = Untyped()
+    cluster_with(host)
+    assert host.heard == [(1, 1)]
+
+
+def test_the_defaults_of_notices_are_not_called() -> None:
+    """A host that inherits and overrides nothing costs no call, so a stand-by reads no epoch for it."""
+
+    class Silent(Brokers, HostNotices):
+        pass
+
+    sent: list[int] = []
+
+    class Counted:
+        def submit(self, broker: int, call: Callable[[], None]) -> None:  # noqa: ARG002
+            sent.append(broker)
+
+        def close(self, timeout_s: float) -> None:
+            pass
+
+    notices = Notices(Silent(), Counted())
+    notices.config_changed("topics", "t", {})
+    notices.controller_changed(1, 1)
+    notices.partition_purged("t", 0)
+    notices.send()
+    assert (sent, notices.wants_controller) == ([], False)
+
+
+async def _coroutine(*_: object) -> None:
+    """What a host that is written for asyncio might bring."""
+
+
+@pytest.mark.parametrize("method", [5, _coroutine])
+@pytest.mark.parametrize("name", ["config_changed", "controller_changed", "partition_purged"])
+def test_a_method_that_cannot_be_called_is_refused_when_the_controller_is_made(name: str, method: object) -> None:
+    """TypeError, with its name; nobody would await a coroutine."""
     host = Brokers()
-    setattr(host, name, 5)
+    setattr(host, name, method)
     with pytest.raises(TypeError, match=name):
         Controller(MemoryStore(MemoryServer()), 1, host)
