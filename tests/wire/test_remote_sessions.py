@@ -99,24 +99,50 @@ def test_the_same_process_that_registers_again_keeps_its_epoch(remote: Remote, c
     )
 
 
-def test_a_broker_that_was_restarted_at_its_address_has_another_epoch_at_once(client: RawClient) -> None:
-    epoch = register(client, 7, NOWHERE).broker_epoch
-    later = register(client, 7, NOWHERE).broker_epoch
-    assert later > epoch
-    assert beat(client, 7, epoch).error_code == 77
-    assert beat(client, 7, later).error_code == 0
+def test_a_broker_that_was_restarted_at_its_address_is_let_in_once_its_former_self_is_silent() -> None:
+    """Until then it is refused and tries again; the former self has to register again."""
+    with Remote(session_s=6.0) as remote, RawClient(remote.address) as client:
+        epoch = register(client, 7, NOWHERE).broker_epoch
+        answers: list[Any] = []
+
+        def is_let_in() -> bool:
+            answers.append(register(client, 7, NOWHERE))
+            return bool(answers[-1].error_code == 0)
+
+        until(is_let_in)
+        later = answers[-1].broker_epoch
+        assert later > epoch
+        assert {answer.error_code for answer in answers[:-1]} <= {101}
+        assert beat(client, 7, epoch).error_code == 77
+        assert beat(client, 7, later).error_code == 0
 
 
-def test_a_second_process_under_the_id_of_one_that_beats_is_refused(client: RawClient) -> None:
+def test_a_broker_that_was_told_that_it_may_go_is_let_in_again_at_once(remote: Remote, client: RawClient) -> None:
+    """A restart in good order waits for nothing."""
     epoch = register(client, 7, NOWHERE).broker_epoch
-    assert register(client, 7, Address("127.0.0.1", 2)).error_code == 101
+    remote.live(7)
+    until(lambda: beat(client, 7, epoch, want_shut_down=True).should_shut_down)
+    assert register(client, 7, NOWHERE).broker_epoch > epoch
+
+
+@pytest.mark.parametrize("address", [NOWHERE, Address("127.0.0.1", 2)], ids=["same address", "elsewhere"])
+def test_a_second_process_under_the_id_of_one_that_beats_is_refused(
+    client: RawClient, caplog: pytest.LogCaptureFixture, address: Address
+) -> None:
+    """The first keeps its epoch, and the log names it in a sentence."""
+    epoch = register(client, 7, NOWHERE).broker_epoch
+    assert register(client, 7, address).error_code == 101
     assert beat(client, 7, epoch).error_code == 0
+    assert "broker 7 is registered already at 127.0.0.1:1 by another process, heard of" in caplog.text
 
 
-def test_the_id_of_a_broker_of_the_gateways_own_process_is_refused(remote: Remote, client: RawClient) -> None:
+def test_the_id_of_a_broker_of_the_gateways_own_process_is_refused(
+    remote: Remote, client: RawClient, caplog: pytest.LogCaptureFixture
+) -> None:
     epoch = remote.controller.register_broker(BrokerRegistration(7, "127.0.0.1", 1))
     assert register(client, 7, NOWHERE).error_code == 101
     assert remote.controller.broker_epoch(7) == epoch
+    assert "broker 7 is registered already by the gateway's own process" in caplog.text
 
 
 @pytest.mark.parametrize(
