@@ -369,6 +369,7 @@ class Controller:
         return Admin(
             self._submitter,
             self._services.chance,
+            self._services.progress,
             principal=principal,
             authorizer=self._authorizer,
             alter_policy=self._alter_policy,

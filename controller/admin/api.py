@@ -24,6 +24,7 @@ from controller.admin.checks import (
     require,
 )
 from controller.admin.configs import AlterConfigPolicy, ConfigRequests
+from controller.admin.log_dirs import LogDirsAdmin
 from controller.admin.results import ALL, All, Results
 from controller.admin.throttling import ThrottlingAdmin
 from controller.model import events
@@ -54,6 +55,7 @@ from controller.rules.reassignment import expand_cancel
 from controller.runtime.clock import Chance
 from controller.runtime.inbox import Job
 from controller.runtime.listing import describe_topic, take_listing, take_topics
+from controller.runtime.progress import Progress
 from controller.runtime.submit import Submitter
 
 K = TypeVar("K")
@@ -70,13 +72,14 @@ Authorizer = Callable[[str, str, str], bool]
 on a resource (`CLUSTER`)."""
 
 
-class Admin(ConfigRequests, ThrottlingAdmin):
+class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     """Requests of one principal. `controller.admin` is the host's own, which may do everything."""
 
     def __init__(
         self,
         submitter: Submitter,
         chance: Chance,
+        progress: Progress,
         *,
         principal: str | None = None,
         authorizer: Authorizer | None = None,
@@ -86,6 +89,7 @@ class Admin(ConfigRequests, ThrottlingAdmin):
     ) -> None:
         self._submitter = submitter
         self._chance = chance
+        self._progress = progress
         self._principal = principal
         self._authorizer = authorizer
         self._alter_policy = alter_policy

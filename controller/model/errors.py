@@ -19,6 +19,7 @@ class ErrorCode(enum.IntEnum):
     LEADER_NOT_AVAILABLE = 5
     NOT_LEADER_OR_FOLLOWER = 6
     REQUEST_TIMED_OUT = 7
+    REPLICA_NOT_AVAILABLE = 9
     STALE_CONTROLLER_EPOCH = 11
     INVALID_TOPIC_EXCEPTION = 17
     UNKNOWN_MEMBER_ID = 25
@@ -53,6 +54,7 @@ RETRIABLE: Final = frozenset(
         ErrorCode.LEADER_NOT_AVAILABLE,
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
         ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
         ErrorCode.NOT_CONTROLLER,
         ErrorCode.KAFKA_STORAGE_ERROR,
         ErrorCode.FENCED_LEADER_EPOCH,
@@ -101,6 +103,12 @@ class LeaderNotAvailable(ApiError):
 
 class RequestTimedOut(ApiError, TimeoutError):
     code = ErrorCode.REQUEST_TIMED_OUT
+
+
+class ReplicaNotAvailable(ApiError, LookupError):
+    """The broker has no replica of the partition, or its host reported no log of it to this controller."""
+
+    code = ErrorCode.REPLICA_NOT_AVAILABLE
 
 
 class InvalidTopic(ApiError, ValueError):

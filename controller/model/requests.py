@@ -196,6 +196,30 @@ class TopicDescription:
     partitions: tuple[PartitionDescription, ...]
 
 
+@frozen
+class TopicPartitionReplica:
+    """The replica of a partition on a broker. TypeError where a field is not of its kind."""
+
+    topic: str
+    partition: int
+    broker_id: int
+
+    def __attrs_post_init__(self) -> None:
+        if type(self.topic) is not str or type(self.partition) is not int or type(self.broker_id) is not int:
+            raise TypeError(f"TopicPartitionReplica takes a str and two ints, not {attrs.astuple(self)!r:.200}")
+
+
+@attrs.frozen
+class ReplicaLogDirInfo:
+    """A replica's log, as its host reported it last (KIP-113). `size_bytes` None: the report names no size.
+    `offset_lag`: records that the log lacks of what its leader reported as committed. `is_future`: this is the copy
+    that a move between directories of one broker makes; hosts report one log per replica, so it is False."""
+
+    size_bytes: int | None
+    offset_lag: int
+    is_future: bool = False
+
+
 class ElectionType(enum.Enum):
     """PREFERRED: R[0] is to lead. UNCLEAN: a partition without leader takes one from outside I, losing records."""
 

@@ -1,4 +1,4 @@
-"""What queries read: topics, and running moves.
+"""What queries read: topics, replicas, and running moves.
 
 A query of moves copies a dict of immutable rows in one go; each entry is described when it is looked at, so that a
 listing of 100,000 moves costs the loop only the copy.
@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
-from controller.model.errors import NOT_HOSTED, UnknownTopicOrPartition
-from controller.model.requests import PartitionDescription, PartitionReassignment, TopicDescription
+from controller.model.errors import NOT_HOSTED, ApiError, ReplicaNotAvailable, StorageError, UnknownTopicOrPartition
+from controller.model.requests import (
+    PartitionDescription,
+    PartitionReassignment,
+    ReplicaLogDirInfo,
+    TopicDescription,
+    TopicPartitionReplica,
+)
 from controller.model.values import Partition, TopicPartition
 from controller.model.view import ClusterView
 from controller.rules.reassignment import describe_move
+from controller.runtime.progress import Progress
 from controller.state import ClusterState
 
 
@@ -77,6 +84,22 @@ def describe_topic(view: ClusterView, name: str) -> TopicDescription | UnknownTo
     if topic is None or view.is_deleting(name):
         return UnknownTopicOrPartition(NOT_HOSTED)
     return TopicDescription(name, topic.topic_id, tuple(_described(p) for p in view.partitions_of(name)))
+
+
+def describe_log(view: ClusterView, progress: Progress, replica: TopicPartitionReplica) -> ReplicaLogDirInfo | ApiError:
+    """The log of a replica as it was reported last; the error if there is no such replica, or no report."""
+    topic, number, broker = replica.topic, replica.partition, replica.broker_id
+    partition = None if view.is_deleting(topic) else view.partition(topic, number)
+    if partition is None:
+        return UnknownTopicOrPartition(NOT_HOSTED)
+    if broker not in partition.members:
+        return ReplicaNotAvailable(f"broker {broker} has no replica of {partition.tp}")
+    if view.disk_gone(partition, broker):
+        return StorageError(f"broker {broker} reported that its disk with {partition.tp} failed")
+    own = progress.of(topic, number, broker)
+    if own is None:
+        return ReplicaNotAvailable(f"no log of {partition.tp} on broker {broker} was reported to this controller")
+    return ReplicaLogDirInfo(own.size_bytes, own.lag_behind(progress.of(topic, number, partition.leader)))
 
 
 def _described(partition: Partition) -> PartitionDescription:

@@ -50,6 +50,11 @@ class LogReport:
     high_watermark: int = attrs.field(validator=_check_number)
     size_bytes: int | None = attrs.field(default=None, validator=_check_size)
 
+    def lag_behind(self, leader: LogReport | None) -> int:
+        """Records that this log lacks of what the leader reported as committed; where the leader reported nothing, of
+        what this replica reported as committed itself."""
+        return max((leader or self).high_watermark - self.end_offset, 0)
+
 
 class Progress:
     """The last report of each replica, of at most `reports_max` of them: when there are so many, a replica that was not

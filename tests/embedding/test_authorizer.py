@@ -21,6 +21,7 @@ from kedge import (
     ThrottledRate,
     ThrottledReplicas,
     TopicPartition,
+    TopicPartitionReplica,
 )
 from tests.runtime.world import cluster_of_three
 
@@ -46,6 +47,10 @@ ASKED: Final[dict[str, tuple[str, Ask]]] = {
     ),
     "list_topics": ("DESCRIBE", lambda a: [a.list_topics()]),
     "describe_topics": ("DESCRIBE", lambda a: a.describe_topics(["t", "u"]).values()),
+    "describe_replica_log_dirs": (
+        "DESCRIBE",
+        lambda a: a.describe_replica_log_dirs([TopicPartitionReplica("t", 0, 1)]).values(),
+    ),
     "create_topics": ("CREATE", lambda a: a.create_topics({"x": NewTopic(1, 1)}).values()),
     "create_partitions": ("ALTER", lambda a: a.create_partitions({"t": NewPartitions(9)}).values()),
     "delete_topics": ("DELETE", lambda a: a.delete_topics(["t"]).values()),

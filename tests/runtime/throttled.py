@@ -70,7 +70,7 @@ def alter_rates(cluster: Cluster, rates: Mapping[int, int], **options: Any) -> d
 def nobody(cluster: Cluster) -> Admin:
     """An admin who may do nothing."""
     given = cluster.controller.admin
-    return Admin(given._submitter, given._chance, principal="u", authorizer=lambda *_: False)  # noqa: SLF001
+    return Admin(given._submitter, given._chance, given._progress, principal="u", authorizer=lambda *_: False)  # noqa: SLF001
 
 
 def set_by_hand(cluster: Cluster, key: str, **configs: str) -> None:

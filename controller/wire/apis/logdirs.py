@@ -28,7 +28,6 @@ from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.reading import full
 
 UNKNOWN: Final = -1
-REPLICA_NOT_AVAILABLE: Final = 9
 LOG_DIR_NOT_FOUND: Final = 57
 _DIRECTORY: Final = "/kedge/broker-"
 
@@ -89,11 +88,10 @@ def _topics(controller: Controller, broker: int, replicas: Iterable[_Replica]) -
 
 
 def _partition(controller: Controller, broker: int, replica: _Replica) -> dict[str, Any]:
-    """The lag is what the replica lacks of what its leader reported as committed, else of what it did itself."""
+    """What the host reported of the replica."""
     own = controller.reported_log(replica.tp, broker)
-    leaders = controller.reported_log(replica.tp, replica.leader) or own
     size = None if own is None else own.size_bytes
-    lag = UNKNOWN if own is None or leaders is None else max(leaders.high_watermark - own.end_offset, 0)
+    lag = UNKNOWN if own is None else own.lag_behind(controller.reported_log(replica.tp, replica.leader))
     return {
         "partition_index": replica.tp.partition,
         "partition_size": UNKNOWN if size is None else size,
@@ -122,7 +120,7 @@ async def alter_replica_log_dirs(call: Call, request: Request) -> Answer:
 def _moved(there: set[tuple[str, int]] | None, topic: str, partition: int) -> int:
     if there is None:
         return LOG_DIR_NOT_FOUND
-    return ErrorCode.NONE if (topic, partition) in there else REPLICA_NOT_AVAILABLE
+    return ErrorCode.NONE if (topic, partition) in there else ErrorCode.REPLICA_NOT_AVAILABLE
 
 
 TABLE: Final = (

@@ -1,0 +1,55 @@
+"""Logs of replicas, as hosts report them (KIP-113): the part of the admin API that describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from typing import Final, TypeVar
+
+from controller.admin.checks import as_all, as_timeout
+from controller.admin.results import Results
+from controller.model.errors import ApiError
+from controller.model.requests import ReplicaLogDirInfo, TopicPartitionReplica
+from controller.model.view import ClusterView
+from controller.runtime.listing import describe_log
+from controller.runtime.progress import Progress
+from controller.runtime.submit import Submitter
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+_TIMEOUT_MS: Final = 60_000
+
+
+class LogDirsAdmin:
+    """What `Admin` has of logs."""
+
+    _submitter: Submitter
+    _progress: Progress
+
+    def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
+        raise NotImplementedError
+
+    def _results(self, values: Mapping[K, Future[V]]) -> Results[K, V]:
+        raise NotImplementedError
+
+    def describe_replica_log_dirs(
+        self, replicas: Iterable[TopicPartitionReplica], *, timeout_ms: int = _TIMEOUT_MS
+    ) -> Results[TopicPartitionReplica, ReplicaLogDirInfo]:
+        """Size in bytes and lag in records of these replicas, as their hosts reported them last by
+        `Controller.report_log`; all as of one commit. Replicas that a move adds are replicas, too.
+
+        Errors per replica: NotController, ClusterAuthorizationFailed, RequestTimedOut; UnknownTopicOrPartition;
+        ReplicaNotAvailable where the broker has no replica of the partition, or where no host reported its log to this
+        controller (reports are kept in memory, so after a failover until the next one); StorageError where the broker
+        reported that its disk failed. TypeError: not of this kind.
+        """
+        wanted = list(dict.fromkeys(as_all(replicas, TopicPartitionReplica, "a set of TopicPartitionReplica")))
+        if error := self._refusal("DESCRIBE"):
+            return self._results({replica: self._submitter.failed(error()) for replica in wanted})
+        progress = self._progress
+
+        def ask(view: ClusterView, replica: TopicPartitionReplica) -> ReplicaLogDirInfo | ApiError:
+            return describe_log(view, progress, replica)
+
+        return self._results(self._submitter.query_each(wanted, ask, as_timeout(timeout_ms)))
