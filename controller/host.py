@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from inspect import iscoroutinefunction
 from typing import Any, Final, Self, TypeVar
 
-from controller.admin import Admin, AlterConfigPolicy, AlterPolicy, Authorizer, CreatePolicy, as_timeout
+from controller.admin import Admin, Hooks, as_timeout
 from controller.metrics.collecting import collect
 from controller.metrics.snapshot import Snapshot
 from controller.model.errors import ControllerError
@@ -60,7 +60,7 @@ class Controller:
     `node_id`: what the others know this controller by. `host`: the callbacks (`controller.model.host.Host`); they come
     one at a time per broker, outside the loop thread (in `poll_once` mode on the caller's thread).
     `seed` makes nonces, topic ids and placements repeatable; `clock` and `executor` are for simulations.
-    `authorizer`, `alter_policy`, `create_policy` and `alter_config_policy` are asked in the caller's thread.
+    `hooks`: the host's authorizer and policies for requests of the admin API.
 
     `awaits_cluster`: stand by until the store holds a cluster (a controller epoch), rather than begin one there. For a
     store that the cluster is about to be moved to (`docs/migrating.md`): brokers can be registered in it, nothing else.
@@ -87,10 +87,7 @@ class Controller:
         clock: Clock | None = None,
         seed: int | str | None = None,
         executor: Executor | None = None,
-        authorizer: Authorizer | None = None,
-        alter_policy: AlterPolicy | None = None,
-        create_policy: CreatePolicy | None = None,
-        alter_config_policy: AlterConfigPolicy | None = None,
+        hooks: Hooks | None = None,
         awaits_cluster: bool = False,
         metrics: bool = True,
         tune_gc: bool = False,
@@ -105,6 +102,8 @@ class Controller:
             raise TypeError(f"settings must be Settings, not {settings!r:.200}")
         if journal is not None and not isinstance(journal, Journal):
             raise TypeError(f"journal must be a Journal (over a sink), not {journal!r:.200}")
+        if hooks is not None and not isinstance(hooks, Hooks):
+            raise TypeError(f"hooks must be Hooks, not {hooks!r:.200}")
         clock = clock or SystemClock()
         _take(store)
         self._store = store
@@ -139,8 +138,7 @@ class Controller:
         )
         self._loop = Loop(self._services, self._registrar)
         self._submitter = Submitter(self._loop)
-        self._authorizer, self._alter_policy, self._create_policy = authorizer, alter_policy, create_policy
-        self._alter_config_policy = alter_config_policy
+        self._hooks = hooks
         self._threads: Threads | None = None
         self._closed = False
         self._polling = threading.Lock()
@@ -371,10 +369,7 @@ class Controller:
             self._services.chance,
             self._services.progress,
             principal=principal,
-            authorizer=self._authorizer,
-            alter_policy=self._alter_policy,
-            create_policy=self._create_policy,
-            alter_config_policy=self._alter_config_policy,
+            hooks=self._hooks,
         )
 
     def _executor_now(self) -> Executor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from controller.admin import (
     ALL,
     Admin,
+    Hooks,
     Results,
 )
 from controller.host import (
@@ -146,6 +147,7 @@ __all__ = [
     "ErrorCode",
     "FencedLeaderEpoch",
     "FolderSink",
+    "Hooks",
     "Host",
     "HostNotices",
     "HostResponse",

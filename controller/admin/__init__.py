@@ -1,8 +1,18 @@
 """The admin API: requests of operators and tools, with a future for each answer."""
 
-from controller.admin.api import Admin, AlterPolicy, Authorizer, CreatePolicy
+from controller.admin.api import Admin
 from controller.admin.checks import as_timeout
-from controller.admin.configs import AlterConfigPolicy
+from controller.admin.hooks import AlterConfigPolicy, AlterPolicy, Authorizer, CreatePolicy, Hooks
 from controller.admin.results import ALL, Results
 
-__all__ = ["ALL", "Admin", "AlterConfigPolicy", "AlterPolicy", "Authorizer", "CreatePolicy", "Results", "as_timeout"]
+__all__ = [
+    "ALL",
+    "Admin",
+    "AlterConfigPolicy",
+    "AlterPolicy",
+    "Authorizer",
+    "CreatePolicy",
+    "Hooks",
+    "Results",
+    "as_timeout",
+]

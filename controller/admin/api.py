@@ -23,7 +23,8 @@ from controller.admin.checks import (
     as_timeout,
     require,
 )
-from controller.admin.configs import AlterConfigPolicy, ConfigRequests
+from controller.admin.configs import ConfigRequests
+from controller.admin.hooks import Hooks
 from controller.admin.log_dirs import LogDirsAdmin
 from controller.admin.results import ALL, All, Results
 from controller.admin.throttling import ThrottlingAdmin
@@ -63,14 +64,6 @@ V = TypeVar("V")
 
 DEFAULT_TIMEOUT_MS: Final = 60_000
 
-AlterPolicy = Callable[[TopicPartition, Replicas], str | None]
-"""Says why a partition may not get these replicas; None where it may. Runs in the caller's thread."""
-CreatePolicy = Callable[[str, NewTopic], str | None]
-"""Says why a topic may not be created; None where it may."""
-Authorizer = Callable[[str, str, str], bool]
-"""Whether a principal may do an operation (ALTER, DESCRIBE, CREATE, DELETE, ALTER_CONFIGS, DESCRIBE_CONFIGS)
-on a resource (`CLUSTER`)."""
-
 
 class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     """Requests of one principal. `controller.admin` is the host's own, which may do everything."""
@@ -82,19 +75,13 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         progress: Progress,
         *,
         principal: str | None = None,
-        authorizer: Authorizer | None = None,
-        alter_policy: AlterPolicy | None = None,
-        create_policy: CreatePolicy | None = None,
-        alter_config_policy: AlterConfigPolicy | None = None,
+        hooks: Hooks | None = None,
     ) -> None:
         self._submitter = submitter
         self._chance = chance
         self._progress = progress
         self._principal = principal
-        self._authorizer = authorizer
-        self._alter_policy = alter_policy
-        self._create_policy = create_policy
-        self._alter_config_policy = alter_config_policy
+        self._hooks = hooks or Hooks()
 
     # --- moves, as KIP-455 has them
 
@@ -126,7 +113,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     ) -> Results[TopicPartition, ReassignmentAnswer]:
         if error := self._refusal("ALTER"):
             return self._results({tp: self._submitter.failed(error()) for tp in targets})
-        now_ms, request = self._submitter.now_ms(), self._chance.nonce()
+        now_ms, request, policy = self._submitter.now_ms(), self._chance.nonce(), self._hooks.alter_policy
         requested = [
             AlterReassignment(
                 now_ms,
@@ -137,7 +124,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
                 options.allow_replication_factor_change,
                 options.force,
                 to_origin,
-                None if target is None or self._alter_policy is None else self._alter_policy(tp, target),
+                None if target is None or policy is None else policy(tp, target),
             )
             for tp, target in targets.items()
         ]
@@ -218,6 +205,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         if error := self._refusal("CREATE"):
             return self._results({name: self._submitter.failed(error()) for name in topics})
         now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
+        policy = self._hooks.create_policy
         jobs = {
             name: self._submitter.job(
                 CreateTopic(
@@ -231,7 +219,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
                     self._chance.topic_id(),
                     self._chance.below(_START_MAX),
                     self._chance.below(_START_MAX),
-                    None if self._create_policy is None else self._create_policy(name, new),
+                    None if policy is None else policy(name, new),
                 ),
                 timeout_ms,
                 "create_topics",
@@ -376,9 +364,10 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
 
     def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
         """The error for a principal that may not do this on the cluster; None if it may."""
-        if self._authorizer is None or self._principal is None:
+        authorizer = self._hooks.authorizer
+        if authorizer is None or self._principal is None:
             return None
-        if self._authorizer(self._principal, operation, "CLUSTER"):
+        if authorizer(self._principal, operation, "CLUSTER"):
             return None
         message = f"{self._principal} may not {operation} CLUSTER"
         return lambda: ClusterAuthorizationFailed(message)

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from typing import Final, TypeVar, cast
 
 from controller.admin.checks import as_all, as_timeout, require
+from controller.admin.hooks import Hooks
 from controller.admin.results import Results
 from controller.model.config_requests import AlterConfigOp, ConfigEntry, ConfigResource
 from controller.model.errors import ApiError
@@ -25,17 +26,13 @@ V = TypeVar("V")
 TIMEOUT_MS: Final = 60_000
 _CHANGES: Final = "a list of AlterConfigOp"
 
-AlterConfigPolicy = Callable[[ConfigResource, Mapping[str, str | None]], str | None]
-"""Says why settings may not be altered like this (name -> value that is asked for, None where it is deleted); None
-where they may. Runs in the caller's thread."""
-
 
 class ConfigRequests(abc.ABC):
     """The requests about settings, of one principal."""
 
     _submitter: Submitter
     _chance: Chance
-    _alter_config_policy: AlterConfigPolicy | None
+    _hooks: Hooks
 
     @abc.abstractmethod
     def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
@@ -133,9 +130,10 @@ class ConfigRequests(abc.ABC):
         return self._results({one: cast("Future[None]", job.future) for one, job in jobs.items()})
 
     def _objection(self, resource: ConfigResource, ops: tuple[AlterConfigOp, ...]) -> str | None:
-        if self._alter_config_policy is None:
+        policy = self._hooks.alter_config_policy
+        if policy is None:
             return None
-        return self._alter_config_policy(resource, {op.name: op.value for op in ops})
+        return policy(resource, {op.name: op.value for op in ops})
 
 
 def _resources(resources: object) -> list[ConfigResource]:

@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from controller.admin.checks import as_broker, as_partition, as_target, as_timeout, require
+from controller.admin.hooks import Hooks
 from controller.admin.results import Results
 from controller.model.errors import ApiError
 from controller.model.events import (
@@ -20,7 +21,7 @@ from controller.model.events import (
 from controller.model.requests import NewPartitionReassignment
 from controller.model.throttle_settings import FAMILIES, Family
 from controller.model.throttles import ADVISED_MIN, ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
-from controller.model.values import Replicas, TopicPartition
+from controller.model.values import TopicPartition
 from controller.runtime.clock import Chance
 from controller.runtime.submit import Submitter
 
@@ -40,7 +41,7 @@ class ThrottlingAdmin:
 
     _submitter: Submitter
     _chance: Chance
-    _alter_policy: Callable[[TopicPartition, Replicas], str | None] | None
+    _hooks: Hooks
 
     def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
         raise NotImplementedError
@@ -71,7 +72,7 @@ class ThrottlingAdmin:
         if (error := self._refusal("ALTER")) is not None:
             return self._failed(targets, error)
         _advise(options.throttle)
-        policy = self._alter_policy
+        policy = self._hooks.alter_policy
         event = ReassignPartitions(
             self._submitter.now_ms(),
             options.validate_only,

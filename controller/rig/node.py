@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import attrs
 
+from controller.admin import Hooks
 from controller.host import Controller
 from controller.model.host import (
     HostNotices,
@@ -226,7 +227,7 @@ class Node:
                 clock=self.clock,
                 seed=seed,
                 executor=NodeExecutor(marker, self.node_id, self.network),
-                alter_policy=self.policy,
+                hooks=Hooks(alter_policy=self.policy),
                 awaits_cluster=self.awaits_cluster,
                 **({} if self.journal is None else {"journal": self.journal(self.node_id)}),
             )

@@ -16,6 +16,7 @@ from kedge import (
     ConfigResourceType,
     DeletePartitions,
     ElectionType,
+    Hooks,
     NewPartitions,
     NewTopic,
     ThrottledRate,
@@ -82,7 +83,7 @@ def test_a_request_needs_its_operation_and_no_other(name: str) -> None:
         assert resource == "CLUSTER"
         return (operation == needed) == (principal == "with it")
 
-    cluster = cluster_of_three(authorizer=allow)
+    cluster = cluster_of_three(hooks=Hooks(authorizer=allow))
     before = cluster.keys()
     for future in ask(cluster.controller.admin_for("all others")):
         error = cluster.error(future)

@@ -15,6 +15,7 @@ from kedge import (
     AlterReassignmentsOptions,
     BrokerRegistration,
     Controller,
+    Hooks,
     HostResponse,
     LogReport,
     NewTopic,
@@ -125,7 +126,7 @@ def test_a_principal_needs_what_kafka_asks_for() -> None:
         asked.append((principal, operation, resource))
         return principal == "root"
 
-    cluster = cluster_of_three(authorizer=allow)
+    cluster = cluster_of_three(hooks=Hooks(authorizer=allow))
     before = cluster.keys()
     nobody = cluster.controller.admin_for("nobody")
     refused: list[Future[Any]] = [
@@ -154,8 +155,10 @@ def test_a_principal_needs_what_kafka_asks_for() -> None:
 def test_a_policy_says_no_with_its_message() -> None:
     """44; a cancel asks nobody."""
     cluster = cluster_of_three(
-        alter_policy=lambda _, target: "not there" if 6 in target else None,
-        create_policy=lambda name, _: None if name.startswith("ok") or name == "t" else f"no {name}",
+        hooks=Hooks(
+            alter_policy=lambda _, target: "not there" if 6 in target else None,
+            create_policy=lambda name, _: None if name.startswith("ok") or name == "t" else f"no {name}",
+        )
     )
     error = cluster.error(cluster.move([4, 5, 6]))
     assert (getattr(error, "code", None), str(error)) == (ErrorCode.POLICY_VIOLATION, "not there")

@@ -13,6 +13,7 @@ from controller.model.errors import ApiError, ClusterAuthorizationFailed, ErrorC
 from controller.model.throttle_settings import UNLIMITED
 from kedge import (
     AlterReassignmentsOptions,
+    Hooks,
     InvalidReplicaAssignment,
     InvalidRequest,
     InvalidThrottle,
@@ -334,7 +335,8 @@ def test_who_may_not_and_what_the_policy_has_something_against_is_refused() -> N
     assert isinstance(error, ClusterAuthorizationFailed)
     error = cluster.error(nobody(cluster).alter_interbroker_throttled_rates({}).all())
     assert isinstance(error, ClusterAuthorizationFailed)
-    strict = Admin(given._submitter, given._chance, given._progress, alter_policy=lambda _, __: "not on Fridays")  # noqa: SLF001
+    hooks = Hooks(alter_policy=lambda _, __: "not on Fridays")
+    strict = Admin(given._submitter, given._chance, given._progress, hooks=hooks)  # noqa: SLF001
     error = cluster.error(strict.reassign_partitions({T: [4]})[T])
     assert isinstance(error, PolicyViolation)
     assert "not on Fridays" in error.message

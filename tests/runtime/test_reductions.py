@@ -28,6 +28,7 @@ from controller.runtime.journal import Journal, MemorySink
 from kedge import (
     DeletePartitions,
     ElectionType,
+    Hooks,
     HostResponse,
     LogReport,
     NewPartitions,
@@ -173,7 +174,7 @@ def test_switched_off_it_is_refused_and_a_key_of_others_is_removed() -> None:
 def test_alter_on_the_cluster_is_needed_and_a_deadline_that_passed_is_heeded() -> None:
     made = cluster()
     nobody = made.controller.admin_for("nobody")
-    denied = cluster(authorizer=lambda *_: False)
+    denied = cluster(hooks=Hooks(authorizer=lambda *_: False))
     refused = denied.controller.admin_for("nobody").delete_partitions({"t": DeletePartitions(1)})
     assert isinstance(refused["t"].exception(0), ClusterAuthorizationFailed)
     late = nobody.delete_partitions({"t": DeletePartitions(1)}, timeout_ms=0)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 from controller.codec import keys
 from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
-from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, ErrorCode, NewTopic, OpType
+from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, ErrorCode, Hooks, NewTopic, OpType
 from tests.runtime.configured import ALL, BROKER, BROKER_KEY, KEY, LIST, RATE, TOPIC, alter, change, code, described
 from tests.runtime.world import cluster_of_three
 
@@ -60,7 +60,7 @@ def test_a_principal_needs_alter_configs_and_describe_configs_on_the_cluster() -
         asked.add((operation, resource))
         return principal == "root"
 
-    cluster = cluster_of_three(authorizer=allow)
+    cluster = cluster_of_three(hooks=Hooks(authorizer=allow))
     before = cluster.keys()
     nobody = cluster.controller.admin_for("nobody")
     refused: list[Any] = [
@@ -82,7 +82,7 @@ def test_a_policy_is_asked_for_what_is_wanted_and_says_no_with_its_message() -> 
         asked.append((resource.name, dict(configs)))
         return "too short" if configs.get("retention.ms") == "1" else None
 
-    cluster = cluster_of_three(alter_config_policy=policy)
+    cluster = cluster_of_three(hooks=Hooks(alter_config_policy=policy))
     error = cluster.error(alter(cluster, TOPIC, change("retention.ms", "1"), change("flush.ms", op=OpType.DELETE)))
     assert (code(error), str(error)) == (ErrorCode.POLICY_VIOLATION, "too short")
     cluster.done(cluster.controller.admin.alter_configs({TOPIC: {"retention.ms": "2"}}).all())

@@ -10,7 +10,7 @@ import pytest
 from controller.admin import Admin
 from controller.codec import keys
 from controller.model.throttle_settings import LISTS, RATES
-from kedge import ReassignPartitionsOptions, ThrottledRate, TopicPartition
+from kedge import Hooks, ReassignPartitionsOptions, ThrottledRate, TopicPartition
 from tests.runtime.world import Cluster
 
 T: Final = TopicPartition("t", 0)
@@ -70,7 +70,8 @@ def alter_rates(cluster: Cluster, rates: Mapping[int, int], **options: Any) -> d
 def nobody(cluster: Cluster) -> Admin:
     """An admin who may do nothing."""
     given = cluster.controller.admin
-    return Admin(given._submitter, given._chance, given._progress, principal="u", authorizer=lambda *_: False)  # noqa: SLF001
+    hooks = Hooks(authorizer=lambda *_: False)
+    return Admin(given._submitter, given._chance, given._progress, principal="u", hooks=hooks)  # noqa: SLF001
 
 
 def set_by_hand(cluster: Cluster, key: str, **configs: str) -> None:

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from controller.cli.root import kedge
 from controller.model.values import BrokerRegistration
 from controller.wire import Gateway
-from kedge import Controller, NewTopic, TopicPartition
+from kedge import Controller, Hooks, NewTopic, TopicPartition
 from stores import MemoryStore
 from tests.runtime.world import Brokers
 from tests.wire.served import DEADLINE_S, until
@@ -32,7 +32,7 @@ def test_each_refused_partition_has_a_line_and_the_others_move(as_json: bool, tm
     plan.write_text(
         json.dumps({"partitions": [{"topic": "t", "partition": p, "replicas": r} for p, r in wanted.items()]})
     )
-    with Controller(MemoryStore(), 1, Brokers(), alter_policy=veto) as controller:
+    with Controller(MemoryStore(), 1, Brokers(), hooks=Hooks(alter_policy=veto)) as controller:
         controller.start()
         for broker in (1, 2, 3):
             controller.register_broker(BrokerRegistration(broker))

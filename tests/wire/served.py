@@ -11,7 +11,7 @@ from typing import Any, Self
 from controller.admin import Authorizer
 from controller.wire import Gateway
 from controller.wire.protocol import SIZE, build
-from kedge import BrokerRegistration, Controller, Settings
+from kedge import BrokerRegistration, Controller, Hooks, Settings
 from stores import MemoryStore
 from stores.memory import MemoryServer
 from tests.runtime.world import Brokers
@@ -35,7 +35,7 @@ class Served:
         self.server = MemoryServer()
         self.store = MemoryStore(self.server)
         self._stack.callback(self.store.close)
-        controller = Controller(self.store, 1, Brokers(), settings=_SETTINGS, authorizer=self._permits)
+        controller = Controller(self.store, 1, Brokers(), settings=_SETTINGS, hooks=Hooks(authorizer=self._permits))
         self.controller = self._stack.enter_context(controller)
         self.controller.start()
         for broker, rack in self._racks.items():

@@ -13,7 +13,7 @@ from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 from controller.wire import messages as m
 from controller.wire.calls import Address
 from controller.wire.remote import with_remote_brokers
-from kedge import BrokerRegistration, NewTopic
+from kedge import BrokerRegistration, Hooks, NewTopic
 from tests.wire.peers import Peer
 from tests.wire.remote import CLUSTER, Remote
 from tests.wire.served import RawClient, Served, until
@@ -188,7 +188,7 @@ def test_a_broker_that_nobody_knows_cannot_shut_down(client: RawClient, version:
 
 def test_what_brokers_ask_takes_cluster_action() -> None:
     with (
-        Remote(authorizer=lambda _, operation, __: operation != "CLUSTER_ACTION") as remote,
+        Remote(hooks=Hooks(authorizer=lambda _, operation, __: operation != "CLUSTER_ACTION")) as remote,
         RawClient(remote.address) as client,
     ):
         asked = {"broker_id": 7, "broker_epoch": 1}
