@@ -249,7 +249,7 @@ class Controller:
         loop."""
         return collect(self._loop)
 
-    def query(self, ask: Callable[[ClusterView], T], *, timeout_ms: int = 60_000) -> Future[T]:
+    def query(self, ask: Callable[[ClusterView], T], *, timeout_s: float = 60.0) -> Future[T]:
         """What `ask(view)` makes of the committed state (`controller.model.view.ClusterView`), on the loop between two
         batches. The view is valid inside the call only: `ask` must neither change nor keep it, and what it returns must
         not hold it. What `ask` raises is what the future raises.
@@ -258,7 +258,7 @@ class Controller:
         """
         if not callable(ask):
             raise TypeError(f"ask must be callable with a view, not {ask!r:.80}")
-        return self._submitter.query(ask, as_timeout(timeout_ms))
+        return self._submitter.query(ask, as_timeout(timeout_s))
 
     # --- what the host calls
 
@@ -302,7 +302,7 @@ class Controller:
         return self._registrar.epoch_of(broker_id)
 
     def controlled_shutdown(
-        self, broker_id: int, broker_epoch: int, *, timeout_ms: int = 60_000
+        self, broker_id: int, broker_epoch: int, *, timeout_s: float = 60.0
     ) -> Future[tuple[TopicPartition, ...]]:
         """The broker leads and is in sync only where nobody else is; the answer is the partitions that it leads still
         (empty: it may go). From now on it gets nothing new: no leader, no replica, no place in an isr, until it is
@@ -316,7 +316,7 @@ class Controller:
         if type(broker_id) is not int or type(broker_epoch) is not int:
             raise TypeError(f"broker_id and broker_epoch are ints, not {broker_id!r:.80}, {broker_epoch!r:.80}")
         event = ShutdownAsked(self._services.clock.now_ms(), broker_id, broker_epoch)
-        return self._submitter.ask(event, as_timeout(timeout_ms), "controlled_shutdown")
+        return self._submitter.ask(event, as_timeout(timeout_s), "controlled_shutdown")
 
     def alter_isr(  # noqa: PLR0917 - in the order of the RPC
         self,
@@ -328,7 +328,7 @@ class Controller:
         broker_epoch: int,
         leader_recovery_state: int = 0,
         *,
-        timeout_ms: int = 30_000,
+        timeout_s: float = 30.0,
     ) -> Future[AcceptedIsr]:
         """A leader says who is in sync. The answer is the isr as committed, with its partition epoch (generation of
         the state key); one that completes a move is answered with the final isr.
@@ -351,7 +351,7 @@ class Controller:
             broker_epoch,
             leader_recovery_state,
         )
-        return self._submitter.ask(event, as_timeout(timeout_ms), "alter_isr", answer=accepted_isr)
+        return self._submitter.ask(event, as_timeout(timeout_s), "alter_isr", answer=accepted_isr)
 
     def report_log(self, reports: LogReport | Iterable[LogReport]) -> None:
         """What a broker knows of a log: offsets and bytes. Kept in memory only; progress and lag are made of it."""

@@ -15,6 +15,7 @@ from typing import Final, TypeVar, cast
 from controller.admin.checks import (
     Target,
     as_broker,
+    as_move_timeout,
     as_names,
     as_options,
     as_partition,
@@ -62,7 +63,7 @@ from controller.runtime.submit import Submitter
 K = TypeVar("K")
 V = TypeVar("V")
 
-DEFAULT_TIMEOUT_MS: Final = 60_000
+DEFAULT_TIMEOUT_S: Final = 60.0
 
 
 class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
@@ -120,7 +121,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
                 tp.topic,
                 tp.partition,
                 target,
-                options.move_timeout_ms,
+                as_move_timeout(options),
                 options.allow_replication_factor_change,
                 options.force,
                 to_origin,
@@ -128,7 +129,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             )
             for tp, target in targets.items()
         ]
-        jobs = self._submitter.jobs(requested, options.timeout_ms, "alter_partition_reassignments", request)
+        jobs = self._submitter.jobs(requested, as_timeout(options.timeout_s), "alter_partition_reassignments", request)
         self._submitter.submit(jobs)
         answers = dict(zip(targets, [job.future for job in jobs], strict=True))
         return self._results(cast("Mapping[TopicPartition, Future[ReassignmentAnswer]]", answers))
@@ -150,19 +151,19 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             events = expand_cancel(view, of, now_ms, force=options.force)
             return {
                 TopicPartition(event.topic, event.partition): self._submitter.job(
-                    event, options.timeout_ms, "alter_partition_reassignments", request
+                    event, as_timeout(options.timeout_s), "alter_partition_reassignments", request
                 )
                 for event in events
             }
 
-        return self._submitter.expand_all(cancel, timeout_ms=options.timeout_ms)
+        return self._submitter.expand_all(cancel, timeout_ms=as_timeout(options.timeout_s))
 
     def list_partition_reassignments(
         self,
         partitions: Iterable[TopicPartition] | All = ALL,
         *,
         topics: Iterable[str] | All = ALL,
-        timeout_ms: int = DEFAULT_TIMEOUT_MS,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
     ) -> Future[Mapping[TopicPartition, PartitionReassignment]]:
         """The moves that run, of `partitions` or of `topics` or all (KIP-455); from the cache, no store is read. Idle
         and unknown partitions are absent. TypeError for None where a set is asked for. 41, 31, 7."""
@@ -172,29 +173,29 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             raise ValueError("give partitions or topics, not both")
         if error := self._refusal("DESCRIBE"):
             return self._submitter.failed(error())
-        return self._submitter.query(lambda view: take_listing(view, wanted, names), as_timeout(timeout_ms))
+        return self._submitter.query(lambda view: take_listing(view, wanted, names), as_timeout(timeout_s))
 
     # --- topics
 
-    def list_topics(self, *, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> Future[Mapping[str, str]]:
+    def list_topics(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> Future[Mapping[str, str]]:
         """Every topic -> its id, sorted by name, without topics that are being deleted; from the cache, as committed.
         Errors: 41, 31, 7."""
         if error := self._refusal("DESCRIBE"):
             return self._submitter.failed(error())
-        return self._submitter.query(take_topics, as_timeout(timeout_ms))
+        return self._submitter.query(take_topics, as_timeout(timeout_s))
 
     def describe_topics(
-        self, names: Iterable[str], *, timeout_ms: int = DEFAULT_TIMEOUT_MS
+        self, names: Iterable[str], *, timeout_s: float = DEFAULT_TIMEOUT_S
     ) -> Results[str, TopicDescription]:
         """Leader, replicas, in-sync replicas, target and status of each partition of these topics; from the cache, all
         as of one commit. Errors per topic: 41, 31, 7, 3 (there is none, or it is being deleted)."""
         wanted = list(dict.fromkeys(as_names(names)))
         if error := self._refusal("DESCRIBE"):
             return self._results({name: self._submitter.failed(error()) for name in wanted})
-        return self._results(self._submitter.query_each(wanted, describe_topic, as_timeout(timeout_ms)))
+        return self._results(self._submitter.query_each(wanted, describe_topic, as_timeout(timeout_s)))
 
     def create_topics(
-        self, topics: Mapping[str, NewTopic], *, validate_only: bool = False, timeout_ms: int = DEFAULT_TIMEOUT_MS
+        self, topics: Mapping[str, NewTopic], *, validate_only: bool = False, timeout_s: float = DEFAULT_TIMEOUT_S
     ) -> Results[str, CreatedTopic]:
         """Topics with these names exist, placed by rack (KIP-36) or as assigned; `validate_only`: would exist.
         Partitions get their leaders right after. Errors per topic: 41, 31, 7, 17, 36, 37, 38, 39, 40, 42, 44."""
@@ -204,7 +205,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             require(new, NewTopic, f"topics[{name!r:.80}]")
         if error := self._refusal("CREATE"):
             return self._results({name: self._submitter.failed(error()) for name in topics})
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
         policy = self._hooks.create_policy
         jobs = {
             name: self._submitter.job(
@@ -231,7 +232,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         return self._results({name: cast("Future[CreatedTopic]", job.future) for name, job in jobs.items()})
 
     def create_partitions(
-        self, topics: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_ms: int = DEFAULT_TIMEOUT_MS
+        self, topics: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_s: float = DEFAULT_TIMEOUT_S
     ) -> Results[str, CreatedTopic]:
         """Topics have `total_count` partitions, the new ones placed as the rotation goes on, or as assigned. Errors
         per topic: 41, 31, 7, 3, 37, 38, 39, 60 while a partition of the topic moves."""
@@ -241,7 +242,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             require(new, NewPartitions, f"topics[{name!r:.80}]")
         if error := self._refusal("ALTER"):
             return self._results({name: self._submitter.failed(error()) for name in topics})
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
         jobs = {
             name: self._submitter.job(
                 CreatePartitions(now_ms, name, new.total_count, new.new_assignments, validate_only),
@@ -254,14 +255,14 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         self._submitter.submit(list(jobs.values()))
         return self._results({name: cast("Future[CreatedTopic]", job.future) for name, job in jobs.items()})
 
-    def delete_topics(self, names: Iterable[str], *, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> Results[str, None]:
+    def delete_topics(self, names: Iterable[str], *, timeout_s: float = DEFAULT_TIMEOUT_S) -> Results[str, None]:
         """The deletion of these topics is written down, so that it ends, whoever leads; also where it was before. The
         topic is gone when every broker that may hold a log of it has deleted that. Errors per topic: 41, 31, 7, 73, 3,
         and 56 for a topic whose key cannot be read."""
         wanted = list(dict.fromkeys(as_names(names)))
         if error := self._refusal("DELETE"):
             return self._results({name: self._submitter.failed(error()) for name in wanted})
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
         jobs = {
             name: self._submitter.job(DeleteTopic(now_ms, name), timeout_ms, "delete_topics", request)
             for name in wanted
@@ -270,7 +271,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         return self._results({name: cast("Future[None]", job.future) for name, job in jobs.items()})
 
     def delete_partitions(
-        self, topics: Mapping[str, DeletePartitions], *, timeout_ms: int = DEFAULT_TIMEOUT_MS
+        self, topics: Mapping[str, DeletePartitions], *, timeout_s: float = DEFAULT_TIMEOUT_S
     ) -> Results[str, dict[int, int]]:
         """Topics are to have fewer partitions: the last ones go (KIP-694). A future per topic, for all its partitions
         that go or none: it gives the status code of each by its id, 1 (offline) or -1 (read-only until its retention is
@@ -286,7 +287,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             require(wanted, DeletePartitions, f"topics[{name!r:.80}]")
         if error := self._refusal("ALTER"):
             return self._results({name: self._submitter.failed(error()) for name in topics})
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
         jobs = {
             name: self._submitter.job(
                 events.DeletePartitions(now_ms, name, w.total_count, w.partitions, w.immediate_delete),
@@ -301,7 +302,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
 
     # --- brokers
 
-    def forget_broker(self, broker_id: int, *, timeout_ms: int = DEFAULT_TIMEOUT_MS) -> Future[None]:
+    def forget_broker(self, broker_id: int, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> Future[None]:
         """A broker that will never come back is waited for no more, whoever leads: what it had to delete is dropped,
         and what was known of it. Also of one that was never known. If the answer is an error, ask again: what was
         dropped until then stays dropped. It comes when partitions of topics that are being deleted are stopped.
@@ -312,7 +313,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         broker_id = as_broker(broker_id)
         if error := self._refusal("ALTER"):
             return self._submitter.failed(error())
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
 
         return self._submitter.ask(ForgetBroker(now_ms, broker_id), timeout_ms, "forget_broker", request)
 
@@ -323,7 +324,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         election_type: ElectionType,
         partitions: Iterable[TopicPartition] | All | None,
         *,
-        timeout_ms: int = DEFAULT_TIMEOUT_MS,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
     ) -> Future[dict[TopicPartition, ApiError | None]]:
         """Elect preferred leaders, or unclean ones for partitions without a leader. Per partition None (elected) or
         the error: 84, 80, 83, 3, 17 (its topic is being deleted), 56 (its key cannot be read), 31, 41, 7. With ALL (or
@@ -332,7 +333,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         wanted = None if partitions is ALL or partitions is None else as_partitions(partitions)
         if error := self._refusal("ALTER"):
             return self._submitter.failed(error())
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
         unclean = election_type is ElectionType.UNCLEAN
 
         def elect(view: ClusterView) -> dict[TopicPartition, Job]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar, cast
 
+from controller.model.durations import milliseconds
 from controller.model.requests import BROKER_ID_MAX, AlterReassignmentsOptions, NewPartitionReassignment, as_replicas
 from controller.model.values import Replicas, TopicPartition
 
@@ -64,10 +65,11 @@ def as_options(value: object) -> AlterReassignmentsOptions:
     return cast(AlterReassignmentsOptions, value)
 
 
-def as_timeout(timeout_ms: int) -> int:
-    """`timeout_ms`, checked: TypeError, ValueError."""
-    if type(timeout_ms) is not int:
-        raise TypeError(f"timeout_ms must be an int, not {timeout_ms!r:.80}")
-    if timeout_ms < 0:
-        raise ValueError(f"timeout_ms must not be negative: {timeout_ms}")
-    return timeout_ms
+def as_timeout(timeout_s: float) -> int:
+    """`timeout_s` in milliseconds, checked: TypeError, ValueError."""
+    return milliseconds(timeout_s, "timeout_s")
+
+
+def as_move_timeout(options: AlterReassignmentsOptions) -> int | None:
+    """The deadline of a whole move, in milliseconds."""
+    return None if options.move_timeout_s is None else milliseconds(options.move_timeout_s, "move_timeout_s")

@@ -23,7 +23,7 @@ from controller.runtime.submit import Submitter
 K = TypeVar("K")
 V = TypeVar("V")
 
-TIMEOUT_MS: Final = 60_000
+TIMEOUT_S: Final = 60.0
 _CHANGES: Final = "a list of AlterConfigOp"
 
 
@@ -42,7 +42,7 @@ class ConfigRequests(abc.ABC):
     def _results(self, values: Mapping[K, Future[V]]) -> Results[K, V]: ...
 
     def describe_configs(
-        self, resources: Iterable[ConfigResource], *, timeout_ms: int = TIMEOUT_MS
+        self, resources: Iterable[ConfigResource], *, timeout_s: float = TIMEOUT_S
     ) -> Results[ConfigResource, Mapping[str, ConfigEntry]]:
         """Every setting that each resource may have or has, by name: its value, where that comes from, and the chain
         that it falls back along (`ConfigEntry`). From the cache, as committed; of a broker that is not alive as well.
@@ -50,7 +50,7 @@ class ConfigRequests(abc.ABC):
         wanted = _resources(resources)
         if error := self._refusal("DESCRIBE_CONFIGS"):
             return self._results({one: self._submitter.failed(error()) for one in wanted})
-        timeout_ms = as_timeout(timeout_ms)
+        timeout_ms = as_timeout(timeout_s)
 
         def ask(resource: ConfigResource) -> Callable[[ClusterView], Mapping[str, ConfigEntry] | ApiError]:
             return lambda view: check_entity(view, resource.entity) or describe(view, resource.entity)
@@ -58,7 +58,7 @@ class ConfigRequests(abc.ABC):
         return self._results({one: self._submitter.query(ask(one), timeout_ms) for one in wanted})
 
     def describe_new_topics(
-        self, topics: Mapping[str, Mapping[str, str]], *, timeout_ms: int = TIMEOUT_MS
+        self, topics: Mapping[str, Mapping[str, str]], *, timeout_s: float = TIMEOUT_S
     ) -> Future[dict[str, dict[str, ConfigEntry]]]:
         """What `describe_configs` says, or would say, of topics that were created with these settings: one future for
         all of them. Topics that only would be are not known to `describe_configs`. Errors: 41, 31, 7. TypeError where
@@ -70,14 +70,14 @@ class ConfigRequests(abc.ABC):
         def ask(view: ClusterView) -> dict[str, dict[str, ConfigEntry]]:
             return {name: describe_with(view, ConfigEntity(TOPICS, name), own) for name, own in topics.items()}
 
-        return self._submitter.query(ask, as_timeout(timeout_ms))
+        return self._submitter.query(ask, as_timeout(timeout_s))
 
     def alter_configs(
         self,
         resources: Mapping[ConfigResource, Mapping[str, str]],
         *,
         validate_only: bool = False,
-        timeout_ms: int = TIMEOUT_MS,
+        timeout_s: float = TIMEOUT_S,
     ) -> Results[ConfigResource, None]:
         """Each resource has these settings and no others; `validate_only`: could have them. All that is said of one
         resource or nothing; one bad resource does not hurt another. What changes nothing writes nothing. Written
@@ -92,7 +92,7 @@ class ConfigRequests(abc.ABC):
             require(resources[one], Mapping, "settings")
             ops[one] = tuple(AlterConfigOp(name, value) for name, value in resources[one].items())
         return self._alter_configs(
-            ops, "alter_configs", replaces=True, validate_only=validate_only, timeout_ms=timeout_ms
+            ops, "alter_configs", replaces=True, validate_only=validate_only, timeout_s=timeout_s
         )
 
     def incremental_alter_configs(
@@ -100,7 +100,7 @@ class ConfigRequests(abc.ABC):
         resources: Mapping[ConfigResource, Iterable[AlterConfigOp]],
         *,
         validate_only: bool = False,
-        timeout_ms: int = TIMEOUT_MS,
+        timeout_s: float = TIMEOUT_S,
     ) -> Results[ConfigResource, None]:
         """Single settings are set, deleted, appended to or subtracted from, and the others stay (KIP-339); else as
         `alter_configs`. Errors: the same; 40 for appending to what is no list, 42 for a name that stands there twice
@@ -108,7 +108,7 @@ class ConfigRequests(abc.ABC):
         require(resources, Mapping, "resources")
         ops = {one: tuple(as_all(resources[one], AlterConfigOp, _CHANGES)) for one in _resources(resources)}
         cause = "incremental_alter_configs"
-        return self._alter_configs(ops, cause, replaces=False, validate_only=validate_only, timeout_ms=timeout_ms)
+        return self._alter_configs(ops, cause, replaces=False, validate_only=validate_only, timeout_s=timeout_s)
 
     def _alter_configs(
         self,
@@ -117,11 +117,11 @@ class ConfigRequests(abc.ABC):
         *,
         replaces: bool,
         validate_only: bool,
-        timeout_ms: int,
+        timeout_s: float,
     ) -> Results[ConfigResource, None]:
         if error := self._refusal("ALTER_CONFIGS"):
             return self._results({one: self._submitter.failed(error()) for one in ops})
-        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_ms)
+        now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
         jobs = {}
         for one, said in ops.items():
             event = AlterConfigs(now_ms, one.entity, said, replaces, validate_only, self._objection(one, said))

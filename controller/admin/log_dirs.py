@@ -18,7 +18,7 @@ from controller.runtime.submit import Submitter
 K = TypeVar("K")
 V = TypeVar("V")
 
-_TIMEOUT_MS: Final = 60_000
+_TIMEOUT_S: Final = 60.0
 
 
 class LogDirsAdmin:
@@ -34,7 +34,7 @@ class LogDirsAdmin:
         raise NotImplementedError
 
     def describe_replica_log_dirs(
-        self, replicas: Iterable[TopicPartitionReplica], *, timeout_ms: int = _TIMEOUT_MS
+        self, replicas: Iterable[TopicPartitionReplica], *, timeout_s: float = _TIMEOUT_S
     ) -> Results[TopicPartitionReplica, ReplicaLogDirInfo]:
         """Size in bytes and lag in records of these replicas, as their hosts reported them last by
         `Controller.report_log`; all as of one commit. Replicas that a move adds are replicas, too.
@@ -52,4 +52,4 @@ class LogDirsAdmin:
         def ask(view: ClusterView, replica: TopicPartitionReplica) -> ReplicaLogDirInfo | ApiError:
             return describe_log(view, progress, replica)
 
-        return self._results(self._submitter.query_each(wanted, ask, as_timeout(timeout_ms)))
+        return self._results(self._submitter.query_each(wanted, ask, as_timeout(timeout_s)))

@@ -33,7 +33,7 @@ Assignments: TypeAlias = (
 )
 
 _log = logging.getLogger(__name__)
-_TIMEOUT_MS: Final = 60_000
+_TIMEOUT_S: Final = 60.0
 
 
 class ThrottlingAdmin:
@@ -85,7 +85,7 @@ class ThrottlingAdmin:
             options.throttle,
             twice,
         )
-        return self._asked(event, targets, options.timeout_ms, "reassign_partitions")
+        return self._asked(event, targets, as_timeout(options.timeout_s), "reassign_partitions")
 
     def alter_interbroker_throttled_rates(
         self,
@@ -94,7 +94,7 @@ class ThrottlingAdmin:
         auto_remove_throttle: bool = True,
         validate_only: bool = False,
         family: Family = "replication",
-        timeout_ms: int = _TIMEOUT_MS,
+        timeout_s: float = _TIMEOUT_S,
     ) -> Results[int, None]:
         """These brokers have these rates, and they alone: a broker that had some by an earlier request, and is not
         named now, gets back what it had before (KIP-179). `family`: KIP-73's `replication` rates, or KIP-542's
@@ -122,7 +122,7 @@ class ThrottlingAdmin:
             tuple((broker, rate.leader_rate, rate.follower_rate) for broker, rate in rates.items()),
             family,
         )
-        return self._asked(event, rates, as_timeout(timeout_ms), "alter_interbroker_throttled_rates")
+        return self._asked(event, rates, as_timeout(timeout_s), "alter_interbroker_throttled_rates")
 
     def alter_interbroker_throttled_replicas(
         self,
@@ -130,7 +130,7 @@ class ThrottlingAdmin:
         *,
         auto_remove_throttle: bool = True,
         validate_only: bool = False,
-        timeout_ms: int = _TIMEOUT_MS,
+        timeout_s: float = _TIMEOUT_S,
     ) -> Results[TopicPartition, None]:
         """The lists of throttled replicas of these topics name these replicas, beside those that an operator put there;
         a topic that was named by an earlier request, and is not now, loses what that added (KIP-179). As for
@@ -152,7 +152,7 @@ class ThrottlingAdmin:
             self._submitter.room,
             tuple((tp.topic, tp.partition, sides.leaders, sides.followers) for tp, sides in replicas.items()),
         )
-        return self._asked(event, replicas, as_timeout(timeout_ms), "alter_interbroker_throttled_replicas")
+        return self._asked(event, replicas, as_timeout(timeout_s), "alter_interbroker_throttled_replicas")
 
     def _asked(self, event: ThrottleRequest, names: Iterable[K], timeout_ms: int, cause: str) -> Results[K, None]:
         """One event for all, a future for each, and one for a request that names nothing: it takes something back."""

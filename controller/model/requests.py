@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import attrs
 
+from controller.model.durations import milliseconds
 from controller.model.frozen import frozen
 from controller.model.values import Replicas
 
@@ -104,23 +105,19 @@ class NewPartitionReassignment:
 
 @attrs.frozen(kw_only=True)
 class AlterReassignmentsOptions:
-    """`timeout_ms`: until the commit. `move_timeout_ms`: relative deadline of the whole move, after which it cancels
-    itself (None: none). `force`: cancel even where no live in-sync replica would remain in R.
+    """`timeout_s`: seconds until the commit. `move_timeout_s`: relative deadline of the whole move, in seconds, after
+    which it cancels itself (None: none). `force`: cancel even where no live in-sync replica would remain in R.
     `allow_replication_factor_change`: KIP-860."""
 
-    timeout_ms: int = attrs.field(default=60_000, validator=_require_int)
-    move_timeout_ms: int | None = None
+    timeout_s: float = 60.0
+    move_timeout_s: float | None = None
     allow_replication_factor_change: bool = True
     force: bool = False
 
     def __attrs_post_init__(self) -> None:
-        if self.timeout_ms < 0:
-            raise ValueError(f"timeout_ms must not be negative: {self.timeout_ms}")
-        if self.move_timeout_ms is not None:
-            if type(self.move_timeout_ms) is not int:
-                raise TypeError(f"move_timeout_ms must be an int or None, not {self.move_timeout_ms!r:.80}")
-            if not 0 < self.move_timeout_ms <= 2**53:
-                raise ValueError(f"move_timeout_ms must be within 1..2^53: {self.move_timeout_ms}")
+        milliseconds(self.timeout_s, "timeout_s")
+        if self.move_timeout_s is not None and milliseconds(self.move_timeout_s, "move_timeout_s") == 0:
+            raise ValueError(f"move_timeout_s must be at least a millisecond: {self.move_timeout_s}")
 
 
 @frozen

@@ -12,6 +12,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
+from controller.model.durations import milliseconds
 from controller.model.errors import ApiError
 from controller.model.frozen import frozen
 from controller.model.legacy import LegacyEntry
@@ -147,16 +148,14 @@ def _check_flag(_: object, attribute: attrs.Attribute[bool], value: object) -> N
 class ReassignPartitionsOptions:
     """`validate_only`: the same answers, and nothing changes. `throttle`: bytes a second of all replication that the
     moves make, on each broker and side; None or 2^63-1: no throttle. `auto_remove_throttle`: it goes when the last move
-    has ended. `timeout_ms`: until the commit. TypeError, ValueError where a field is not of its kind."""
+    has ended. `timeout_s`: seconds until the commit. TypeError, ValueError where a field is not of its kind."""
 
     validate_only: bool = attrs.field(default=False, validator=_check_flag)
     throttle: int | None = attrs.field(default=None)
     auto_remove_throttle: bool = attrs.field(default=True, validator=_check_flag)
-    timeout_ms: int = 60_000
+    timeout_s: float = 60.0
 
     def __attrs_post_init__(self) -> None:
-        for name, value in (("throttle", self.throttle), ("timeout_ms", self.timeout_ms)):
-            if type(value) is not int and (name != "throttle" or value is not None):
-                raise TypeError(f"{name} must be an int, not {value!r:.80}")
-        if self.timeout_ms < 0:
-            raise ValueError(f"timeout_ms must not be negative: {self.timeout_ms}")
+        if type(self.throttle) is not int and self.throttle is not None:
+            raise TypeError(f"throttle must be an int, not {self.throttle!r:.80}")
+        milliseconds(self.timeout_s, "timeout_s")

@@ -5,23 +5,23 @@
     >>> rig = Rig(seed=1, brokers={1: "a", 2: "b", 3: "c", 4: "a"}, copy_rate_bytes_s=10_000_000)
     >>> orders = rig.create_topic("orders", replicas=[[1, 2], [2, 3]], records=5_000)
     >>> rig.reassign({TopicPartition("orders", 0): [3, 4]})  # accepted when this returns, not finished
-    >>> rig.until_replicas({TopicPartition("orders", 0): [3, 4]}, deadline_ms=60_000)
+    >>> rig.until_replicas({TopicPartition("orders", 0): [3, 4]}, timeout_s=60)
     >>> rig.until_converged()
     >>> rig.brokers[1].log(TopicPartition("orders", 0)) is None  # the old replica was deleted
     True
 
 Nothing happens by itself: `step()` lets one tick of virtual time pass (`tick_ms`, 10 by default), `run(ms)` many,
-`until(condition, deadline_ms=..., what=...)` as many as it takes. No thread is started, no wall clock read, no port
+`until(condition, timeout_s=..., what=...)` as many as it takes. No thread is started, no wall clock read, no port
 opened; a step takes about 0.1 ms. The same seed and the same calls give the same run, to the byte
 (`rig.timeline.trace` is its hash).
 
 Time and waiting (each lets time pass, and raises `NotInTime` with a description of what stands)
     rig.step() -> whether anything happened      rig.run(ms)      rig.clock.elapsed_ms, rig.clock.now_ms()
-    rig.until(condition, deadline_ms=60_000, what="in words")
-    rig.until_replicas({tp: [4, 5, 6]}, deadline_ms=...)   R is just this and nothing moves there
+    rig.until(condition, timeout_s=60, what="in words")
+    rig.until_replicas({tp: [4, 5, 6]}, timeout_s=...)   R is just this and nothing moves there
     rig.until_quiet()        nothing happens any more
     rig.until_converged()    what live brokers know and hold is what is committed, nothing left to do
-    rig.wait(future, deadline_ms=...) -> its result
+    rig.wait(future, timeout_s=...) -> its result
 
 Asking
     rig.admin                the `Admin` of the active controller (waits until there is one); its futures complete

@@ -22,7 +22,7 @@ from controller.rig.workload import WORKLOAD, Deed
 from controller.rig.world import World
 
 STEPS: Final = 300
-HEALED_MS_MAX: Final = 60_000  # a retry waits up to 10 s, a deadline of a request up to 5 s
+HEALED_S_MAX: Final = 60.0  # a retry waits up to 10 s, a deadline of a request up to 5 s
 
 
 @attrs.frozen
@@ -49,7 +49,7 @@ def build(seed: int, journal: Callable[[int], Any] | None = None) -> World:
         seed,
         brokers=brokers,
         controllers=size.randint(2, 3),
-        session_timeout_ms=1_000,
+        session_timeout_s=1.0,
         lag_max_ms=300,
         copy_rate_bytes_s=size.choice((20_000, 100_000, 1_000_000)),
         record_bytes=100,
@@ -126,13 +126,13 @@ def heal(world: World) -> None:
     world.agenda.clear()
     rig.timeline.say("rig", "heals everything")
     rig.heal()
-    rig.until(lambda: not world.partitions(moving=True), deadline_ms=HEALED_MS_MAX, what="no move is left")
-    rig.until(lambda: not is_key_there(rig), deadline_ms=HEALED_MS_MAX, what="the legacy key is gone")
-    rig.until_converged(deadline_ms=HEALED_MS_MAX)
+    rig.until(lambda: not world.partitions(moving=True), timeout_s=HEALED_S_MAX, what="no move is left")
+    rig.until(lambda: not is_key_there(rig), timeout_s=HEALED_S_MAX, what="the legacy key is gone")
+    rig.until_converged(timeout_s=HEALED_S_MAX)
     if is_marked(rig):
         _take_over_marks(rig)
     rig.check_end()
-    rig.until(lambda: not world.unanswered(), deadline_ms=HEALED_MS_MAX, what=f"answers to {world.unanswered()}")
+    rig.until(lambda: not world.unanswered(), timeout_s=HEALED_S_MAX, what=f"answers to {world.unanswered()}")
 
 
 def _take_over_marks(rig: Rig) -> None:
@@ -141,7 +141,7 @@ def _take_over_marks(rig: Rig) -> None:
     if node is not None:
         rig.timeline.say("rig", "lets another controller find the marks of throttles")
         rig.kill_controller(node.node_id)
-        rig.until(lambda: rig.active is not None, deadline_ms=HEALED_MS_MAX, what="another controller is active")
+        rig.until(lambda: rig.active is not None, timeout_s=HEALED_S_MAX, what="another controller is active")
         rig.heal()
-    rig.until(lambda: not is_marked(rig), deadline_ms=HEALED_MS_MAX, what="no throttle is marked")
-    rig.until_converged(deadline_ms=HEALED_MS_MAX)
+    rig.until(lambda: not is_marked(rig), timeout_s=HEALED_S_MAX, what="no throttle is marked")
+    rig.until_converged(timeout_s=HEALED_S_MAX)

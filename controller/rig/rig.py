@@ -61,7 +61,7 @@ class Rig(Waits, Mishaps):
         tree_records: int = 1000,
         record_bytes: int = 1000,
         tick_ms: int = 10,
-        session_timeout_ms: int = 6_000,
+        session_timeout_s: float = 6.0,
         lag_max_ms: int = 2_000,
         copy_rate_bytes_s: int | None = None,
         store: Mapping[str, Any] | None = None,
@@ -77,7 +77,7 @@ class Rig(Waits, Mishaps):
         self.record_bytes = record_bytes
         self.settings = settings or Settings()
         self.timeline = Timeline(self.clock)
-        self._session = {"session_timeout_s": session_timeout_ms / 1000, "clock": self.clock.monotonic_s}
+        self._session = {"session_timeout_s": session_timeout_s, "clock": self.clock.monotonic_s}
         self.server = RecordingServer(**{**(store or {}), **self._session}) if server is None else server
         self.next_server: RecordingServer | None = None
         self._journal = journal
@@ -216,9 +216,9 @@ class Rig(Waits, Mishaps):
 
     # --- what is asked
 
-    def wait(self, future: Future[T], deadline_ms: int = 30_000) -> T:
+    def wait(self, future: Future[T], timeout_s: float = 30.0) -> T:
         """The result of a future of a controller; time passes until it is there. Raises what the future raises."""
-        self.until(future.done, deadline_ms=deadline_ms, what="an answer of the controller")
+        self.until(future.done, timeout_s=timeout_s, what="an answer of the controller")
         return future.result()
 
     def create_topic(

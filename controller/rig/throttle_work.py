@@ -19,7 +19,7 @@ Deed = Callable[[World, random.Random], str]
 
 _OURS: Final = (500_000, 2_000_000, 5_000_000)
 _THEIR_LISTS: Final = (*THEIR_ELEMENTS, ",".join(THEIR_ELEMENTS))
-_TIMEOUT_MS: Final = 3_000
+_TIMEOUT_S: Final = 3.0
 
 
 def throttled_reassign(world: World, chance: random.Random) -> str:
@@ -34,7 +34,7 @@ def throttled_reassign(world: World, chance: random.Random) -> str:
     }
     stays = chance.random() < 0.05
     options = ReassignPartitionsOptions(
-        throttle=chance.choice(_OURS), auto_remove_throttle=not stays, timeout_ms=_TIMEOUT_MS
+        throttle=chance.choice(_OURS), auto_remove_throttle=not stays, timeout_s=_TIMEOUT_S
     )
     said = ", ".join(f"{tp} to {target}" for tp, target in targets.items())
     return world.ask(
@@ -52,7 +52,7 @@ def alter_rates(world: World, chance: random.Random) -> str:
     return world.ask(
         f"{family} rates of {brokers}",
         lambda admin: admin.alter_interbroker_throttled_rates(
-            rates, family=family, auto_remove_throttle=not stays, timeout_ms=_TIMEOUT_MS
+            rates, family=family, auto_remove_throttle=not stays, timeout_s=_TIMEOUT_S
         ).all(),
     )
 
@@ -69,7 +69,7 @@ def alter_replicas(world: World, chance: random.Random) -> str:
     }
     return world.ask(
         f"throttled replicas of {list(map(str, wanted))}",
-        lambda admin: admin.alter_interbroker_throttled_replicas(wanted, timeout_ms=_TIMEOUT_MS).all(),
+        lambda admin: admin.alter_interbroker_throttled_replicas(wanted, timeout_s=_TIMEOUT_S).all(),
     )
 
 
@@ -103,7 +103,7 @@ def operate_by_admin(world: World, chance: random.Random) -> str:
     resource = ConfigResource(ConfigResourceType(kind), name)
     return world.ask(
         f"an operator: {op.value} {config} of {kind} {name}, {change.value}",
-        lambda admin: admin.incremental_alter_configs({resource: [change]}, timeout_ms=_TIMEOUT_MS).all(),
+        lambda admin: admin.incremental_alter_configs({resource: [change]}, timeout_s=_TIMEOUT_S).all(),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from controller.codec import keys
 from controller.codec.small import encode_admitted
+from controller.model.durations import milliseconds
 from controller.model.values import NO_LEADER, DeleteIntent, TopicPartition
 from controller.quota import Family, Side
 from controller.rig.flows import WINDOW_MS, Flow
@@ -28,15 +29,15 @@ QUIET_STEPS = 30  # longer than the first retry of a callback, and of an isr cha
 class Waits(Parts):
     """The waits of a rig; each lets time pass."""
 
-    def until(self, condition: Callable[[], object], *, deadline_ms: int = 60_000, what: str = "") -> None:
-        """`condition()` is true. NotInTime after `deadline_ms`."""
-        end_ms = self.clock.elapsed_ms + deadline_ms
+    def until(self, condition: Callable[[], object], *, timeout_s: float = 60.0, what: str = "") -> None:
+        """`condition()` is true. NotInTime after `timeout_s` of virtual time."""
+        end_ms = self.clock.elapsed_ms + milliseconds(timeout_s, "timeout_s")
         while not condition():
             if self.clock.elapsed_ms >= end_ms:
-                raise NotInTime(f"not within {deadline_ms} ms: {what or condition}\n{describe(self)}")
+                raise NotInTime(f"not within {timeout_s} s: {what or condition}\n{describe(self)}")
             self.step()
 
-    def until_replicas(self, targets: Mapping[TopicPartition, Sequence[int]], *, deadline_ms: int = 600_000) -> None:
+    def until_replicas(self, targets: Mapping[TopicPartition, Sequence[int]], *, timeout_s: float = 600.0) -> None:
         """Each partition has just these replicas, in this order, and does not move."""
 
         def reached(tp: TopicPartition, target: Sequence[int]) -> bool:
@@ -44,21 +45,21 @@ class Waits(Parts):
             return partition.replicas == tuple(target) and partition.move is None
 
         wanted = ", ".join(f"{tp} on {list(target)}" for tp, target in targets.items())
-        self.until(lambda: all(reached(*item) for item in targets.items()), deadline_ms=deadline_ms, what=wanted)
+        self.until(lambda: all(reached(*item) for item in targets.items()), timeout_s=timeout_s, what=wanted)
 
-    def until_quiet(self, *, deadline_ms: int = 120_000) -> None:
+    def until_quiet(self, *, timeout_s: float = 120.0) -> None:
         """Nothing moves: no commit, no callback, no copying for a while, and nothing under way."""
         self.quiet_steps = 0
         self.until(
             lambda: self.quiet_steps >= QUIET_STEPS and self.network.is_quiet,
-            deadline_ms=deadline_ms,
+            timeout_s=timeout_s,
             what="nothing moves any more",
         )
 
-    def until_converged(self, *, deadline_ms: int = 120_000) -> None:
+    def until_converged(self, *, timeout_s: float = 120.0) -> None:
         """What every live broker knows and holds is what is committed; nothing is left to delete, to elect, to copy."""
         self.quiet_steps = 0  # what was just done to the rig has not been noticed by anybody yet
-        self.until(lambda: self.quiet_steps >= 5 and not disagreements(self), deadline_ms=deadline_ms, what="all agree")
+        self.until(lambda: self.quiet_steps >= 5 and not disagreements(self), timeout_s=timeout_s, what="all agree")
 
     def watch_flow(self, broker: int, side: Side, family: Family | None = "reassignment") -> Flow:
         """What flows from now on out of the leaders on a broker, or into the followers there, of the replicas that a
@@ -66,7 +67,7 @@ class Waits(Parts):
         return self.copying.flows.watch(self.clock.elapsed_ms, broker, side, family)
 
     def until_rate(
-        self, flow: Flow, bytes_s: float, *, within: float = 0.05, window_ms: int = WINDOW_MS, deadline_ms: int = 60_000
+        self, flow: Flow, bytes_s: float, *, within: float = 0.05, window_ms: int = WINDOW_MS, timeout_s: float = 60.0
     ) -> None:
         """So many bytes a second flowed in the last `window_ms`, give or take `within` of it."""
         begun_ms = self.clock.elapsed_ms
@@ -76,7 +77,7 @@ class Waits(Parts):
             return is_whole and abs(flow.rate(window_ms) - bytes_s) <= within * bytes_s
 
         what = f"{bytes_s} bytes a second over {window_ms} ms, {flow.side} side of broker {flow.broker}"
-        self.until(reached, deadline_ms=deadline_ms, what=what)
+        self.until(reached, timeout_s=timeout_s, what=what)
 
 
 def disagreements(rig: Parts) -> list[str]:

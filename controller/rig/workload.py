@@ -288,8 +288,8 @@ def _alter(
         return create_topic(world)
     partition = world.pick(partitions)
     tp, target = partition.tp, target_of(partition)
-    deadline_ms = world.between(50, 2_000) if world.happens(0.15) else None
-    options = AlterReassignmentsOptions(move_timeout_ms=deadline_ms, timeout_ms=world.between(100, 5_000))
+    deadline_s = world.between(50, 2_000) / 1000 if world.happens(0.15) else None
+    options = AlterReassignmentsOptions(move_timeout_s=deadline_s, timeout_s=world.between(100, 5_000) / 1000)
     return world.ask(
         f"alter {tp} to {target}", lambda admin: admin.alter_partition_reassignments({tp: target}, options).all()
     )

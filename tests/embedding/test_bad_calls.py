@@ -78,7 +78,7 @@ calls: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]] 
                 ),
                 anything,
             ),
-            st.one_of(st.none(), anything, made(lambda t: AlterReassignmentsOptions(timeout_ms=t), anything)),
+            st.one_of(st.none(), anything, made(lambda t: AlterReassignmentsOptions(timeout_s=t), anything)),
         ),
     ),
     "rollback": (
@@ -90,18 +90,18 @@ calls: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]] 
         (st.one_of(st.just(ALL), anything), st.one_of(st.none(), anything)),
     ),
     "list": (
-        lambda c, p, t, ms: c.admin.list_partition_reassignments(p, topics=t, timeout_ms=ms),
+        lambda c, p, t, seconds: c.admin.list_partition_reassignments(p, topics=t, timeout_s=seconds),
         (st.one_of(st.lists(partitions), anything), st.one_of(st.just(ALL), anything), anything),
     ),
     "create": (
-        lambda c, t, ms: c.admin.create_topics(t, timeout_ms=ms),
+        lambda c, t, seconds: c.admin.create_topics(t, timeout_s=seconds),
         (
             st.one_of(st.dictionaries(st.one_of(st.text(max_size=5), st.just("t")), new_topics, max_size=3), anything),
             st.one_of(st.just(1000), anything),
         ),
     ),
     "partitions": (
-        lambda c, t, ms: c.admin.create_partitions(t, timeout_ms=ms),
+        lambda c, t, seconds: c.admin.create_partitions(t, timeout_s=seconds),
         (
             st.one_of(
                 st.dictionaries(
@@ -115,7 +115,7 @@ calls: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]] 
         ),
     ),
     "reduce": (
-        lambda c, t, ms: c.admin.delete_partitions(t, timeout_ms=ms),
+        lambda c, t, seconds: c.admin.delete_partitions(t, timeout_s=seconds),
         (
             st.one_of(
                 st.dictionaries(
@@ -131,15 +131,15 @@ calls: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]] 
         ),
     ),
     "delete": (
-        lambda c, n, ms: c.admin.delete_topics(n, timeout_ms=ms),
+        lambda c, n, seconds: c.admin.delete_topics(n, timeout_s=seconds),
         (st.one_of(st.lists(st.sampled_from(["no", "", "a/b", ".."])), anything), st.one_of(st.just(1000), anything)),
     ),
     "forget": (
-        lambda c, b, ms: c.admin.forget_broker(b, timeout_ms=ms),
+        lambda c, b, seconds: c.admin.forget_broker(b, timeout_s=seconds),
         (st.one_of(st.integers(-3, 8), anything), st.one_of(st.just(1000), anything)),
     ),
     "elect": (
-        lambda c, k, p, ms: c.admin.elect_leaders(k, p, timeout_ms=ms),
+        lambda c, k, p, seconds: c.admin.elect_leaders(k, p, timeout_s=seconds),
         (st.one_of(st.sampled_from(ElectionType), anything), st.one_of(st.lists(partitions), anything), anything),
     ),
     "alter_isr": (
@@ -148,7 +148,7 @@ calls: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]] 
     ),
     "register": (lambda c, r: c.register_broker(r), (made(BrokerRegistration, st.integers(-5, -2), anything),)),
     "shutdown": (
-        lambda c, broker, epoch, ms: c.controlled_shutdown(broker, epoch, timeout_ms=ms),
+        lambda c, broker, epoch, seconds: c.controlled_shutdown(broker, epoch, timeout_s=seconds),
         (
             st.one_of(st.integers(1, 6), st.integers(7, 2**70), anything),
             st.one_of(st.integers(-(2**70), 0), st.integers(1_000, 2**70), st.none(), st.text(max_size=3)),
@@ -166,7 +166,7 @@ calls: dict[str, tuple[Callable[..., Any], tuple[st.SearchStrategy[Any], ...]]] 
         ),
     ),
     "query": (
-        lambda c, q, ms: c.query(q, timeout_ms=ms),
+        lambda c, q, seconds: c.query(q, timeout_s=seconds),
         (st.one_of(st.just(len), anything), st.one_of(st.just(1000), anything)),
     ),
 }

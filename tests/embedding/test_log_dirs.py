@@ -93,7 +93,7 @@ def test_a_replica_whose_disk_failed_is_a_storage_error() -> None:
 def test_a_stand_by_describes_no_log() -> None:
     """41 for each replica; 7 where the loop did not look in time."""
     cluster = cluster_of_three()
-    late = cluster.controller.admin.describe_replica_log_dirs([on(1)], timeout_ms=50)[on(1)]
+    late = cluster.controller.admin.describe_replica_log_dirs([on(1)], timeout_s=0.05)[on(1)]
     cluster.clock.advance(51)
     assert isinstance(cluster.error(late), RequestTimedOut)
     cluster.controller.close()

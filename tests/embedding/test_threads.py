@@ -265,13 +265,13 @@ def test_a_caller_hears_that_his_deadline_is_over_while_the_loop_is_inside_the_s
     store = Gate(started.server)
     controller = started.with_topic(store=store)
     store.open.clear()
-    options = AlterReassignmentsOptions(timeout_ms=100)
+    options = AlterReassignmentsOptions(timeout_s=0.1)
     inside = controller.admin.alter_partition_reassignments({T0: [3, 4]}, options)[T0]
     assert store.inside.wait(WAIT_S)
     late: list[Future[Any]] = [
-        controller.admin.create_topics({"never": NewTopic(1, 1)}, timeout_ms=100)["never"],
-        controller.admin.list_partition_reassignments(timeout_ms=100),
-        controller.admin.elect_leaders(ElectionType.PREFERRED, [T0], timeout_ms=100),
+        controller.admin.create_topics({"never": NewTopic(1, 1)}, timeout_s=0.1)["never"],
+        controller.admin.list_partition_reassignments(timeout_s=0.1),
+        controller.admin.elect_leaders(ElectionType.PREFERRED, [T0], timeout_s=0.1),
     ]
     patient = controller.admin.create_topics({"soon": NewTopic(1, 1)})["soon"]
     for future in (inside, *late):

@@ -55,7 +55,7 @@ def ends(rig: Rig) -> None:
 def settles(rig: Rig) -> None:
     """Nothing more is written; the moves end, all agree, and nothing is lost."""
     rig.producers.writers.clear()
-    rig.until_replicas(dict.fromkeys([ORDERS, *FOUR], AFTER), deadline_ms=60_000)
+    rig.until_replicas(dict.fromkeys([ORDERS, *FOUR], AFTER), timeout_s=60)
     rig.until_converged()
     rig.check_end()
 

@@ -145,11 +145,11 @@ def test_requests_take_lists_and_mappings_and_keep_tuples() -> None:
         (lambda: NewTopic(configs=NUMBER_FOR_TEXT), TypeError),
         (lambda: NewTopic(configs=UNTYPED), TypeError),
         (lambda: NewPartitions(UNTYPED), TypeError),
-        (lambda: AlterReassignmentsOptions(timeout_ms=-1), ValueError),
-        (lambda: AlterReassignmentsOptions(timeout_ms=UNTYPED), TypeError),
-        (lambda: AlterReassignmentsOptions(move_timeout_ms=0), ValueError),
-        (lambda: AlterReassignmentsOptions(move_timeout_ms=2**53 + 1), ValueError),
-        (lambda: AlterReassignmentsOptions(move_timeout_ms=UNTYPED), TypeError),
+        (lambda: AlterReassignmentsOptions(timeout_s=-1), ValueError),
+        (lambda: AlterReassignmentsOptions(timeout_s=UNTYPED), TypeError),
+        (lambda: AlterReassignmentsOptions(move_timeout_s=0), ValueError),
+        (lambda: AlterReassignmentsOptions(move_timeout_s=2**53 // 1000 + 1), ValueError),
+        (lambda: AlterReassignmentsOptions(move_timeout_s=UNTYPED), TypeError),
     ],
 )
 def test_a_request_of_another_kind_is_not_made(make: Callable[[], object], error: type[Exception]) -> None:
@@ -161,9 +161,9 @@ def test_a_request_of_another_kind_is_not_made(make: Callable[[], object], error
 def test_options_have_kafkas_defaults() -> None:
     """A minute until the commit, no deadline of the move, changes of the replication factor allowed."""
     options = AlterReassignmentsOptions()
-    assert (options.timeout_ms, options.move_timeout_ms) == (60_000, None)
+    assert (options.timeout_s, options.move_timeout_s) == (60, None)
     assert (options.allow_replication_factor_change, options.force) == (True, False)
-    assert AlterReassignmentsOptions(timeout_ms=0, move_timeout_ms=2**53).timeout_ms == 0
+    assert AlterReassignmentsOptions(timeout_s=0, move_timeout_s=2**53 / 1000).timeout_s == 0
 
 
 def test_every_error_has_a_number_of_its_own() -> None:

@@ -31,7 +31,7 @@ def _written() -> tuple[str, ...]:
     rig = Rig(
         3,
         brokers={i: "abc"[i % 3] for i in range(1, 7)},
-        session_timeout_ms=1_000,
+        session_timeout_s=1.0,
         lag_max_ms=500,
         copy_rate_bytes_s=400_000,
         journal=lambda _: Journal(sink),
@@ -60,7 +60,7 @@ def _throttled() -> tuple[str, ...]:
     rig = Rig(
         5,
         brokers=dict.fromkeys(range(1, 7)),
-        session_timeout_ms=1_000,
+        session_timeout_s=1.0,
         copy_rate_bytes_s=400_000,
         journal=lambda _: Journal(sink),
     )

@@ -52,7 +52,7 @@ def test_a_throttle_whose_configs_somebody_else_changed_ends_with_a_row(
         return Journal(sinks[-1])
 
     brokers = dict.fromkeys(range(1, 5))
-    rig = Rig(5, brokers=brokers, session_timeout_ms=1_000, copy_rate_bytes_s=200_000, journal=journal)
+    rig = Rig(5, brokers=brokers, session_timeout_s=1.0, copy_rate_bytes_s=200_000, journal=journal)
     rig.create_topic("orders", replicas=[[1, 2]], records=100)
     rig.wait(rig.admin.reassign_partitions({TP: [3, 4]}, ReassignPartitionsOptions(throttle=100_000)).all())
     ends(rig)

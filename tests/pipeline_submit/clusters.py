@@ -47,7 +47,7 @@ class RigTime(Time):
 
     def result(self, future: Future[T], timeout_s: float) -> T:
         try:
-            self.rig.until(future.done, deadline_ms=int(timeout_s * 1000))
+            self.rig.until(future.done, timeout_s=timeout_s)
         except NotInTime:
             raise TimeoutError from None
         return future.result()
@@ -155,7 +155,7 @@ def make(
         return Journal(sinks[-1])
 
     brokers = {i: "abc"[i % 3] for i in range(1, 7)}
-    options = {"copy_rate_bytes_s": 400_000, "session_timeout_ms": 1_000, "journal": journal}
+    options = {"copy_rate_bytes_s": 400_000, "session_timeout_s": 1.0, "journal": journal}
     rig = Rig(seed, brokers=brokers, **{**options, **rig_options})
     layout = [[1, 2, 3], [2, 3, 1], [3, 1, 2], [4, 5, 6], [1, 5, 6]]
     for topic in topics:

@@ -163,7 +163,7 @@ def test_a_move_that_ends_between_two_reads_of_a_look_is_not_taken_for_a_cancell
 
     def end() -> None:
         ended.extend(moving(made))
-        made.rig.until(lambda: not moving(made), deadline_ms=60_000)
+        made.rig.until(lambda: not moving(made), timeout_s=60)
 
     assert submit(made.folder, between_two_reads(made, end), by_key(made)).end == "done"
     assert ended

@@ -102,7 +102,7 @@ class LateRates:
 
     def alter_interbroker_throttled_rates(self, rates: object) -> object:
         if rates:
-            self.made.rig.until(lambda: not self.made.rig.brokers or not is_marked(self.made.rig), deadline_ms=60_000)
+            self.made.rig.until(lambda: not self.made.rig.brokers or not is_marked(self.made.rig), timeout_s=60)
             self.came_late = True
         return self.made.rig.admin.alter_interbroker_throttled_rates(rates)  # type: ignore[arg-type]
 

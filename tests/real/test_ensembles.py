@@ -35,7 +35,7 @@ MOVES = 120
 LONG_S = 20.0  # a session that outlives an election of servers, also on a busy machine
 SHORT_S = 4.0
 CUT_S = 8.0  # a session in which a silent server is found out, and another one is found
-PATIENCE_MS = 40_000
+PATIENCE_S = 40.0
 OVERTAKEN = (FencedLeaderEpoch, InvalidUpdateVersion)  # by a change of the controller's: an isr is asked for anew
 
 
@@ -82,8 +82,8 @@ class Load:
         self.cluster.let_go(tps[self.waves * len(tps) // of : (self.waves + 1) * len(tps) // of])
         self.waves += 1
         self.made.append(f"wave-{self.waves}")
-        self.asked.append(self.cluster.send("create_topics", {self.made[-1]: NewTopic(2, 2)}, timeout_ms=PATIENCE_MS))
-        self.asked.append(self.cluster.send("list_partition_reassignments", timeout_ms=PATIENCE_MS))
+        self.asked.append(self.cluster.send("create_topics", {self.made[-1]: NewTopic(2, 2)}, timeout_s=PATIENCE_S))
+        self.asked.append(self.cluster.send("list_partition_reassignments", timeout_s=PATIENCE_S))
 
     def answered(self) -> None:
         """All were answered, by no error; brokers that asked for an isr were told at most that it changed."""
@@ -131,7 +131,7 @@ def test_a_node_that_is_cut_off_loses_nothing(three: Three, tmp_path: Path, whic
         cut = which(three, cluster)
         three.ensemble.cut(cut)
         cluster.let_go(tps[: MOVES // 2])
-        cluster.ask("create_topics", {"meanwhile": NewTopic(2, 2)}, timeout_ms=PATIENCE_MS)
+        cluster.ask("create_topics", {"meanwhile": NewTopic(2, 2)}, timeout_s=PATIENCE_S)
         cluster.until(lambda: cluster.deleted() >= MOVES // 2, "half of the moves are complete without the node")
         assert three.leader() is not cut
         three.ensemble.mend(cut)
@@ -202,7 +202,7 @@ def test_servers_that_are_restarted_one_after_the_other_cost_no_caller_an_error(
 
 @tenacity.retry(
     retry=tenacity.retry_if_exception_type((Unavailable, OutcomeUnknown)),
-    stop=tenacity.stop_after_delay(PATIENCE_MS / 1000),
+    stop=tenacity.stop_after_delay(PATIENCE_S),
     wait=tenacity.wait_fixed(0.05),
     reraise=True,
 )

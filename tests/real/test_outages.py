@@ -21,13 +21,13 @@ pytestmark = [
 MOVES = 200
 LONG_S = 20.0  # a session that outlives the restart of a server, also on a busy machine
 SHORT_S = 3.0
-SHORT_MS = 1_500
+LATE_S = 1.5
 
 
 def pause(cluster: Cluster, served: Served) -> None:
     """The server stands still for so long that a request with a short deadline is over."""
     served.server.pause()
-    late = cluster.send("create_topics", {"late": NewTopic(1, 1)}, timeout_ms=SHORT_MS)
+    late = cluster.send("create_topics", {"late": NewTopic(1, 1)}, timeout_s=LATE_S)
     cluster.until(late.done, "a request whose deadline is over is answered")
     assert isinstance(late.result()["late"], RequestTimedOut)
     served.server.resume()

@@ -48,7 +48,7 @@ def status(rig: Rig, at: TopicPartition) -> int:
 
 
 def purged(rig: Rig) -> None:
-    rig.until(lambda: tp(2) not in rig.committed.partitions, deadline_ms=120_000, what="t-2 is purged")
+    rig.until(lambda: tp(2) not in rig.committed.partitions, timeout_s=120, what="t-2 is purged")
     rig.until_converged()
 
 

@@ -60,7 +60,7 @@ def test_a_record_larger_than_what_a_tick_copies_is_copied_all_the_same() -> Non
     rig = Rig(brokers={1: None, 2: None}, copy_rate_bytes_s=50_000, record_bytes=10_000)
     (tp,) = rig.create_topic("t", replicas=[[1]], records=5)
     rig.reassign({tp: [1, 2]})
-    rig.until_replicas({tp: [1, 2]}, deadline_ms=3_000)
+    rig.until_replicas({tp: [1, 2]}, timeout_s=3)
 
 
 def test_a_writer_writes_at_its_rate_and_is_acknowledged() -> None:
@@ -86,8 +86,8 @@ def test_nothing_is_taken_where_nobody_leads() -> None:
 def test_what_is_waited_for_in_vain_is_said_with_what_stands() -> None:
     rig = Rig()
     rig.create_topic("t", replicas=[[1]])
-    with pytest.raises(NotInTime, match="not within 50 ms: the moon") as said:
-        rig.until(lambda: False, deadline_ms=50, what="the moon")
+    with pytest.raises(NotInTime, match=r"not within 0\.05 s: the moon") as said:
+        rig.until(lambda: False, timeout_s=0.05, what="the moon")
     assert "t-0 R [1] I [1] leader 1/0" in str(said.value)
 
 
@@ -104,7 +104,7 @@ def test_a_rig_begins_with_what_a_real_cluster_left(shared_data: Path) -> None:
 
 
 def test_a_killed_broker_lets_its_session_run_out_and_one_that_stops_ends_it() -> None:
-    rig = Rig(session_timeout_ms=1_000)
+    rig = Rig(session_timeout_s=1.0)
     rig.until_converged()
     rig.kill_broker(1)
     rig.kill_broker(2, at_once=False)

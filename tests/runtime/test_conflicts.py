@@ -294,7 +294,7 @@ def test_a_request_that_waits_for_a_key_is_answered_at_its_deadline() -> None:
     """Not when its turn comes, which may be seconds later."""
     cluster, _ = meddled(STATE, 1000)
     tp = TopicPartition("t", 0)
-    options = AlterReassignmentsOptions(timeout_ms=1000)
+    options = AlterReassignmentsOptions(timeout_s=1.0)
     future = cluster.controller.admin.alter_partition_reassignments({tp: [4, 5, 6]}, options)[tp]
     cluster.wait(950)
     assert not future.done()

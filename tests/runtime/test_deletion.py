@@ -219,8 +219,8 @@ def test_where_the_store_has_parents_they_go_right_after_what_stood_below_them()
 def test_a_stand_by_and_a_late_request_are_told_so() -> None:
     """41 where nobody leads here; 7 after the deadline: nothing is written by either."""
     cluster = cluster_of_three()
-    late = cluster.controller.admin.delete_topics(["t"], timeout_ms=0)["t"]
-    forgotten = cluster.controller.admin.forget_broker(9, timeout_ms=0)
+    late = cluster.controller.admin.delete_topics(["t"], timeout_s=0.0)["t"]
+    forgotten = cluster.controller.admin.forget_broker(9, timeout_s=0.0)
     assert [getattr(cluster.error(future), "code", None) for future in (late, forgotten)] == [7, 7]
     other = cluster.another(2)
     cluster.run()

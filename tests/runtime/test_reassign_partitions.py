@@ -166,7 +166,7 @@ def test_the_throttle_goes_however_the_last_move_ends(how: str) -> None:
         assert cluster.done(cluster.controller.admin.delete_topics(["t"]).all()) == {"t": None}
     else:
         asked = cluster.controller.admin.alter_partition_reassignments
-        cluster.done(asked({T: [4, 5, 6]}, AlterReassignmentsOptions(move_timeout_ms=500)).all())
+        cluster.done(asked({T: [4, 5, 6]}, AlterReassignmentsOptions(move_timeout_s=0.5)).all())
     cluster.wait(3_000)
     nothing_left(cluster)
 
@@ -274,7 +274,7 @@ def test_there_is_a_future_for_each_partition_and_all_fails_if_one_does() -> Non
 def test_a_deadline_that_passed_before_the_commit_changes_nothing() -> None:
     cluster = cluster_with()
     before = cluster.keys("/")
-    options = ReassignPartitionsOptions(throttle=RATE, timeout_ms=50)
+    options = ReassignPartitionsOptions(throttle=RATE, timeout_s=0.05)
     results = cluster.controller.admin.reassign_partitions({T: [4]}, options)
     cluster.clock.advance(1_000)
     assert isinstance(cluster.error(results[T]), RequestTimedOut)
@@ -319,7 +319,7 @@ def test_a_request_that_names_nothing_and_comes_too_late_gives_nothing_back() ->
     admin = cluster.controller.admin
     cluster.done(admin.alter_interbroker_throttled_rates({1: ThrottledRate(RATE, RATE)}).all())
     before = cluster.keys("/")
-    late = admin.alter_interbroker_throttled_rates({}, timeout_ms=50).all()
+    late = admin.alter_interbroker_throttled_rates({}, timeout_s=0.05).all()
     cluster.clock.advance(1_000)
     assert isinstance(cluster.error(late), RequestTimedOut)
     assert cluster.keys("/") == before
@@ -355,7 +355,7 @@ def test_who_may_not_and_what_the_policy_has_something_against_is_refused() -> N
         lambda _: ReassignPartitionsOptions(throttle=True),
         lambda _: ReassignPartitionsOptions(throttle=1.5),  # type: ignore[arg-type]
         lambda _: ReassignPartitionsOptions(validate_only=1),  # type: ignore[arg-type]
-        lambda _: ReassignPartitionsOptions(timeout_ms=None),  # type: ignore[arg-type]
+        lambda _: ReassignPartitionsOptions(timeout_s=None),  # type: ignore[arg-type]
     ],
 )
 def test_arguments_of_another_kind_raise_at_once(asked: Any) -> None:
@@ -416,7 +416,7 @@ def test_a_request_of_many_steps_counts_as_running_until_its_last_one() -> None:
 def test_whoever_waits_no_longer_does_not_stop_what_was_begun() -> None:
     """The request is answered with 7 and its move started all the same, throttle and all."""
     cluster = cluster_with({"t": [[1, 2, 3]]}, options={"commit_ops_max": 6})
-    options = ReassignPartitionsOptions(throttle=RATE, timeout_ms=500)
+    options = ReassignPartitionsOptions(throttle=RATE, timeout_s=0.5)
     results = cluster.controller.admin.reassign_partitions({T: [4, 5, 6]}, options)
     for _ in range(3):
         cluster.controller.poll_once()

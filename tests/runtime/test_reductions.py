@@ -177,7 +177,7 @@ def test_alter_on_the_cluster_is_needed_and_a_deadline_that_passed_is_heeded() -
     denied = cluster(hooks=Hooks(authorizer=lambda *_: False))
     refused = denied.controller.admin_for("nobody").delete_partitions({"t": DeletePartitions(1)})
     assert isinstance(refused["t"].exception(0), ClusterAuthorizationFailed)
-    late = nobody.delete_partitions({"t": DeletePartitions(1)}, timeout_ms=0)
+    late = nobody.delete_partitions({"t": DeletePartitions(1)}, timeout_s=0.0)
     assert isinstance(made.error(late["t"]), RequestTimedOut)
     assert not made.has(KEY)
 

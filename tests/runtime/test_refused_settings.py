@@ -97,8 +97,8 @@ def test_a_stand_by_says_who_is_active_and_a_late_request_is_timed_out() -> None
     cluster.controller = stand_by
     assert code(cluster.error(alter(cluster, TOPIC, change("retention.ms", "5")))) == ErrorCode.NOT_CONTROLLER
     cluster.controller = cluster.controllers[0]
-    late = alter(cluster, TOPIC, change("retention.ms", "5"), timeout_ms=500)
-    asked = cluster.controller.admin.describe_configs([TOPIC], timeout_ms=500)[TOPIC]
+    late = alter(cluster, TOPIC, change("retention.ms", "5"), timeout_s=0.5)
+    asked = cluster.controller.admin.describe_configs([TOPIC], timeout_s=0.5)[TOPIC]
     cluster.clock.advance(501)
     assert [code(cluster.error(one)) for one in (late, asked)] == [ErrorCode.REQUEST_TIMED_OUT] * 2
     assert cluster.get(KEY)["config"] == {}

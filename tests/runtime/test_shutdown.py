@@ -92,9 +92,9 @@ def test_a_stand_by_answers_41() -> None:
 def test_a_deadline_ends_the_wait_and_not_the_shutdown() -> None:
     """The leaders are given away all the same."""
     cluster = cluster_of_three()
-    future = cluster.controller.controlled_shutdown(1, cluster.epoch(1), timeout_ms=0)
+    future = cluster.controller.controlled_shutdown(1, cluster.epoch(1), timeout_s=0.0)
     assert isinstance(cluster.error(future), RequestTimedOut)
-    future = cluster.controller.controlled_shutdown(1, cluster.epoch(1), timeout_ms=1)
+    future = cluster.controller.controlled_shutdown(1, cluster.epoch(1), timeout_s=0.001)
     cluster.controller.poll_once()
     cluster.clock.advance(5)
     assert isinstance(cluster.error(future), RequestTimedOut)

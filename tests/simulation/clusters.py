@@ -25,7 +25,7 @@ class Told:
 
     def __init__(self, **options: Any) -> None:
         self.sink = MemorySink()
-        given = {"brokers": {i: "abc"[i % 3] for i in range(1, 7)}, "session_timeout_ms": 1_000, "lag_max_ms": 500}
+        given = {"brokers": {i: "abc"[i % 3] for i in range(1, 7)}, "session_timeout_s": 1.0, "lag_max_ms": 500}
         self.rig = Rig(**{**given, "journal": lambda _: Journal(self.sink), **options})
 
     def rows(self, *events: str) -> list[dict[str, Any]]:
@@ -47,7 +47,7 @@ def orders(records: int = 1_000, **options: Any) -> Rig:
     rig = Rig(
         **{
             "brokers": {i: "abc"[i % 3] for i in range(1, 7)},
-            "session_timeout_ms": 1_000,
+            "session_timeout_s": 1.0,
             "lag_max_ms": 500,
             **options,
         }

@@ -25,7 +25,7 @@ SHORT_RETENTION_MS: Final = 800  # longer than a takeover
 
 def orders(settings: Settings, records: int = 50, retention_ms: int = RETENTION_MS, **options: Any) -> Rig:
     """`orders` with three partitions, each on 1, 2, 3, kept for three seconds."""
-    given = {"brokers": {i: "abc"[i % 3] for i in range(1, 7)}, "session_timeout_ms": 1_000, "lag_max_ms": 500}
+    given = {"brokers": {i: "abc"[i % 3] for i in range(1, 7)}, "session_timeout_s": 1.0, "lag_max_ms": 500}
     rig = Rig(**{**given, **options}, settings=settings)
     made(rig, records, retention_ms)
     return rig
@@ -39,7 +39,7 @@ def made(rig: Rig, records: int = 50, retention_ms: int = RETENTION_MS) -> None:
 def world(settings: Settings, **options: Any) -> Rig:
     """`options`: of the rig."""
     soon = attrs.evolve(settings, delete_topic_partition_interval_delay_ms=100)
-    given = {"records": 0, "retention_ms": SHORT_RETENTION_MS, "session_timeout_ms": SESSION_MS}
+    given = {"records": 0, "retention_ms": SHORT_RETENTION_MS, "session_timeout_s": SESSION_MS / 1000}
     rig = orders(soon, **{**given, **options})
     rig.fill([TopicPartition("orders", p) for p in range(3)], 20)
     return rig

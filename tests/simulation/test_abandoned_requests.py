@@ -20,7 +20,7 @@ def _rig() -> Rig:
     rig = orders(
         records=5,
         settings=Settings(commit_decisions_max=1),
-        session_timeout_ms=SESSION_MS,
+        session_timeout_s=SESSION_MS / 1000,
         store={"commit_ops_max": 10},
     )
     set_by_hand(rig, "brokers", "1", RATES)

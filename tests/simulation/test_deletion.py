@@ -257,7 +257,7 @@ def test_two_requests_at_once_and_a_tool_beside_them_are_one_deletion() -> None:
 
 def test_many_partitions_go_in_chunks_that_fit_the_store() -> None:
     """A commit of ten keys is all that the store takes."""
-    rig = Rig(brokers=dict.fromkeys(range(1, 5)), session_timeout_ms=1_000, store={"commit_ops_max": 10})
+    rig = Rig(brokers=dict.fromkeys(range(1, 5)), session_timeout_s=1.0, store={"commit_ops_max": 10})
     rig.create_topic("wide", partitions=40, replication_factor=3)
     rig.delete_topic("wide")
     settle(rig)

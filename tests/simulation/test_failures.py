@@ -209,7 +209,7 @@ def test_a_broker_that_cannot_be_reached_holds_up_nobody_else() -> None:
     active = leading(rig)
     rig.cut_off(active.node_id, from_=3)
     rig.reassign({ORDERS: [1, 2, 4]})
-    rig.until_replicas({ORDERS: [1, 2, 4]}, deadline_ms=2_000)
+    rig.until_replicas({ORDERS: [1, 2, 4]}, timeout_s=2)
     rig.run(1_000)
     assert "not delivered" in running(active).describe().findings["callbacks of broker 3"]
     assert rig.brokers[3].log(ORDERS) is not None
@@ -309,7 +309,7 @@ def test_a_move_that_cannot_end_is_described_in_words() -> None:
     rig.pause_broker(6)
     rig.reassign({ORDERS: AFTER})
     with pytest.raises(NotInTime, match=r"orders-0 on \[4, 5, 6\]") as said:
-        rig.until_replicas({ORDERS: AFTER}, deadline_ms=500)
+        rig.until_replicas({ORDERS: AFTER}, timeout_s=0.5)
     assert "6 paused" in str(said.value)
 
 

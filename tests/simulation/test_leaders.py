@@ -146,7 +146,7 @@ def test_the_first_replica_of_a_move_leads_by_itself_in_the_end() -> None:
     rig.reassign({ORDERS: [3, 1, 2]})
     rig.until_replicas({ORDERS: [3, 1, 2]})
     assert rig.partition(ORDERS).leader == 1
-    rig.until(lambda: rig.partition(ORDERS).leader == 3, deadline_ms=3_000, what="3 leads")
+    rig.until(lambda: rig.partition(ORDERS).leader == 3, timeout_s=3, what="3 leads")
     settle(rig)
 
 
@@ -155,7 +155,7 @@ def test_balance_comes_back_after_a_rolling_restart() -> None:
     rig = Rig(
         brokers={1: "a", 2: "b", 3: "c"},
         settings=Settings(leader_imbalance_check_interval_seconds=1, leader_imbalance_per_broker_percentage=0),
-        session_timeout_ms=1_000,
+        session_timeout_s=1.0,
         lag_max_ms=500,
     )
     tps = rig.create_topic("t", replicas=[[1, 2, 3], [2, 3, 1], [3, 1, 2]] * 3, records=10)
@@ -164,7 +164,7 @@ def test_balance_comes_back_after_a_rolling_restart() -> None:
         rig.run(200)
     rig.until(
         lambda: all(rig.partition(tp).leader == rig.partition(tp).replicas[0] for tp in tps),
-        deadline_ms=10_000,
+        timeout_s=10,
         what="preferred leaders lead",
     )
     settle(rig)
@@ -199,7 +199,7 @@ def test_unclean_election_that_is_switched_on_by_a_tool_elects() -> None:
     assert rig.partition(ORDERS).leader == -1
     put(rig, keys.topic_config("orders"), {"version": 1, "config": {"unclean.leader.election.enable": "true"}})
     put(rig, f"{keys.CONFIG_CHANGES}/config_change_0000000000", {"version": 2, "entity_path": "topics/orders"})
-    rig.until(lambda: rig.partition(ORDERS).leader == 2, deadline_ms=1_000, what="2 leads")
+    rig.until(lambda: rig.partition(ORDERS).leader == 2, timeout_s=1, what="2 leads")
     (changed,) = told.rows("ConfigChanged")
     assert changed["detail"]["configs"] == {"unclean.leader.election.enable": "true"}
     rig.heal()

@@ -11,7 +11,7 @@ from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, leading, orde
 
 
 def _gone(rig: Rig) -> None:
-    rig.until(lambda: not is_key_there(rig), deadline_ms=60_000, what="the key is gone")
+    rig.until(lambda: not is_key_there(rig), timeout_s=60, what="the key is gone")
 
 
 @pytest.mark.checklist(115, 117)

@@ -58,7 +58,7 @@ def test_a_move_onto_an_old_broker_waits_for_it_by_name_and_ends_after_its_upgra
     assert all(rig.brokers[b].log(ORDERS) is not None for b in BEFORE)
     rig.kill_controller(leading(rig).node_id)
     rig.restart_broker(5, leader_and_isr_version=3)
-    rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
     rig.heal()
     settle(rig)
     assert log_of(rig, 5).end_offset == 1_000
@@ -75,14 +75,14 @@ def test_a_move_under_an_old_leader_hangs_and_names_all_targets_until_the_leader
     rig.restart_controller(leading(rig).node_id)
     _keep_at(rig, BEFORE)
     rig.restart_broker(1, leader_and_isr_version=3)
-    rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
     settle(rig)
 
 
 def test_an_old_follower_holds_up_no_move_between_others() -> None:
     rig = orders(leader_and_isr_versions={3: 2})
     rig.reassign({ORDERS: AFTER})
-    rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
     settle(rig)
     assert rig.brokers[3].log(ORDERS) is None
 
@@ -106,7 +106,7 @@ def test_a_downgraded_controller_sends_no_targets_and_moves_stop_until_a_newer_o
     assert {p.target_replicas for p in told} == {None}
     assert rig.partition(ORDERS).target_replicas == AFTER
     rig.restart_controller(old, leader_and_isr_version=3)
-    rig.until_replicas({ORDERS: AFTER}, deadline_ms=30_000)
+    rig.until_replicas({ORDERS: AFTER}, timeout_s=30)
     rig.heal()
     settle(rig)
 
@@ -157,7 +157,7 @@ def test_unknown_fields_of_a_state_key_survive_every_writer_of_the_isr_and_a_who
     assert kept()
     assert _state(rig)["targetReplicas"] == list(AFTER)
     rig.resume_broker(6)
-    rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
     assert kept()
     rig.pause_broker(1)
     rig.reassign({ORDERS: BEFORE})

@@ -199,7 +199,7 @@ def test_a_move_past_its_deadline_cancels_itself() -> None:
     told = Told(copy_rate_bytes_s=10_000)
     rig = told.rig
     rig.create_topic("orders", replicas=[list(BEFORE)], records=1_000)
-    options = AlterReassignmentsOptions(move_timeout_ms=700)
+    options = AlterReassignmentsOptions(move_timeout_s=0.7)
     rig.wait(rig.admin.alter_partition_reassignments({ORDERS: AFTER}, options).all())
     accepted_ms = rig.clock.elapsed_ms
     rig.until(lambda: rig.partition(ORDERS).move is None, what="the move is over")

@@ -39,7 +39,7 @@ def _move_half_way(rig: Rig) -> None:
     rig.reassign({ORDERS: AFTER})
     rig.run(500)
     rig.heal()
-    rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
     settle(rig)
 
 
@@ -201,8 +201,8 @@ def invents_moves(patch: Patch) -> None:
 
 def _by_key(rig: Rig) -> None:
     submit_by_key(rig, {ORDERS: AFTER, TopicPartition("nowhere", 0): (1,)})
-    rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
-    rig.until_converged(deadline_ms=20_000)
+    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
+    rig.until_converged(timeout_s=20)
 
 
 def _zombie(rig: Rig) -> None:
@@ -253,7 +253,7 @@ def _crash_after_the_commit(rig: Rig) -> None:
     rig.step()
     rig.kill_controller(node.node_id)
     rig.until(lambda: rig.active is not None, what="the other is active")
-    rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
 
 
 def _unreachable(rig: Rig) -> None:
@@ -262,7 +262,7 @@ def _unreachable(rig: Rig) -> None:
     rig.reassign({ORDERS: AFTER})
     rig.run(200)
     rig.mend(node.node_id)
-    rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
 
 
 def begins_the_time_anew(patch: Patch) -> None:
@@ -331,13 +331,13 @@ def _reduced_with_a_failover(rig: Rig) -> None:
         leading(rig)
         for node_id in [n for n, node in rig.nodes.items() if node.process is None]:
             rig.restart_controller(node_id)
-    rig.until(lambda: len(rig.committed.topics["three"].assignments) == 2, deadline_ms=2_000, what="it is gone")
+    rig.until(lambda: len(rig.committed.topics["three"].assignments) == 2, timeout_s=2, what="it is gone")
 
 
 def _reduced_and_expanded(rig: Rig) -> None:
     _three(rig)
     rig.delete_partitions("three", 2, immediate=True)
-    rig.until_converged(deadline_ms=5_000)
+    rig.until_converged(timeout_s=5)
     rig.wait(rig.admin.create_partitions({"three": NewPartitions(3)}).all())
     settle(rig)
 
@@ -375,7 +375,7 @@ def _key_put(rig: Rig) -> None:
     value = b'{"version":1,"partitions":[{"topic":"orders","partition":0}]}'
     other.commit([Put("/admin/preferred_replica_election", value, ABSENT)], timeout_s=1)
     other.close()
-    rig.until_converged(deadline_ms=5_000)
+    rig.until_converged(timeout_s=5)
 
 
 def _deleted_with_a_broker_down(rig: Rig) -> None:
@@ -384,7 +384,7 @@ def _deleted_with_a_broker_down(rig: Rig) -> None:
     rig.delete_topic("orders", wait=False)
     rig.run(300)
     rig.heal()
-    rig.until(lambda: "orders" not in rig.committed.topics, deadline_ms=20_000, what="orders is gone")
+    rig.until(lambda: "orders" not in rig.committed.topics, timeout_s=20, what="orders is gone")
     settle(rig)
 
 

@@ -34,7 +34,7 @@ def _moves_at(rig: Rig, broker: int, side: Any, rate: int) -> None:
     rig.produce(ORDERS, 20_000)
     rig.reassign({ORDERS: AFTER})
     rig.run(500)
-    rig.until_rate(rig.watch_flow(broker, side, None), rate, deadline_ms=15_000)
+    rig.until_rate(rig.watch_flow(broker, side, None), rate, timeout_s=15)
 
 
 def _leader_limited(rig: Rig) -> None:
@@ -51,7 +51,7 @@ def _raised(rig: Rig) -> None:
     _limited(rig, 10_000, "leader.reassignment.throttled.rate")
     _moves_at(rig, 1, "leader", 10_000)
     _limited(rig, 60_000, "leader.reassignment.throttled.rate")
-    rig.until_rate(rig.watch_flow(1, "leader"), 60_000, deadline_ms=11_500)
+    rig.until_rate(rig.watch_flow(1, "leader"), 60_000, timeout_s=11.5)
 
 
 def _written_to(rig: Rig) -> None:
@@ -62,7 +62,7 @@ def _written_to(rig: Rig) -> None:
     writer.stop()
     rig.until(
         lambda: rig.producers.waiting == 0 and rig.partition(ORDERS).isr == BEFORE,
-        deadline_ms=500,
+        timeout_s=0.5,
         what="all is acknowledged by all that were in sync",
     )
 
@@ -74,7 +74,7 @@ def _one_fell_out(rig: Rig) -> None:
     rig.until(lambda: 3 not in rig.partition(ORDERS).isr, what="3 fell out")
     rig.produce(ORDERS, 500)
     rig.restart_broker(3)
-    rig.until(lambda: 3 in rig.partition(ORDERS).isr, deadline_ms=2_000, what="3 is in sync")
+    rig.until(lambda: 3 in rig.partition(ORDERS).isr, timeout_s=2, what="3 is in sync")
 
 
 def _led_by_another(rig: Rig) -> None:
@@ -85,7 +85,7 @@ def _led_by_another(rig: Rig) -> None:
     rig.kill_broker(1)
     rig.until(lambda: rig.partition(ORDERS).leader == 2, what="2 leads")
     rig.run(500)
-    rig.until_rate(rig.watch_flow(2, "leader", None), 50_000, deadline_ms=15_000)
+    rig.until_rate(rig.watch_flow(2, "leader", None), 50_000, timeout_s=15)
 
 
 def _restarted(rig: Rig) -> None:
@@ -94,7 +94,7 @@ def _restarted(rig: Rig) -> None:
     rig.reassign({ORDERS: [1, 5]})
     rig.bounce_broker(5)
     rig.run(500)
-    rig.until_rate(rig.watch_flow(5, "follower", None), 50_000, deadline_ms=15_000)
+    rig.until_rate(rig.watch_flow(5, "follower", None), 50_000, timeout_s=15)
 
 
 def _many(rig: Rig) -> None:
@@ -105,7 +105,7 @@ def _many(rig: Rig) -> None:
     def all_progress() -> bool:
         return all((log := rig.brokers[4].log(tp)) is not None and log.size_bytes for tp in tps)
 
-    rig.until(all_progress, deadline_ms=5_000, what="all progress")
+    rig.until(all_progress, timeout_s=5, what="all progress")
 
 
 def _two_limits(rig: Rig) -> None:
@@ -125,7 +125,7 @@ def _two_limits(rig: Rig) -> None:
         log = rig.brokers[3].log(tp)
         return log is not None and log.end_offset >= 8
 
-    rig.until(lambda: progresses(through_both), deadline_ms=12_000, what="what needs both limits progresses")
+    rig.until(lambda: progresses(through_both), timeout_s=12, what="what needs both limits progresses")
 
 
 # --- mutants
@@ -222,7 +222,7 @@ def _in_sync_by_metadata(rig: Rig) -> None:
     writer = rig.write([ORDERS], records_per_s=100)
     rig.run(3_000)
     writer.stop()
-    rig.until(lambda: rig.producers.waiting == 0 and 4 in rig.partition(ORDERS).isr, deadline_ms=500)
+    rig.until(lambda: rig.producers.waiting == 0 and 4 in rig.partition(ORDERS).isr, timeout_s=0.5)
 
 
 def _lower_follower(rig: Rig) -> None:

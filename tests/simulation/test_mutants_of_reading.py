@@ -140,7 +140,7 @@ def _bounces() -> None:
     rig = orders()
     epoch = rig.partition(ORDERS).leader_epoch
     rig.bounce_broker(1)
-    rig.until(lambda: rig.partition(ORDERS).leader_epoch > epoch, deadline_ms=20_000, what="a death was worked off")
+    rig.until(lambda: rig.partition(ORDERS).leader_epoch > epoch, timeout_s=20, what="a death was worked off")
     settle(rig)
 
 
@@ -154,7 +154,7 @@ def _writes_a_field_of_its_own() -> None:
     noted = {**json.loads(entry.value), "note": {"by": "somebody"}}
     other.commit([Put(key, json.dumps(noted).encode(), entry.version)], timeout_s=1)
     rig.reassign({ORDERS: AFTER})
-    rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
     settle(rig)
     kept = other.get(key, timeout_s=1)
     if kept is None or json.loads(kept.value).get("note") != {"by": "somebody"}:
@@ -167,7 +167,7 @@ def _replies_are_lost() -> None:
         rig = orders(records=50)
         rig.plan_store_faults(leading(rig).node_id, at_commit(nth, LoseReply()))
         rig.reassign({ORDERS: AFTER})
-        rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+        rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
         settle(rig)
 
 
@@ -180,7 +180,7 @@ def _broken(key: str, *, dies: int) -> None:
     rig.kill_broker(dies)
     rig.run(500)
     rig.mend_key(key)
-    rig.until(lambda: dies not in rig.partition(ORDERS).isr, deadline_ms=20_000, what=f"{dies} has left the isr")
+    rig.until(lambda: dies not in rig.partition(ORDERS).isr, timeout_s=20, what=f"{dies} has left the isr")
     assert rig.partition(ORDERS).leader in (1, 2)
     rig.heal()
     settle(rig)
@@ -209,7 +209,7 @@ def _a_field_in_the_topic_key() -> None:
     rig.foreign_fields[key] = {"note"}
     write(rig.server, key, json.dumps({**json.loads(rig.server.table.rows[key][0]), "note": 1}).encode())
     rig.reassign({ORDERS: AFTER})
-    rig.until_replicas({ORDERS: AFTER}, deadline_ms=20_000)
+    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
     settle(rig)
 
 

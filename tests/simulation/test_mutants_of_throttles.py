@@ -77,9 +77,9 @@ def _reassign(rig: Rig) -> None:
     )
 
 
-def _ended(rig: Rig, **deadline: int) -> None:
+def _ended(rig: Rig, timeout_s: float = 60.0) -> None:
     rig.until_replicas({ORDERS: AFTER})
-    rig.until(lambda: not is_marked(rig), what="no throttle is marked", **deadline)
+    rig.until(lambda: not is_marked(rig), timeout_s=timeout_s, what="no throttle is marked")
     settle(rig)
 
 
@@ -125,7 +125,7 @@ def _failover(rig: Rig) -> None:
     rig.until(lambda: rig.active is not None, what="the other is active")
     rig.run(500)
     rig.heal()
-    _ended(rig, deadline_ms=20_000)
+    _ended(rig, timeout_s=20)
 
 
 def _every_crash_of_small_steps(rig: Rig) -> None:

@@ -132,7 +132,7 @@ def test_a_limit_that_is_deleted_is_gone_at_once() -> None:
     rig.run(3_000)
     assert rig.partition(ORDERS).move is not None
     set_all(rig, 1)
-    rig.until_replicas({ORDERS: AFTER}, deadline_ms=200)
+    rig.until_replicas({ORDERS: AFTER}, timeout_s=0.2)
     settle(rig)
 
 

@@ -63,7 +63,7 @@ def test_an_ordinary_replica_that_fell_out_of_the_isr_during_a_move_catches_up_f
     rig.until(lambda: 3 not in rig.partition(ORDERS).isr, what="3 fell out")
     rig.produce(ORDERS, 2_000)
     rig.restart_broker(3)
-    rig.until(lambda: 3 in rig.partition(ORDERS).isr, deadline_ms=1_000, what="3 is in sync again")
+    rig.until(lambda: 3 in rig.partition(ORDERS).isr, timeout_s=1, what="3 is in sync again")
     assert rig.partition(ORDERS).move is not None
 
 
@@ -96,9 +96,9 @@ def test_a_cancel_lifts_the_limit_from_a_replica_that_stays() -> None:
     rig.reassign({ORDERS: [3, 4]})
     rig.restart_broker(3)
     with pytest.raises(NotInTime):
-        rig.until(lambda: 3 in rig.partition(ORDERS).isr, deadline_ms=5_000)
+        rig.until(lambda: 3 in rig.partition(ORDERS).isr, timeout_s=5)
     rig.reassign({ORDERS: None})
-    rig.until(lambda: 3 in rig.partition(ORDERS).isr, deadline_ms=500, what="3 is in sync again")
+    rig.until(lambda: 3 in rig.partition(ORDERS).isr, timeout_s=0.5, what="3 is in sync again")
     settle(rig)
 
 
@@ -113,7 +113,7 @@ def test_the_end_of_a_move_lifts_the_limit() -> None:
     rig.until(lambda: 6 not in rig.partition(ORDERS).isr, what="6 fell out")
     rig.produce(ORDERS, 2_000)
     rig.restart_broker(6)
-    rig.until(lambda: 6 in rig.partition(ORDERS).isr, deadline_ms=1_000, what="6 is in sync again")
+    rig.until(lambda: 6 in rig.partition(ORDERS).isr, timeout_s=1, what="6 is in sync again")
 
 
 # --- the family of KIP-73
@@ -161,7 +161,7 @@ def test_a_replica_that_no_list_names_is_not_held_to_the_old_limit() -> None:
     name_replicas(rig, "orders", leaders="0:2,1:1", followers="0:2,1:3")  # other brokers, another partition
     name_replicas(rig, "other", leaders="0:1")
     _falls_behind(rig, 3, ORDERS, other)
-    rig.until(lambda: 3 in rig.partition(ORDERS).isr, deadline_ms=1_000, what="3 is in sync")
+    rig.until(lambda: 3 in rig.partition(ORDERS).isr, timeout_s=1, what="3 is in sync")
     assert 3 not in rig.partition(other).isr
 
 

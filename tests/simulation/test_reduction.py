@@ -97,7 +97,7 @@ def test_the_clocks_are_looked_at_once_per_interval() -> None:
     assert status(rig) == READ_ONLY
     put(rig, keys.BROKER_DEFAULTS, {"version": 1, "config": {"delete.topic.partition.interval.delay.ms": "1000"}})
     put(rig, f"{keys.CONFIG_CHANGES}/config_change_0000000000", {"version": 2, "entity_path": "brokers/<default>"})
-    rig.until(lambda: status(rig) in (OFFLINE, None), deadline_ms=2_000, what="it is offline")
+    rig.until(lambda: status(rig) in (OFFLINE, None), timeout_s=2, what="it is offline")
     settle(rig)
 
 
@@ -106,7 +106,7 @@ def test_an_empty_partition_goes_before_its_time() -> None:
     rig = orders(records=0, settings=attrs.evolve(SOON))
     rig.fill([STAYS], 10)
     rig.delete_partitions("orders", 1)
-    rig.until(lambda: count(rig) == 1, deadline_ms=2_500, what="the empty ones are gone")
+    rig.until(lambda: count(rig) == 1, timeout_s=2.5, what="the empty ones are gone")
     settle(rig)
 
 
@@ -118,7 +118,7 @@ def test_the_retention_of_all_topics_counts_where_a_topic_has_none() -> None:
     rig.delete_partitions("free", 1)
     rig.run(1_000)
     assert status(rig, TopicPartition("free", 1)) == READ_ONLY
-    rig.until(lambda: len(rig.committed.topics["free"].assignments) == 1, deadline_ms=3_000, what="it is gone")
+    rig.until(lambda: len(rig.committed.topics["free"].assignments) == 1, timeout_s=3, what="it is gone")
     settle(rig)
 
 
@@ -187,7 +187,7 @@ def test_a_failover_does_not_begin_the_time_anew() -> None:
         leading(rig)
         rig.restart_controller(node)
     assert status(rig) == READ_ONLY
-    rig.until(lambda: status(rig) != READ_ONLY, deadline_ms=5_000, what="it is offline")
+    rig.until(lambda: status(rig) != READ_ONLY, timeout_s=5, what="it is offline")
     assert rig.clock.now_ms() - asked_ms <= RETENTION_MS + 1_500
     settle(rig)
 
@@ -381,7 +381,7 @@ def test_a_stand_by_does_not_take_partitions_away() -> None:
 
 def test_many_partitions_go_in_chunks_that_fit_the_store() -> None:
     """A commit of ten keys is all that the store takes."""
-    rig = Rig(brokers=dict.fromkeys(range(1, 5)), session_timeout_ms=1_000, store={"commit_ops_max": 10})
+    rig = Rig(brokers=dict.fromkeys(range(1, 5)), session_timeout_s=1.0, store={"commit_ops_max": 10})
     rig.create_topic("wide", partitions=40, replication_factor=3)
     rig.delete_partitions("wide", 3, immediate=True)
     rig.until(lambda: len(rig.committed.topics["wide"].assignments) == 3, what="37 are gone")

@@ -44,7 +44,7 @@ def test_a_throttled_move_leaves_the_data_and_no_throttle() -> None:
 
 @pytest.mark.checklist(3)
 def test_the_replication_factor_goes_up() -> None:
-    rig = Rig(brokers=dict.fromkeys(range(1, 4)), session_timeout_ms=1_000)
+    rig = Rig(brokers=dict.fromkeys(range(1, 4)), session_timeout_s=1.0)
     rig.create_topic("orders", replicas=[[1]], records=200)
     reassign(rig, {ORDERS: [1, 2, 3]})
     rig.until(lambda: rig.partition(ORDERS).isr == (1, 2, 3), what="all are in sync")

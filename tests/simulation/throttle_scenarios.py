@@ -32,7 +32,7 @@ OPTIONS: Final = ReassignPartitionsOptions(throttle=RATE)
 
 def world(settings: Settings, **options: Any) -> Rig:
     """An operator has a rate on broker 1 and a list on the topic already. `options`: of the rig."""
-    rig = orders(**{"records": 5, "settings": settings, "session_timeout_ms": SESSION_MS, **options})
+    rig = orders(**{"records": 5, "settings": settings, "session_timeout_s": SESSION_MS / 1000, **options})
     new = NewTopic(replica_assignments=[[1, 2]])
     rig.wait(rig.admin.create_topics({"other": new, "third": new}).all())
     set_by_hand(rig, "brokers", "1", {LEADER_RATE: "7700000"})

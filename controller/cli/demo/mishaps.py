@@ -81,7 +81,7 @@ class Mishaps:
         caught = self._to_catch()
         if caught is not None and not _joined(caught):  # it is close: from here on every tick is looked at
             due = caught.tp
-            rig.until(lambda: self._has_joined_or_ended(due), deadline_ms=600_000, what=f"a broker joins {due}")
+            rig.until(lambda: self._has_joined_or_ended(due), timeout_s=600, what=f"a broker joins {due}")
             caught = self._to_catch()
         found = [caught] if caught is not None and caught.move is not None else self._running()
         if not found:

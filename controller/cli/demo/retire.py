@@ -144,7 +144,7 @@ class Retirement:
                 self.rig.run(LOOK_MS)
         if mishaps is not None:
             mishaps.rest()  # a small cluster may be through before its time
-        self.rig.until(lambda: all(p.move is None for p in self.partitions()), deadline_ms=DEADLINE_MS)
+        self.rig.until(lambda: all(p.move is None for p in self.partitions()), timeout_s=DEADLINE_MS / 1000)
 
     def copied(self, tps: Iterable[TopicPartition]) -> float:
         """Which share of the bytes to copy has been copied."""

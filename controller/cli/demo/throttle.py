@@ -25,7 +25,7 @@ THROTTLE_BYTES_S: Final = 200_000
 FASTER_BYTES_S: Final = 400_000
 OPERATORS_BYTES_S: Final = 9_000_000
 LOOK_MS: Final = 200
-DEADLINE_MS: Final = 120_000
+TIMEOUT_S: Final = 120.0
 LEADER_RATE, FOLLOWER_RATE = RATES["replication"]
 
 
@@ -64,7 +64,7 @@ class ThrottledMove:
         say(f"{len(targets)} partitions of {TOPIC} move, each broker throttled to {THROTTLE_BYTES_S} bytes/s:")
         self._show(self._settings())
         measured = self._follow(targets, source)
-        rig.until_replicas(targets, deadline_ms=DEADLINE_MS)
+        rig.until_replicas(targets, timeout_s=TIMEOUT_S)
         rig.until(lambda: self._settings() == before, what="the throttle is gone")
         rig.until_converged()
         say("All moves ended. Nobody asked for it, and the throttle is gone; the operator's value is back:")

@@ -139,8 +139,8 @@ def _write(world: SmallWorld) -> bool:
     return world.rig.produce(ORDERS, 1) > 0
 
 
-def _alter(request: str, target: tuple[int, ...] | None, move_timeout_ms: int | None = None) -> Deed:
-    options = AlterReassignmentsOptions(timeout_ms=FOR_EVER_MS, move_timeout_ms=move_timeout_ms)
+def _alter(request: str, target: tuple[int, ...] | None, move_timeout_s: float | None = None) -> Deed:
+    options = AlterReassignmentsOptions(timeout_s=FOR_EVER_MS / 1000, move_timeout_s=move_timeout_s)
     return _ask(request, lambda admin: admin.alter_partition_reassignments({ORDERS: target}, options))
 
 
@@ -215,7 +215,7 @@ _DEEDS: Final[Mapping[str, Deed]] = {
     "return": _return,
     "fetch": _fetch,
     "work": _work,
-    "move": _alter("move", (2, 3), MOVE_TIMEOUT_MS),
+    "move": _alter("move", (2, 3), MOVE_TIMEOUT_MS / 1000),
     "override": _alter("override", (3, 1)),
     "cancel": _alter("cancel", None),
     "prefer": _ask("prefer", lambda admin: admin.elect_leaders(ElectionType.PREFERRED, [ORDERS])),

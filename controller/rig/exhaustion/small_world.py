@@ -25,7 +25,7 @@ LAG_MS: Final = 5_000
 JUMP_MS: Final = 3_600_000
 MOVE_TIMEOUT_MS: Final = 1_800_000  # of `move`: reached by a clock that jumps, never by waiting
 FOR_EVER_MS: Final = 2**31 - 1
-HEALED_MS_MAX: Final = 120_000
+HEALED_S_MAX: Final = 120.0
 TICK_MS: Final = 100  # of the steps in which it heals
 
 
@@ -89,7 +89,7 @@ class SmallWorld:
             node.hear()
         rig.heal()
         rig.until(lambda: all(p.move is None for p in rig.committed.partitions.values()), what="no move is left")
-        rig.until_converged(deadline_ms=HEALED_MS_MAX)
+        rig.until_converged(timeout_s=HEALED_S_MAX)
         rig.check_end()
         rig.until(lambda: not _unanswered(rig), what="whoever asked is answered")
 
@@ -100,7 +100,7 @@ def build(
     """The world as it begins: 101 leads, all are in sync, nothing is under way."""
     rig = Rig(
         brokers=dict.fromkeys((1, 2, 3)),
-        session_timeout_ms=SESSION_MS,
+        session_timeout_s=SESSION_MS / 1000,
         lag_max_ms=LAG_MS,
         tick_ms=TICK_MS,
         record_bytes=100,

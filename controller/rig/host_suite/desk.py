@@ -27,7 +27,7 @@ class IsrDesk(Protocol):
         broker_epoch: int,
         leader_recovery_state: int = 0,
         *,
-        timeout_ms: int = 30_000,
+        timeout_s: float = 30.0,
     ) -> Future[AcceptedIsr]: ...
 
 
@@ -74,7 +74,7 @@ class Desk:
         broker_epoch: int,
         leader_recovery_state: int = 0,  # noqa: ARG002 - as Controller
         *,
-        timeout_ms: int = 30_000,  # noqa: ARG002 - as Controller
+        timeout_s: float = 30.0,  # noqa: ARG002 - as Controller
     ) -> Future[AcceptedIsr]:
         """As Controller."""
         asked = Asked(tp, leader, leader_epoch, partition_epoch, tuple(new_isr), broker_epoch)

@@ -81,9 +81,10 @@ async def beside(work: Callable[[], T], size: int) -> T:
     return work() if size <= _FEW else await asyncio.to_thread(work)
 
 
-def timeout_ms(request: Request) -> int:
-    """How long the caller waits; there is no time before now, and nobody keeps others waiting for longer than that."""
-    return min(max(0, int(request.timeout_ms)), TIMEOUT_MS_MAX)
+def timeout_s(request: Request) -> float:
+    """How long the caller waits, in seconds as the admin API takes it; there is no time before now, and nobody keeps
+    others waiting for longer than that."""
+    return min(max(0, int(request.timeout_ms)), TIMEOUT_MS_MAX) / 1000
 
 
 def by_topic(rows: Iterable[tuple[str, T]]) -> dict[str, list[T]]:

@@ -11,7 +11,7 @@ from controller.admin import ALL
 from controller.model.errors import ApiError, ErrorCode
 from controller.model.requests import ElectionType
 from controller.model.values import TopicPartition
-from controller.wire.apis.answering import Outcome, by_topic, failed, timeout_ms
+from controller.wire.apis.answering import Outcome, by_topic, failed, timeout_s
 from controller.wire.calls import Api, Call
 from controller.wire.protocol import Answer, Messages, Request
 
@@ -26,7 +26,7 @@ async def elect_leaders(call: Call, request: Request) -> Answer:
     if kind is None:
         message = f"There is no election type {request.election_type}."
         return _answer(Outcome(None, ErrorCode.INVALID_REQUEST, message), wanted or [])
-    future = call.admin.elect_leaders(kind, ALL if wanted is None else wanted, timeout_ms=timeout_ms(request))
+    future = call.admin.elect_leaders(kind, ALL if wanted is None else wanted, timeout_s=timeout_s(request))
     try:
         done = await asyncio.wrap_future(future)
     except ApiError as error:

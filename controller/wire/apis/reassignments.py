@@ -19,7 +19,7 @@ from controller.admin import ALL
 from controller.model.errors import ApiError, ErrorCode
 from controller.model.requests import AlterReassignmentsOptions, PartitionReassignment, ReassignmentAnswer
 from controller.model.values import Replicas, TopicPartition
-from controller.wire.apis.answering import Outcome, beside, by_topic, failed, of_all, outcome, outcomes, timeout_ms
+from controller.wire.apis.answering import Outcome, beside, by_topic, failed, of_all, outcome, outcomes, timeout_s
 from controller.wire.calls import Api, Call
 from controller.wire.protocol import Answer, Messages, Request
 
@@ -52,7 +52,7 @@ class ListPartitionReassignmentsRequest(kafka_admin.ListPartitionReassignmentsRe
 async def alter(call: Call, request: Request) -> Answer:
     """Each partition by itself; what was accepted is written down, not ended."""
     options = AlterReassignmentsOptions(
-        timeout_ms=timeout_ms(request),
+        timeout_s=timeout_s(request),
         allow_replication_factor_change=call.version < 1 or request.allow_replication_factor_change,
     )
     if request.topics is None:
@@ -121,10 +121,10 @@ async def list_moves(call: Call, request: Request) -> Answer:
     topics = request.topics if request.topics is not None else ()
     whole = [topic.name for topic in topics if topic.partition_indexes is None]
     named = [TopicPartition(topic.name, partition) for topic in topics for partition in topic.partition_indexes or ()]
-    ask, wait_ms = call.admin.list_partition_reassignments, timeout_ms(request)
+    ask, wait_s = call.admin.list_partition_reassignments, timeout_s(request)
     told = [
-        await outcome(ask(named, timeout_ms=wait_ms)),
-        await outcome(ask(topics=ALL if request.topics is None else whole, timeout_ms=wait_ms)),
+        await outcome(ask(named, timeout_s=wait_s)),
+        await outcome(ask(topics=ALL if request.topics is None else whole, timeout_s=wait_s)),
     ]
     listings = [said.value for said in told if said.value is not None]
     rows = await beside(lambda: _listed(listings), sum(map(len, listings)))

@@ -9,7 +9,7 @@ from typing import Any, Final
 from controller.model.errors import ErrorCode
 from controller.model.requests import DeletePartitions
 from controller.model.view import ClusterView
-from controller.wire.apis.answering import Outcome, of_all, outcome, outcomes, timeout_ms
+from controller.wire.apis.answering import Outcome, of_all, outcome, outcomes, timeout_s
 from controller.wire.calls import Api, Call
 from controller.wire.messages import DeletePartitionsRequest, DeletePartitionsResponse
 from controller.wire.protocol import Answer, Messages, Request
@@ -31,7 +31,7 @@ async def delete_partitions(call: Call, request: Request) -> Answer:
         if times[topic.name] == 1
     }
     done = {name: TWICE for name, count in times.items() if count > 1}
-    done |= await outcomes(call.admin.delete_partitions(wanted, timeout_ms=timeout_ms(request)))
+    done |= await outcomes(call.admin.delete_partitions(wanted, timeout_s=timeout_s(request)))
     refused = {name: named[name] for name, said in done.items() if said.error_code}
     now = (await outcome(call.controller.query(_statuses(refused)))).value or {}
     unplaced = [said for name, said in done.items() if said.error_code and not named[name]]

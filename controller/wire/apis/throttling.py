@@ -18,7 +18,7 @@ from controller.model.requests import BROKER_ID_MAX
 from controller.model.throttle_settings import FAMILIES
 from controller.model.throttles import ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
 from controller.model.values import TopicPartition
-from controller.wire.apis.answering import Outcome, by_topic, outcomes, timeout_ms
+from controller.wire.apis.answering import Outcome, by_topic, outcomes, timeout_s
 from controller.wire.calls import Api, Call
 from controller.wire.messages import (
     AlterInterbrokerThrottledRatesRequest,
@@ -65,7 +65,7 @@ async def reassign_partitions(call: Call, request: Request) -> Answer:
         validate_only=request.validate_only,
         throttle=request.throttle,
         auto_remove_throttle=request.remove_throttle,
-        timeout_ms=timeout_ms(request),
+        timeout_s=timeout_s(request),
     )
     targets = [
         (TopicPartition(name, partition.partition_id), partition.brokers)
@@ -109,7 +109,7 @@ async def alter_rates(call: Call, request: Request) -> Answer:
         auto_remove_throttle=request.remove_throttle,
         validate_only=request.validate_only,
         family=FAMILIES[family],
-        timeout_ms=timeout_ms(request),
+        timeout_s=timeout_s(request),
     )
     return _brokers(unknown | await _done(results))
 
@@ -135,7 +135,7 @@ async def alter_replicas(call: Call, request: Request) -> Answer:
         replicas,
         auto_remove_throttle=request.remove_throttle,
         validate_only=request.validate_only,
-        timeout_ms=timeout_ms(request),
+        timeout_s=timeout_s(request),
     )
     return {"topics": _rows(await _done(results))}
 

@@ -26,7 +26,7 @@ from controller.model.config_requests import AlterConfigOp, ConfigEntry, ConfigR
 from controller.model.errors import ErrorCode
 from controller.model.requests import CreatedTopic, NewPartitions, NewTopic
 from controller.model.view import ClusterView
-from controller.wire.apis.answering import Outcome, outcome, outcomes, timeout_ms
+from controller.wire.apis.answering import Outcome, outcome, outcomes, timeout_s
 from controller.wire.apis.config_words import as_kafka
 from controller.wire.apis.configs import SOURCES
 from controller.wire.calls import Api, Call
@@ -54,7 +54,7 @@ async def create_topics(call: Call, request: Request) -> Answer:
     done = dict.fromkeys(_twice(topic.name for topic in request.topics), TWICE)
     done |= {name: bad for name, topic in asked.items() if name not in done and (bad := _flaw(topic)) is not None}
     new = {name: _new_topic(topic) for name, topic in asked.items() if name not in done}
-    results = call.admin.create_topics(new, validate_only=request.validate_only, timeout_ms=timeout_ms(request))
+    results = call.admin.create_topics(new, validate_only=request.validate_only, timeout_s=timeout_s(request))
     done |= {name: _worded(said, name, new[name]) for name, said in (await outcomes(results)).items()}
     made = {name: new[name].configs for name in new if done[name].error_code == 0}
     settings = await _settings(call, made) if made and call.version >= WITH_CONFIGS else {}
@@ -145,7 +145,7 @@ async def create_partitions(call: Call, request: Request) -> Answer:
         return {"results": [{"name": name, **refused.fields} for name in asked]}
     done = dict.fromkeys(_twice(topic.name for topic in request.topics), TWICE)
     new = {name: _new_partitions(topic) for name, topic in asked.items() if name not in done}
-    results = call.admin.create_partitions(new, validate_only=request.validate_only, timeout_ms=timeout_ms(request))
+    results = call.admin.create_partitions(new, validate_only=request.validate_only, timeout_s=timeout_s(request))
     done |= await outcomes(results)
     return {"results": [{"name": name, **done[name].fields} for name in asked]}
 
@@ -179,7 +179,7 @@ async def delete_topics(call: Call, request: Request) -> Answer:
     twice = _twice(rows[key].value for key in asked if rows[key].value is not None)
     rows = {key: TWICE if row.value in twice else row for key, row in rows.items()}
     wanted = [row.value for row in rows.values() if row.value is not None]
-    done = await outcomes(call.admin.delete_topics(wanted, timeout_ms=timeout_ms(request)))
+    done = await outcomes(call.admin.delete_topics(wanted, timeout_s=timeout_s(request)))
     return {"responses": [_deleted(key, row, done, ids) for key, row in rows.items()]}
 
 

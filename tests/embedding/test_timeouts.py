@@ -1,0 +1,57 @@
+"""Time limits of calls have one name and one unit: `timeout_s`, in seconds."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+import pytest
+
+from controller.model.durations import milliseconds
+from controller.rig import Rig
+from controller.rig.host_suite import IsrDesk
+from kedge import Admin, AlterReassignmentsOptions, Controller, ReassignPartitionsOptions, RequestTimedOut
+from tests.runtime.world import cluster_of_three
+
+OPTIONS = (AlterReassignmentsOptions, ReassignPartitionsOptions)
+
+
+def _parameters() -> Iterator[tuple[str, str]]:
+    methods: list[tuple[type, Callable[..., Any]]] = [
+        (kind, method)
+        for kind in (Admin, Controller, IsrDesk)
+        for name, method in inspect.getmembers(kind, callable)
+        if not name.startswith("_")
+    ]
+    methods += [
+        (Rig, method) for name, method in inspect.getmembers(Rig, callable) if name.startswith(("until", "wait"))
+    ]
+    for kind, method in [*methods, (Rig, Rig.__init__)]:
+        yield from ((f"{kind.__name__}.{method.__name__}", name) for name in inspect.signature(method).parameters)
+    for options in OPTIONS:
+        yield from ((options.__name__, field.name) for field in attrs.fields(options))
+
+
+def test_no_time_limit_of_a_call_is_named_otherwise() -> None:
+    """Neither milliseconds, nor a bare `timeout`, nor a deadline that is no moment."""
+    limits = [(where, name) for where, name in _parameters() if "timeout" in name or "deadline" in name]
+    assert len(limits) > 20
+    assert [(where, name) for where, name in limits if not name.endswith("timeout_s")] == []
+
+
+@pytest.mark.parametrize("seconds, expected", [(0, 0), (5, 5_000), (0.25, 250), (1.1, 1_100), (2**53 / 1000, 2**53)])
+def test_seconds_become_whole_milliseconds(seconds: float, expected: int) -> None:
+    """Rounded, since 1.1 * 1000 is a little more than 1100."""
+    assert milliseconds(seconds, "timeout_s") == expected
+
+
+def test_a_fraction_of_a_second_is_waited_for() -> None:
+    """And no longer: it is not rounded to seconds."""
+    cluster = cluster_of_three()
+    late = cluster.controller.admin.list_topics(timeout_s=0.25)
+    in_time = cluster.controller.admin.list_topics(timeout_s=1)
+    cluster.clock.advance(251)
+    assert isinstance(cluster.error(late), RequestTimedOut)
+    assert list(cluster.done(in_time)) == ["t"]
