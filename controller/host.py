@@ -258,7 +258,7 @@ class Controller:
         """
         if not callable(ask):
             raise TypeError(f"ask must be callable with a view, not {ask!r:.80}")
-        return self._submitter.query(ask, as_timeout(timeout_s))
+        return self._submitter.query(ask, as_timeout(timeout_s)).future()
 
     # --- what the host calls
 
@@ -316,7 +316,7 @@ class Controller:
         if type(broker_id) is not int or type(broker_epoch) is not int:
             raise TypeError(f"broker_id and broker_epoch are ints, not {broker_id!r:.80}, {broker_epoch!r:.80}")
         event = ShutdownAsked(self._services.clock.now_ms(), broker_id, broker_epoch)
-        return self._submitter.ask(event, as_timeout(timeout_s), "controlled_shutdown")
+        return self._submitter.ask(event, as_timeout(timeout_s), "controlled_shutdown").future()
 
     def alter_isr(  # noqa: PLR0917 - in the order of the RPC
         self,
@@ -351,7 +351,7 @@ class Controller:
             broker_epoch,
             leader_recovery_state,
         )
-        return self._submitter.ask(event, as_timeout(timeout_s), "alter_isr", answer=accepted_isr)
+        return self._submitter.ask(event, as_timeout(timeout_s), "alter_isr", answer=accepted_isr).future()
 
     def report_log(self, reports: LogReport | Iterable[LogReport]) -> None:
         """What a broker knows of a log: offsets and bytes. Kept in memory only; progress and lag are made of it."""

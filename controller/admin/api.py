@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from typing import Final, TypeVar, cast
+from typing import Final
 
 from controller.admin.checks import (
     Target,
@@ -59,9 +59,6 @@ from controller.runtime.inbox import Job
 from controller.runtime.listing import describe_topic, take_listing, take_topics
 from controller.runtime.progress import Progress
 from controller.runtime.submit import Submitter
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 DEFAULT_TIMEOUT_S: Final = 60.0
 
@@ -113,26 +110,27 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         self, targets: Mapping[TopicPartition, Replicas | None], options: AlterReassignmentsOptions, *, to_origin: bool
     ) -> Results[TopicPartition, ReassignmentAnswer]:
         if error := self._refusal("ALTER"):
-            return self._results({tp: self._submitter.failed(error()) for tp in targets})
+            return Results(self._submitter.failed_each(targets, error))
         now_ms, request, policy = self._submitter.now_ms(), self._chance.nonce(), self._hooks.alter_policy
         requested = [
-            AlterReassignment(
-                now_ms,
-                tp.topic,
-                tp.partition,
-                target,
-                as_move_timeout(options),
-                options.allow_replication_factor_change,
-                options.force,
-                to_origin,
-                None if target is None or policy is None else policy(tp, target),
+            (
+                tp,
+                AlterReassignment(
+                    now_ms,
+                    tp.topic,
+                    tp.partition,
+                    target,
+                    as_move_timeout(options),
+                    options.allow_replication_factor_change,
+                    options.force,
+                    to_origin,
+                    None if target is None or policy is None else policy(tp, target),
+                ),
             )
             for tp, target in targets.items()
         ]
         jobs = self._submitter.jobs(requested, as_timeout(options.timeout_s), "alter_partition_reassignments", request)
-        self._submitter.submit(jobs)
-        answers = dict(zip(targets, [job.future for job in jobs], strict=True))
-        return self._results(cast("Mapping[TopicPartition, Future[ReassignmentAnswer]]", answers))
+        return Results(self._submitter.submit(jobs))
 
     def cancel_partition_reassignments(
         self, topic: str | All = ALL, options: AlterReassignmentsOptions | None = None
@@ -143,7 +141,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         if topic is not ALL and type(topic) is not str:
             raise TypeError(f"topic must be a str or ALL, not {topic!r:.80}")
         if error := self._refusal("ALTER"):
-            return self._submitter.failed(error())
+            return self._submitter.failed(error()).future()
         now_ms, request = self._submitter.now_ms(), self._chance.nonce()
         of = None if topic is ALL else topic
 
@@ -156,7 +154,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
                 for event in events
             }
 
-        return self._submitter.expand_all(cancel, timeout_ms=as_timeout(options.timeout_s))
+        return self._submitter.expand_all(cancel, timeout_ms=as_timeout(options.timeout_s)).future()
 
     def list_partition_reassignments(
         self,
@@ -172,8 +170,8 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         if wanted is not None and names is not None:
             raise ValueError("give partitions or topics, not both")
         if error := self._refusal("DESCRIBE"):
-            return self._submitter.failed(error())
-        return self._submitter.query(lambda view: take_listing(view, wanted, names), as_timeout(timeout_s))
+            return self._submitter.failed(error()).future()
+        return self._submitter.query(lambda view: take_listing(view, wanted, names), as_timeout(timeout_s)).future()
 
     # --- topics
 
@@ -181,8 +179,8 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         """Every topic -> its id, sorted by name, without topics that are being deleted; from the cache, as committed.
         Errors: 41, 31, 7."""
         if error := self._refusal("DESCRIBE"):
-            return self._submitter.failed(error())
-        return self._submitter.query(take_topics, as_timeout(timeout_s))
+            return self._submitter.failed(error()).future()
+        return self._submitter.query(take_topics, as_timeout(timeout_s)).future()
 
     def describe_topics(
         self, names: Iterable[str], *, timeout_s: float = DEFAULT_TIMEOUT_S
@@ -191,8 +189,8 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         as of one commit. Errors per topic: 41, 31, 7, 3 (there is none, or it is being deleted)."""
         wanted = list(dict.fromkeys(as_names(names)))
         if error := self._refusal("DESCRIBE"):
-            return self._results({name: self._submitter.failed(error()) for name in wanted})
-        return self._results(self._submitter.query_each(wanted, describe_topic, as_timeout(timeout_s)))
+            return Results(self._submitter.failed_each(wanted, error))
+        return Results(self._submitter.query_each(wanted, describe_topic, as_timeout(timeout_s)))
 
     def create_topics(
         self, topics: Mapping[str, NewTopic], *, validate_only: bool = False, timeout_s: float = DEFAULT_TIMEOUT_S
@@ -204,7 +202,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             require(name, str, "a topic's name")
             require(new, NewTopic, f"topics[{name!r:.80}]")
         if error := self._refusal("CREATE"):
-            return self._results({name: self._submitter.failed(error()) for name in topics})
+            return Results(self._submitter.failed_each(topics, error))
         now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
         policy = self._hooks.create_policy
         jobs = {
@@ -228,8 +226,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             )
             for name, new in topics.items()
         }
-        self._submitter.submit(list(jobs.values()))
-        return self._results({name: cast("Future[CreatedTopic]", job.future) for name, job in jobs.items()})
+        return Results(self._submitter.submit(jobs))
 
     def create_partitions(
         self, topics: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_s: float = DEFAULT_TIMEOUT_S
@@ -241,7 +238,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             require(name, str, "a topic's name")
             require(new, NewPartitions, f"topics[{name!r:.80}]")
         if error := self._refusal("ALTER"):
-            return self._results({name: self._submitter.failed(error()) for name in topics})
+            return Results(self._submitter.failed_each(topics, error))
         now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
         jobs = {
             name: self._submitter.job(
@@ -252,8 +249,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             )
             for name, new in topics.items()
         }
-        self._submitter.submit(list(jobs.values()))
-        return self._results({name: cast("Future[CreatedTopic]", job.future) for name, job in jobs.items()})
+        return Results(self._submitter.submit(jobs))
 
     def delete_topics(self, names: Iterable[str], *, timeout_s: float = DEFAULT_TIMEOUT_S) -> Results[str, None]:
         """The deletion of these topics is written down, so that it ends, whoever leads; also where it was before. The
@@ -261,14 +257,13 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         and 56 for a topic whose key cannot be read."""
         wanted = list(dict.fromkeys(as_names(names)))
         if error := self._refusal("DELETE"):
-            return self._results({name: self._submitter.failed(error()) for name in wanted})
+            return Results(self._submitter.failed_each(wanted, error))
         now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
         jobs = {
             name: self._submitter.job(DeleteTopic(now_ms, name), timeout_ms, "delete_topics", request)
             for name in wanted
         }
-        self._submitter.submit(list(jobs.values()))
-        return self._results({name: cast("Future[None]", job.future) for name, job in jobs.items()})
+        return Results(self._submitter.submit(jobs))
 
     def delete_partitions(
         self, topics: Mapping[str, DeletePartitions], *, timeout_s: float = DEFAULT_TIMEOUT_S
@@ -286,7 +281,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             require(name, str, "a topic's name")
             require(wanted, DeletePartitions, f"topics[{name!r:.80}]")
         if error := self._refusal("ALTER"):
-            return self._results({name: self._submitter.failed(error()) for name in topics})
+            return Results(self._submitter.failed_each(topics, error))
         now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
         jobs = {
             name: self._submitter.job(
@@ -297,8 +292,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             )
             for name, w in topics.items()
         }
-        self._submitter.submit(list(jobs.values()))
-        return self._results({name: cast("Future[dict[int, int]]", job.future) for name, job in jobs.items()})
+        return Results(self._submitter.submit(jobs))
 
     # --- brokers
 
@@ -312,10 +306,10 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         """
         broker_id = as_broker(broker_id)
         if error := self._refusal("ALTER"):
-            return self._submitter.failed(error())
+            return self._submitter.failed(error()).future()
         now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
 
-        return self._submitter.ask(ForgetBroker(now_ms, broker_id), timeout_ms, "forget_broker", request)
+        return self._submitter.ask(ForgetBroker(now_ms, broker_id), timeout_ms, "forget_broker", request).future()
 
     # --- leaders
 
@@ -332,7 +326,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         require(election_type, ElectionType, "election_type")
         wanted = None if partitions is ALL or partitions is None else as_partitions(partitions)
         if error := self._refusal("ALTER"):
-            return self._submitter.failed(error())
+            return self._submitter.failed(error()).future()
         now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
         unclean = election_type is ElectionType.UNCLEAN
 
@@ -351,10 +345,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             }
 
         leave_out = (ElectionNotNeeded,) if wanted is None else ()
-        return self._submitter.expand_all(elect, leave_out, timeout_ms)
-
-    def _results(self, values: Mapping[K, Future[V]]) -> Results[K, V]:
-        return Results(values, self._submitter.future)
+        return self._submitter.expand_all(elect, leave_out, timeout_ms).future()
 
     def authorize(self, operation: str) -> None:
         """For what is not asked of this API, but on behalf of the same principal: ClusterAuthorizationFailed where it

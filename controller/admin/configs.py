@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
-from typing import Final, TypeVar, cast
+from typing import Final
 
 from controller.admin.checks import as_all, as_timeout, require
 from controller.admin.hooks import Hooks
@@ -19,9 +19,6 @@ from controller.rules.configs import describe, describe_with
 from controller.rules.settings import check_entity
 from controller.runtime.clock import Chance
 from controller.runtime.submit import Submitter
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 TIMEOUT_S: Final = 60.0
 _CHANGES: Final = "a list of AlterConfigOp"
@@ -38,9 +35,6 @@ class ConfigRequests(abc.ABC):
     def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
         """The error for a principal that may not do this on the cluster; None if it may."""
 
-    @abc.abstractmethod
-    def _results(self, values: Mapping[K, Future[V]]) -> Results[K, V]: ...
-
     def describe_configs(
         self, resources: Iterable[ConfigResource], *, timeout_s: float = TIMEOUT_S
     ) -> Results[ConfigResource, Mapping[str, ConfigEntry]]:
@@ -49,13 +43,13 @@ class ConfigRequests(abc.ABC):
         Errors per resource: 41, 31, 7, 3, 42 for a broker's id that is none, 56 where its key cannot be read."""
         wanted = _resources(resources)
         if error := self._refusal("DESCRIBE_CONFIGS"):
-            return self._results({one: self._submitter.failed(error()) for one in wanted})
+            return Results(self._submitter.failed_each(wanted, error))
         timeout_ms = as_timeout(timeout_s)
 
         def ask(resource: ConfigResource) -> Callable[[ClusterView], Mapping[str, ConfigEntry] | ApiError]:
             return lambda view: check_entity(view, resource.entity) or describe(view, resource.entity)
 
-        return self._results({one: self._submitter.query(ask(one), timeout_ms) for one in wanted})
+        return Results({one: self._submitter.query(ask(one), timeout_ms) for one in wanted})
 
     def describe_new_topics(
         self, topics: Mapping[str, Mapping[str, str]], *, timeout_s: float = TIMEOUT_S
@@ -65,12 +59,12 @@ class ConfigRequests(abc.ABC):
         `topics` is no mapping."""
         require(topics, Mapping, "topics")
         if error := self._refusal("DESCRIBE_CONFIGS"):
-            return self._submitter.failed(error())
+            return self._submitter.failed(error()).future()
 
         def ask(view: ClusterView) -> dict[str, dict[str, ConfigEntry]]:
             return {name: describe_with(view, ConfigEntity(TOPICS, name), own) for name, own in topics.items()}
 
-        return self._submitter.query(ask, as_timeout(timeout_s))
+        return self._submitter.query(ask, as_timeout(timeout_s)).future()
 
     def alter_configs(
         self,
@@ -120,14 +114,13 @@ class ConfigRequests(abc.ABC):
         timeout_s: float,
     ) -> Results[ConfigResource, None]:
         if error := self._refusal("ALTER_CONFIGS"):
-            return self._results({one: self._submitter.failed(error()) for one in ops})
+            return Results(self._submitter.failed_each(ops, error))
         now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
         jobs = {}
         for one, said in ops.items():
             event = AlterConfigs(now_ms, one.entity, said, replaces, validate_only, self._objection(one, said))
             jobs[one] = self._submitter.job(event, timeout_ms, cause, request)
-        self._submitter.submit(list(jobs.values()))
-        return self._results({one: cast("Future[None]", job.future) for one, job in jobs.items()})
+        return Results(self._submitter.submit(jobs))
 
     def _objection(self, resource: ConfigResource, ops: tuple[AlterConfigOp, ...]) -> str | None:
         policy = self._hooks.alter_config_policy

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from controller.admin.checks import as_all, as_timeout
 from controller.admin.results import Results
@@ -14,9 +13,6 @@ from controller.model.view import ClusterView
 from controller.runtime.listing import describe_log
 from controller.runtime.progress import Progress
 from controller.runtime.submit import Submitter
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 _TIMEOUT_S: Final = 60.0
 
@@ -28,9 +24,6 @@ class LogDirsAdmin:
     _progress: Progress
 
     def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
-        raise NotImplementedError
-
-    def _results(self, values: Mapping[K, Future[V]]) -> Results[K, V]:
         raise NotImplementedError
 
     def describe_replica_log_dirs(
@@ -46,10 +39,10 @@ class LogDirsAdmin:
         """
         wanted = list(dict.fromkeys(as_all(replicas, TopicPartitionReplica, "a set of TopicPartitionReplica")))
         if error := self._refusal("DESCRIBE"):
-            return self._results({replica: self._submitter.failed(error()) for replica in wanted})
+            return Results(self._submitter.failed_each(wanted, error))
         progress = self._progress
 
         def ask(view: ClusterView, replica: TopicPartitionReplica) -> ReplicaLogDirInfo | ApiError:
             return describe_log(view, progress, replica)
 
-        return self._results(self._submitter.query_each(wanted, ask, as_timeout(timeout_s)))
+        return Results(self._submitter.query_each(wanted, ask, as_timeout(timeout_s)))

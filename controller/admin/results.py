@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import enum
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import CancelledError, Future
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future
 from typing import Any, Final, TypeVar
+
+from controller.runtime.replies import Reply
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -23,53 +25,49 @@ ALL: Final = All.ALL
 
 
 class Results(Mapping[K, Future[V]]):
-    """The answers to a request for many: what was asked for -> its future, in the order of the request."""
+    """The answers to a request for many: what was asked for -> its future, in the order of the request. The future is
+    made when it is first asked for."""
 
-    def __init__(
-        self,
-        values: Mapping[K, Future[V]],
-        make_future: Callable[[], Future[Any]] = Future,
-        whole: Future[Any] | None = None,
-    ) -> None:
+    def __init__(self, replies: Mapping[K, Reply[V]], whole: Reply[Any] | None = None) -> None:
         """`whole`: done when the request is, where naming nothing asks for something, too."""
-        self._futures = values
-        self._make_future = make_future
+        self.replies: Final = replies
         self._whole = whole
+        self._futures: dict[K, Future[V]] = {}
 
     def __getitem__(self, key: K) -> Future[V]:
-        return self._futures[key]
+        found = self._futures.get(key)
+        return self._futures.setdefault(key, self.replies[key].future()) if found is None else found
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.replies
 
     def __iter__(self) -> Iterator[K]:
-        return iter(self._futures)
+        return iter(self.replies)
 
     def __len__(self) -> int:
-        return len(self._futures)
+        return len(self.replies)
 
     def all(self) -> Future[dict[K, V]]:
         """Done when all are: with every value, or with the first error in the order of the request (CancelledError
         for a future that the caller cancelled)."""
-        whole: Future[dict[K, V]] = self._make_future()
-        awaited: list[Future[Any]] = [*self._futures.values(), *(() if self._whole is None else (self._whole,))]
+        awaited: list[Reply[Any]] = [*self.replies.values(), *(() if self._whole is None else (self._whole,))]
+        if not awaited:
+            nothing: Future[dict[K, V]] = Future()
+            nothing.set_result({})
+            return nothing
+        whole: Reply[dict[K, V]] = Reply(awaited[0].is_driver)
         lock, waiting = threading.Lock(), len(awaited)
-        if not waiting:
-            whole.set_result({})
 
-        def one_done(_: Future[Any]) -> None:
+        def one_done(_: Reply[Any]) -> None:
             nonlocal waiting
             with lock:
                 waiting -= 1
-                if waiting or not whole.set_running_or_notify_cancel():
+                if waiting:
                     return
-            error = next((e for f in awaited if (e := _error_of(f)) is not None), None)
-            if error is not None:
-                whole.set_exception(error)
-            else:
-                whole.set_result({key: future.result() for key, future in self._futures.items()})
+            error = next((reply.error for reply in awaited if reply.error is not None), None)
+            values = {key: reply.outcome for key, reply in self.replies.items()}
+            whole.settle(values if error is None else error)
 
-        for future in awaited:
-            future.add_done_callback(one_done)
-        return whole
-
-
-def _error_of(future: Future[Any]) -> BaseException | None:
-    return CancelledError() if future.cancelled() else future.exception()
+        for reply in awaited:
+            reply.add_done_callback(one_done)
+        return whole.future()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from controller.admin.checks import as_broker, as_partition, as_target, as_timeout, require
@@ -23,6 +22,7 @@ from controller.model.throttle_settings import FAMILIES, Family
 from controller.model.throttles import ADVISED_MIN, ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
 from controller.model.values import TopicPartition
 from controller.runtime.clock import Chance
+from controller.runtime.replies import Reply
 from controller.runtime.submit import Submitter
 
 K = TypeVar("K")
@@ -155,28 +155,22 @@ class ThrottlingAdmin:
         return self._asked(event, replicas, as_timeout(timeout_s), "alter_interbroker_throttled_replicas")
 
     def _asked(self, event: ThrottleRequest, names: Iterable[K], timeout_ms: int, cause: str) -> Results[K, None]:
-        """One event for all, a future for each, and one for a request that names nothing: it takes something back."""
-        futures = {name: self._submitter.future() for name in names}
-        unnamed = None if futures else self._submitter.future()
-        job = self._submitter.job(event, timeout_ms, cause, self._chance.nonce())
+        """One event for all, a reply for each, and one for a request that names nothing: it takes something back."""
+        replies: dict[K, Reply[None]] = {name: self._submitter.reply() for name in names}
+        unnamed = None if replies else self._submitter.reply()
 
-        def answered(whole: Future[Any]) -> None:
-            error = whole.exception()
-            answer = {} if error is not None else whole.result()
-            for name, future in futures.items():
-                self._submitter.complete(future, error if error is not None else answer[name])
+        def answered(whole: Reply[Any]) -> None:
+            for name, reply in replies.items():
+                self._submitter.complete(reply, whole.outcome[name] if whole.error is None else whole.error)
             if unnamed is not None:
-                self._submitter.complete(unnamed, error)
+                self._submitter.complete(unnamed, whole.error)
 
-        assert job.future is not None
-        job.future.add_done_callback(answered)
-        self._submitter.submit([job])
-        return Results(cast("Mapping[K, Future[None]]", futures), self._submitter.future, unnamed)
+        self._submitter.ask(event, timeout_ms, cause, self._chance.nonce()).add_done_callback(answered)
+        return Results(replies, unnamed)
 
     def _failed(self, names: Iterable[K], error: Callable[[], ApiError]) -> Results[K, None]:
-        failed = {name: self._submitter.failed(error()) for name in names}
-        unnamed = None if failed else self._submitter.failed(error())
-        return Results(failed, self._submitter.future, unnamed)
+        failed = self._submitter.failed_each(names, error)
+        return Results(failed, None if failed else self._submitter.failed(error()))
 
 
 def _items(assignments: object) -> Iterable[tuple[object, object]]:

@@ -120,7 +120,7 @@ class Batching:
         ended_s: list[float] = []
         while len(decided) < decisions_max and len(log) < records_max and (job := next_job()) is not None:
             is_late = job.deadline_ms is not None and now_ms >= job.deadline_ms
-            if job.future is not None and (is_late or job.future.done()) and self._is_over(job, now_ms):
+            if job.reply is not None and (is_late or job.reply.done()) and self._is_over(job, now_ms):
                 continue
             if isinstance(job.event, _MAY_WAIT) and self._must_wait(job):
                 continue
@@ -168,7 +168,7 @@ class Batching:
         _log.error("the rules failed on %r", job.event, exc_info=error)
         undo_to(self.state, before)
         self.findings["defect"] = f"{type(job.event).__name__}: {error!r}"
-        self.services.outstanding.complete(job.future, ApiError(f"the controller failed: {error!r}"))
+        self.services.outstanding.complete(job.reply, ApiError(f"the controller failed: {error!r}"))
         self._keep(job)
 
     def _keep(self, job: Job) -> None:
@@ -185,12 +185,12 @@ class Batching:
         by the caller) is neither. A step of what was begun is done, however long it took."""
         if isinstance(job.event, ThrottleStepDue):
             return False
-        if job.future is not None and job.future.done():
-            self.services.outstanding.complete(job.future, None)
+        if job.reply is not None and job.reply.done():
+            self.services.outstanding.complete(job.reply, None)
             return True
         if job.deadline_ms is None or now_ms < job.deadline_ms:
             return False
-        self.services.outstanding.complete(job.future, RequestTimedOut("the deadline passed before the commit"))
+        self.services.outstanding.complete(job.reply, RequestTimedOut("the deadline passed before the commit"))
         return True
 
     def _must_wait(self, job: Job) -> bool:
@@ -215,7 +215,7 @@ class Batching:
             f"what {type(job.event).__name__} would write is more than the store takes in one commit"
         )
         self.findings["too large"] = str(error)
-        self.services.outstanding.complete(job.future, error)
+        self.services.outstanding.complete(job.reply, error)
         self._keep(job)
 
     # --- commit
@@ -303,7 +303,7 @@ class Batching:
                 self.work.expand(Job(event, cause=job.cause, request=request) for event in decision.expand)
                 if decision.reply is LATER:  # whoever asked is answered with the last of them
                     last = self.work.expanded[-1]
-                    last.future, last.deadline_ms, last.answer = job.future, job.deadline_ms, job.answer
+                    last.reply, last.deadline_ms, last.answer = job.reply, job.deadline_ms, job.answer
 
     # --- conflicts
 

@@ -16,7 +16,7 @@ import attrs
 
 from controller.model.events import Event, KeyRead
 from controller.model.view import ClusterView
-from controller.runtime.replies import ReplyFuture
+from controller.runtime.replies import Reply
 from stores.base import StoreEvent
 
 Answer: TypeAlias = Callable[[ClusterView, Any], object]
@@ -30,7 +30,7 @@ class Job:
     keep writing; doubles. `since_s`: when it came, where that is measured."""
 
     event: Event
-    future: ReplyFuture[Any] | None = None
+    reply: Reply[Any] | None = None
     deadline_ms: int | None = None
     cause: str | None = None
     request: str | None = None
@@ -52,7 +52,7 @@ class Query:
     """Answered between batches from committed state."""
 
     ask: Callable[[ClusterView], object]
-    future: ReplyFuture[Any]
+    reply: Reply[Any]
     deadline_ms: int | None = None
 
 

@@ -12,7 +12,7 @@ from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.inbox import Job
 from controller.runtime.journal import Decided
 from controller.runtime.lookout import Lookout
-from controller.runtime.replies import ReplyFuture
+from controller.runtime.replies import Reply
 from controller.runtime.services import Services
 from controller.runtime.telling import Telling
 from controller.runtime.timers import Timers
@@ -56,12 +56,12 @@ class Publisher:
         return self._services.progress.bytes_of(ended.after.topic, ended.after.partition, added)
 
     def answer(self, decided: Sequence[tuple[Job, Decision]]) -> None:
-        """The callers' futures are completed."""
-        answers: list[tuple[ReplyFuture[Any], object]] = []
+        """The callers are answered."""
+        answers: list[tuple[Reply[Any], object]] = []
         for job, decision in decided:
-            future, reply = job.future, decision.reply
-            if future is not None and reply is not LATER:
-                if job.answer is not None and not isinstance(reply, BaseException):
-                    reply = job.answer(self._state, job.event)
-                answers.append((future, reply))
+            outcome = decision.reply
+            if job.reply is not None and outcome is not LATER:
+                if job.answer is not None and not isinstance(outcome, BaseException):
+                    outcome = job.answer(self._state, job.event)
+                answers.append((job.reply, outcome))
         self._services.outstanding.complete_all(answers)

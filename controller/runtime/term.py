@@ -258,7 +258,7 @@ class Term:
                 answer = RequestTimedOut("the deadline passed before the answer") if late else query.ask(self.state)
             except Exception as error:  # noqa: BLE001 - it belongs to whoever asked
                 answer = error
-            self.services.outstanding.complete(query.future, answer)
+            self.services.outstanding.complete(query.reply, answer)
 
     def next_due_ms(self) -> int | None:
         """When there is something to do without any new item, in `elapsed_ms`; None if not by time."""

@@ -8,7 +8,7 @@ import pytest
 
 from controller.model.events import DeletionKeyRead, PartitionDue
 from controller.runtime.inbox import Inbox, Job, WorkQueue
-from controller.runtime.replies import Outstanding, ReplyFuture, WouldDeadlock
+from controller.runtime.replies import Outstanding, Reply, WouldDeadlock
 from controller.runtime.submit import Overloaded
 from kedge import NewTopic, NotController, Settings, TopicPartition
 from tests.runtime.world import Cluster, cluster_of_three
@@ -98,14 +98,14 @@ def test_a_future_is_completed_once_whoever_comes_second() -> None:
     """Success after demotion, demotion after success, either after a cancel of the caller's."""
     outstanding = Outstanding()
     for first, second in ((1, 2), (ValueError("a"), 2), (1, ValueError("b"))):
-        future: ReplyFuture[object] = ReplyFuture(_elsewhere)
-        outstanding.add([future])
-        outstanding.complete(future, first)
-        outstanding.complete(future, second)
-        assert future.exception() is (first if isinstance(first, ValueError) else None)
-    cancelled: ReplyFuture[object] = ReplyFuture(_elsewhere)
+        reply: Reply[object] = Reply(_elsewhere)
+        outstanding.add([reply])
+        outstanding.complete(reply, first)
+        outstanding.complete(reply, second)
+        assert reply.future().exception() is (first if isinstance(first, ValueError) else None)
+    cancelled: Reply[object] = Reply(_elsewhere)
     outstanding.add([cancelled])
-    cancelled.cancel()
+    cancelled.future().cancel()
     assert outstanding.fail_all(lambda: ValueError("c")) == 1
     assert len(outstanding) == 0
 
@@ -114,11 +114,11 @@ def test_many_threads_complete_one_future_once() -> None:
     """The one who is first is heard, nobody raises."""
     outstanding = Outstanding()
     for _ in range(50):
-        future: ReplyFuture[object] = ReplyFuture(_elsewhere)
+        reply: Reply[object] = Reply(_elsewhere)
         heard: list[object] = []
-        future.add_done_callback(lambda f, heard=heard: heard.append(f.result()))  # type: ignore[misc]
-        outstanding.add([future])
-        threads = [threading.Thread(target=outstanding.complete, args=(future, i)) for i in range(4)]
+        reply.future().add_done_callback(lambda f, heard=heard: heard.append(f.result()))  # type: ignore[misc]
+        outstanding.add([reply])
+        threads = [threading.Thread(target=outstanding.complete, args=(reply, i)) for i in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -154,12 +154,13 @@ def test_a_request_that_was_failed_by_a_demotion_is_not_decided_by_the_next_term
 
 def test_waiting_on_the_thread_that_drives_is_an_error_not_a_deadlock() -> None:
     """A done future may be read anywhere."""
-    mine: ReplyFuture[int] = ReplyFuture(_here)
+    reply: Reply[int] = Reply(_here)
+    mine = reply.future()
     with pytest.raises(WouldDeadlock):
         mine.result(10)
     with pytest.raises(WouldDeadlock):
         mine.exception()
-    mine.set_result(1)
+    reply.settle(1)
     assert mine.result() == 1
 
 

@@ -1,15 +1,15 @@
-"""Futures of the controller do all that the standard library's do, though what waiting needs is made late."""
+"""A reply is small; the future made of it does all that the standard library's do."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import CancelledError, InvalidStateError, as_completed, wait
+from concurrent.futures import CancelledError, Future, InvalidStateError, as_completed, wait
 from concurrent.futures import TimeoutError as FutureTimeoutError
 
 import pytest
 
-from controller.runtime.replies import Outstanding, ReplyFuture
+from controller.runtime.replies import Outstanding, Reply
 
 
 def _elsewhere(*, waits: bool) -> bool:
@@ -18,13 +18,14 @@ def _elsewhere(*, waits: bool) -> bool:
     return False
 
 
-def _future() -> ReplyFuture[int]:
-    return ReplyFuture(_elsewhere)
+def _reply() -> Reply[int]:
+    return Reply(_elsewhere)
 
 
 def test_whoever_waits_before_the_answer_gets_it() -> None:
     """From threads that came before it was there, each its own copy of the one answer."""
-    future, heard, begun = _future(), [], threading.Barrier(4)
+    reply, heard, begun = _reply(), [], threading.Barrier(4)
+    future = reply.future()
 
     def ask() -> None:
         begun.wait(10)
@@ -34,44 +35,36 @@ def test_whoever_waits_before_the_answer_gets_it() -> None:
     for thread in threads:
         thread.start()
     begun.wait(10)
-    future.settle(7)
+    reply.settle(7)
     for thread in threads:
         thread.join(10)
     assert heard == [7, 7, 7]
 
 
-@pytest.mark.parametrize("watched", [False, True])
-def test_a_callback_is_called_once_added_before_or_after(*, watched: bool) -> None:
-    """In the order in which they were added, whether somebody waits for the future as well or not."""
-    future, heard = _future(), []
-    if watched:
-        with pytest.raises(FutureTimeoutError):
-            future.result(0)
+def test_a_callback_is_called_once_added_before_or_after() -> None:
+    """In the order in which they were added, those of the reply and those of its future."""
+    reply, heard = _reply(), []
+    reply.add_done_callback(lambda r: heard.append(("reply", r.outcome)))
+    future = reply.future()
+    with pytest.raises(FutureTimeoutError):
+        future.result(0)
     future.add_done_callback(lambda f: heard.append(("first", f.result())))
     future.add_done_callback(lambda f: heard.append(("second", f.result())))
-    future.settle(7)
-    future.settle(8)
+    reply.settle(7)
+    reply.settle(8)
     future.add_done_callback(lambda f: heard.append(("late", f.result())))
-    assert heard == [("first", 7), ("second", 7), ("late", 7)]
-
-
-def test_a_callback_that_was_added_before_somebody_waited_is_kept() -> None:
-    """Waiting makes the condition; what stood there before moves with it."""
-    future, heard = _future(), []
-    future.add_done_callback(lambda f: heard.append(f.result()))
-    with pytest.raises(FutureTimeoutError):
-        future.exception(0)
-    future.settle(7)
-    assert heard == [7]
+    reply.add_done_callback(lambda r: heard.append(("late reply", r.outcome)))
+    assert heard == [("reply", 7), ("first", 7), ("second", 7), ("late", 7), ("late reply", 7)]
 
 
 def test_wait_and_as_completed_take_them_together_with_others() -> None:
     """The functions of the standard library, on answers that are there and that come."""
-    there, comes, fails = _future(), _future(), _future()
-    there.settle(1)
+    replies = [_reply() for _ in range(3)]
+    there, comes, fails = (reply.future() for reply in replies)
+    replies[0].settle(1)
     assert wait([there, comes, fails], 0).done == {there}
-    threading.Timer(0, comes.settle, [2]).start()
-    threading.Timer(0, fails.settle, [ValueError("no")]).start()
+    threading.Timer(0, replies[1].settle, [2]).start()
+    threading.Timer(0, replies[2].settle, [ValueError("no")]).start()
     assert set(as_completed([there, comes, fails], 10)) == {there, comes, fails}
     assert isinstance(fails.exception(), ValueError)
     with pytest.raises(ValueError, match="no"):
@@ -79,35 +72,55 @@ def test_wait_and_as_completed_take_them_together_with_others() -> None:
 
 
 def test_a_cancelled_one_stays_cancelled() -> None:
-    """The answer that comes too late is dropped, whoever gives it."""
-    future = _future()
-    assert future.cancel()
-    future.settle(7)
+    """The answer that comes too late is dropped, whoever gives it; whoever waits hears of the end at once."""
+    reply = _reply()
+    future = reply.future()
+    assert (future.cancel(), future.cancel()) == (True, True)
+    assert wait([future], 10).done == {future}
+    reply.settle(7)
+    assert isinstance(reply.error, CancelledError)
     assert future.cancelled()
-    assert future.done()
     with pytest.raises(CancelledError):
         future.result(0)
     with pytest.raises(InvalidStateError):
         future.set_result(7)
 
 
+def test_an_answered_one_cannot_be_cancelled() -> None:
+    reply = _reply()
+    future = reply.future()
+    reply.settle(7)
+    assert not future.cancel()
+    assert future.result() == reply.outcome == 7
+
+
+def test_a_caller_that_sets_the_result_itself_hurts_nobody_else() -> None:
+    reply, others = _reply(), _reply()
+    future, other = reply.future(), others.future()
+    future.set_result(1)
+    outstanding = Outstanding()
+    outstanding.complete_all([(reply, 7), (others, 7)])
+    assert (future.result(), other.result()) == (1, 7)
+
+
 def test_asyncio_waits_for_it() -> None:
     """By `asyncio.wrap_future`, answered from another thread."""
 
     async def ask() -> int:
-        future = _future()
-        wrapped = asyncio.wrap_future(future)
-        threading.Timer(0, future.settle, [7]).start()
+        reply = _reply()
+        wrapped = asyncio.wrap_future(reply.future())
+        threading.Timer(0, reply.settle, [7]).start()
         return await asyncio.wait_for(wrapped, 10)
 
     assert asyncio.run(ask()) == 7
 
 
-def test_what_nobody_waits_for_makes_no_condition() -> None:
-    """Ten thousand of them are one object each for the collector."""
-    outstanding, future = Outstanding(), _future()
-    outstanding.add([future])
-    future.add_done_callback(lambda _: None)
-    outstanding.complete(future, 7)
-    assert (future.done(), future.cancelled(), future.result(), future.exception()) == (True, False, 7, None)
-    assert not future.is_watched
+def test_a_reply_has_no_future_before_one_is_asked_for() -> None:
+    """Ten thousand of them are one small object each for the collector."""
+    outstanding, reply = Outstanding(), _reply()
+    outstanding.add([reply])
+    assert not hasattr(reply, "__dict__")
+    assert reply.callbacks == ()
+    outstanding.complete(reply, 7)
+    assert (reply.done(), reply.error, reply.outcome) == (True, None, 7)
+    assert isinstance(reply.future(), Future)

@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Final, TypeAlias
 import attrs
 
 from controller.model.errors import NotController
+from controller.runtime.replies import Reply
 
 Tell: TypeAlias = Callable[[Any, Any], None]
 _ANCHORS: Final = (-1, 0)
@@ -104,8 +105,8 @@ class Walk:
         elif isinstance(value, BaseException):
             self.words.append(kind.__name__)
             self.words.append(value.active_id if isinstance(value, NotController) else None)
-        elif isinstance(value, Future):
-            self._future(value)
+        elif isinstance(value, Future | Reply):
+            self._answer(value)
         elif isinstance(value, Mapping):
             self.mapping(value)
         elif isinstance(value, int | str | bytes):
@@ -113,13 +114,12 @@ class Walk:
         else:
             self.whole(value)
 
-    def _future(self, future: Future[Any]) -> None:
-        if self.has_met(future):
+    def _answer(self, asked: Future[Any] | Reply[Any]) -> None:
+        if self.has_met(asked):
             return
-        self.words.append(future.done())
-        if future.done():
-            error = future.exception()
-            self.thing(future.result() if error is None else error)
+        self.words.append(asked.done())
+        if asked.done():
+            self.thing(asked.outcome if isinstance(asked, Reply) else asked.exception() or asked.result())
 
     def each(self, values: Iterable[Any]) -> None:
         self.words.append("[")

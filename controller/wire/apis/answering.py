@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from typing import Any, Final, TypeVar
 
@@ -12,6 +12,7 @@ import attrs
 
 from controller.admin import Results
 from controller.model.errors import ApiError, ErrorCode
+from controller.runtime.replies import Reply
 from controller.wire.protocol import Request
 
 T = TypeVar("T")
@@ -49,20 +50,19 @@ async def outcome(future: Future[Any]) -> Outcome:
         return failed(error)
 
 
-async def outcomes(futures: Mapping[K, Future[Any]]) -> dict[K, Outcome]:
+async def outcomes(results: Results[K, Any]) -> dict[K, Outcome]:
     """As `outcome`, of each; the loop is woken once, when all are there."""
     with contextlib.suppress(ApiError):
-        await asyncio.wrap_future(Results(futures).all())
-    return {key: _there(future) for key, future in futures.items()}
+        await asyncio.wrap_future(results.all())
+    return {key: _there(reply) for key, reply in results.replies.items()}
 
 
-def _there(future: Future[Any]) -> Outcome:
-    error = future.exception(0)
-    if error is None:
-        return Outcome(future.result(0))
-    if isinstance(error, ApiError):
-        return failed(error)
-    raise error
+def _there(reply: Reply[Any]) -> Outcome:
+    if reply.error is None:
+        return Outcome(reply.outcome)
+    if isinstance(reply.error, ApiError):
+        return failed(reply.error)
+    raise reply.error
 
 
 def failed(error: ApiError) -> Outcome:

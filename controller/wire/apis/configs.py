@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future
 from typing import Any, Final
 
 from kafka.protocol.admin.configs import (
@@ -23,6 +22,7 @@ from kafka.protocol.admin.configs import (
     ListConfigResourcesResponse,
 )
 
+from controller.admin import Results
 from controller.model.config_requests import (
     AlterConfigOp,
     ConfigEntry,
@@ -143,7 +143,7 @@ async def alter_configs(call: Call, request: Request) -> Answer:
         _key(one): [AlterConfigOp(_text(each.name), each.value) for each in one.configs] for one in request.resources
     }
 
-    def alter(ops: Mapping[ConfigResource, Sequence[AlterConfigOp]]) -> Mapping[ConfigResource, Future[None]]:
+    def alter(ops: Mapping[ConfigResource, Sequence[AlterConfigOp]]) -> Results[ConfigResource, None]:
         new = {one: {op.name: op.value for op in its if op.value is not None} for one, its in ops.items()}
         return call.admin.alter_configs(new, validate_only=request.validate_only)
 
@@ -164,7 +164,7 @@ async def incremental_alter_configs(call: Call, request: Request) -> Answer:
                 value = None if op is OpType.DELETE else each.value
                 said[_key(one)].append(AlterConfigOp(_text(each.name), value, op))
 
-    def alter(ops: Mapping[ConfigResource, Sequence[AlterConfigOp]]) -> Mapping[ConfigResource, Future[None]]:
+    def alter(ops: Mapping[ConfigResource, Sequence[AlterConfigOp]]) -> Results[ConfigResource, None]:
         return call.admin.incremental_alter_configs(ops, validate_only=request.validate_only)
 
     return await _altered(request, said, unknown, alter)

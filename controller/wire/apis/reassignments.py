@@ -9,13 +9,12 @@ only null topics of a listing; no client of Kafka's sends the others.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future
 from typing import Any, Final
 
 from kafka.protocol import admin as kafka_admin
 from kafka.protocol.admin import AlterPartitionReassignmentsResponse, ListPartitionReassignmentsResponse
 
-from controller.admin import ALL
+from controller.admin import ALL, Results
 from controller.model.errors import ApiError, ErrorCode
 from controller.model.requests import AlterReassignmentsOptions, PartitionReassignment, ReassignmentAnswer
 from controller.model.values import Replicas, TopicPartition
@@ -62,7 +61,7 @@ async def alter(call: Call, request: Request) -> Answer:
     if any(name in cancelled for name in _again(request.topics)):
         return _answer(options, TWICE, {})
 
-    def begin() -> tuple[Mapping[TopicPartition, Future[ReassignmentAnswer]], set[TopicPartition]]:
+    def begin() -> tuple[Results[TopicPartition, ReassignmentAnswer], set[TopicPartition]]:
         targets, twice = _targets(request.topics)
         return call.admin.alter_partition_reassignments(targets, options), twice
 
