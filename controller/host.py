@@ -401,7 +401,7 @@ def _require_host(host: object) -> None:
         raise TypeError(f"host must be an object with leader_and_isr, update_metadata and stop_replica: {host!r:.200}")
     for callback in (host.leader_and_isr, host.update_metadata, host.stop_replica):
         if iscoroutinefunction(callback):
-            raise TypeError(f"callbacks of a host are plain functions, not coroutines: {callback!r:.200}")
+            raise TypeError(f"a host of coroutines goes into controller.aio.HostOnLoop: {callback!r:.200}")
 
 
 class _Late:

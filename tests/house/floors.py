@@ -178,6 +178,12 @@ ROOMS: Final = (
         (*_HOST, "controller.metrics"),
         "what a host calls; what a host implements stands in model",
     ),
+    Room(
+        "controller.aio",
+        (*_HOST, "controller.host"),
+        "the API once more, awaited: it stands on a whole controller, and no thread of a controller knows of it",
+        third_party=(),
+    ),
     Room("controller.metrics", (*_HOST, "controller.quota"), "read from outside: the loop works without them"),
     Room(
         "controller.metrics.prometheus",

@@ -1,0 +1,224 @@
+"""The API for asyncio: awaitable answers, and a host whose callbacks are coroutines.
+
+Rules
+* What goes in is a `Controller`, what comes out awaits its futures: every method here calls the method of the same name
+  in there, so arguments, answers and errors are those of `docs/embedding.md`.
+* The event loop never waits: what needs the store (`register_broker`, `close`) runs in a thread, everything else goes
+  into the controller's inbox.
+* The controller runs on threads of its own (`running()`). A callback is a coroutine on the host's loop, and its
+  broker's thread waits for it: so the order of callbacks is that of any other host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator, Mapping
+from concurrent.futures import Future, wait
+from contextlib import asynccontextmanager
+from functools import partial, wraps
+from inspect import isawaitable
+from typing import Any, Concatenate, Final, Generic, ParamSpec, Protocol, Self, TypeVar, runtime_checkable
+
+from controller.admin import Admin, Results
+from controller.host import Controller
+from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from controller.runtime.replies import WouldDeadlock
+
+__all__ = ["AsyncAdmin", "AsyncController", "AsyncHost", "AsyncResults", "HostOnLoop"]
+
+S_co = TypeVar("S_co", covariant=True)
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+P = ParamSpec("P")
+
+_NOTICES: Final = frozenset({"config_changed", "controller_changed", "partition_purged"})
+_LOOK_S: Final = 0.5  # how often a callback that is under way asks whether its loop was closed
+
+
+class AsyncResults(Mapping[K, "asyncio.Future[V]"]):
+    """The answers to a request for many: what was asked for -> its awaitable, in the order of the request. Awaiting all
+    of it gives a dict with every value, or raises the first error in that order."""
+
+    def __init__(self, results: Results[K, V]) -> None:
+        self._results = results
+
+    def __getitem__(self, key: K) -> asyncio.Future[V]:
+        return asyncio.wrap_future(self._results[key], loop=asyncio.get_running_loop())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._results
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __await__(self) -> Generator[Any, None, dict[K, V]]:
+        return asyncio.wrap_future(self._results.all(), loop=asyncio.get_running_loop()).__await__()
+
+
+class _Around(Generic[S_co]):
+    """Methods of `sync`, for asyncio."""
+
+    def __init__(self, sync: S_co) -> None:
+        self.sync: Final = sync
+
+
+def _one(
+    method: Callable[Concatenate[S_co, P], Future[T]],
+) -> Callable[Concatenate[_Around[S_co], P], asyncio.Future[T]]:
+    """A method that gives a future. Cancelling takes the request back, if it is not decided yet."""
+
+    @wraps(method)
+    def call(self: _Around[S_co], /, *args: P.args, **kwargs: P.kwargs) -> asyncio.Future[T]:
+        loop = asyncio.get_running_loop()  # without one nothing is requested
+        return asyncio.wrap_future(getattr(self.sync, method.__name__)(*args, **kwargs), loop=loop)
+
+    return call
+
+
+def _many(
+    method: Callable[Concatenate[S_co, P], Results[K, V]],
+) -> Callable[Concatenate[_Around[S_co], P], AsyncResults[K, V]]:
+    """A method that gives a future for each thing that is asked for."""
+
+    @wraps(method)
+    def call(self: _Around[S_co], /, *args: P.args, **kwargs: P.kwargs) -> AsyncResults[K, V]:
+        return AsyncResults(getattr(self.sync, method.__name__)(*args, **kwargs))
+
+    return call
+
+
+def _blocking(
+    method: Callable[Concatenate[S_co, P], T],
+) -> Callable[Concatenate[_Around[S_co], P], Coroutine[Any, Any, T]]:
+    """A method that waits for the store, in a thread; it goes on there if the caller is cancelled."""
+
+    @wraps(method)
+    async def call(self: _Around[S_co], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        found: T = await asyncio.to_thread(getattr(self.sync, method.__name__), *args, **kwargs)
+        return found
+
+    return call
+
+
+class AsyncAdmin(_Around[Admin]):
+    """The admin API of `sync` for asyncio. The authorizer and the policies are asked on the event loop's thread."""
+
+    alter_partition_reassignments = _many(Admin.alter_partition_reassignments)
+    rollback_partition_reassignments = _many(Admin.rollback_partition_reassignments)
+    cancel_partition_reassignments = _one(Admin.cancel_partition_reassignments)
+    list_partition_reassignments = _one(Admin.list_partition_reassignments)
+    reassign_partitions = _many(Admin.reassign_partitions)
+    alter_interbroker_throttled_rates = _many(Admin.alter_interbroker_throttled_rates)
+    alter_interbroker_throttled_replicas = _many(Admin.alter_interbroker_throttled_replicas)
+    list_topics = _one(Admin.list_topics)
+    describe_topics = _many(Admin.describe_topics)
+    create_topics = _many(Admin.create_topics)
+    create_partitions = _many(Admin.create_partitions)
+    delete_topics = _many(Admin.delete_topics)
+    delete_partitions = _many(Admin.delete_partitions)
+    describe_configs = _many(Admin.describe_configs)
+    describe_new_topics = _one(Admin.describe_new_topics)
+    alter_configs = _many(Admin.alter_configs)
+    incremental_alter_configs = _many(Admin.incremental_alter_configs)
+    elect_leaders = _one(Admin.elect_leaders)
+    forget_broker = _one(Admin.forget_broker)
+
+
+class AsyncController(_Around[Controller]):
+    """A controller for asyncio. What answers at once (`describe`, `metrics`, `is_active`, `broker_epochs`,
+    `report_log`) is asked of `sync`, the controller itself."""
+
+    def __init__(self, controller: Controller) -> None:
+        """TypeError for what is no Controller."""
+        if not isinstance(controller, Controller):
+            raise TypeError(f"controller must be a Controller, not {controller!r:.200}")
+        super().__init__(controller)
+        self.admin: Final = AsyncAdmin(controller.admin)
+
+    query = _one(Controller.query)
+    alter_isr = _one(Controller.alter_isr)
+    controlled_shutdown = _one(Controller.controlled_shutdown)
+    register_broker = _blocking(Controller.register_broker)
+    unregister_broker = _blocking(Controller.unregister_broker)
+    generate_broker_id = _blocking(Controller.generate_broker_id)
+    close = _blocking(Controller.close)
+
+    def admin_for(self, principal: str | None) -> AsyncAdmin:
+        """The admin API as `principal` (None: the host itself, which may do everything)."""
+        return AsyncAdmin(self.sync.admin_for(principal))
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[Self]:
+        """`async with controller.running():` it runs on threads of its own, and is closed at the end of the block."""
+        try:
+            self.sync.start()
+            yield self
+        finally:
+            await self.close()
+
+
+@runtime_checkable
+class AsyncHost(Protocol):
+    """A `Host` whose callbacks are coroutines; its notices, if it has any, may be coroutines or functions."""
+
+    async def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse: ...
+
+    async def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse: ...
+
+    async def stop_replica(self, request: StopReplicaRequest) -> HostResponse: ...
+
+
+class HostOnLoop:
+    """The `Host` that a `Controller` calls, over a host of coroutines: they run on the loop that runs now, or on
+    `loop`. What one raises, its cancelling, and a closed loop are "not delivered". TypeError for a host that lacks a
+    callback, RuntimeError where no loop runs and none is given."""
+
+    def __init__(self, host: AsyncHost, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        if isinstance(host, type) or not isinstance(host, AsyncHost):
+            raise TypeError(f"host must be an object with leader_and_isr, update_metadata and stop_replica: {host!r}")
+        self._host = host
+        self._loop = loop or asyncio.get_running_loop()
+
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        return self._call(self._host.leader_and_isr, request)
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+        return self._call(self._host.update_metadata, request)
+
+    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
+        return self._call(self._host.stop_replica, request)
+
+    def __getattr__(self, name: str) -> Any:
+        """A notice, where the host has it."""
+        found = getattr(self._host, name) if name in _NOTICES else object.__getattribute__(self, name)
+        return partial(self._call, found) if callable(found) else found
+
+    def _call(self, callback: Callable[..., Awaitable[T]], *told: object) -> T:
+        if _running_loop() is self._loop:
+            raise WouldDeadlock("poll_once() on the thread of the host's event loop: let the controller run by itself")
+        coroutine = _awaited(callback, told)
+        try:
+            future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+            while not wait([future], _LOOK_S).done:
+                if self._loop.is_closed():
+                    raise RuntimeError("the event loop of the host was closed")
+            return future.result()
+        finally:
+            coroutine.close()
+
+
+async def _awaited(callback: Callable[..., Awaitable[T]], told: tuple[object, ...]) -> T:
+    answer: Any = callback(*told)
+    found: T = await answer if isawaitable(answer) else answer
+    return found
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
