@@ -116,6 +116,7 @@ class AsyncAdmin(_Around[Admin]):
     alter_interbroker_throttled_replicas = _many(Admin.alter_interbroker_throttled_replicas)
     list_topics = _one(Admin.list_topics)
     describe_topics = _many(Admin.describe_topics)
+    describe_replica_log_dirs = _many(Admin.describe_replica_log_dirs)
     create_topics = _many(Admin.create_topics)
     create_partitions = _many(Admin.create_partitions)
     delete_topics = _many(Admin.delete_topics)

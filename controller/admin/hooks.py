@@ -9,7 +9,6 @@ from typing import Any
 import attrs
 
 from controller.model.config_requests import ConfigResource
-from controller.model.frozen import frozen
 from controller.model.requests import NewTopic
 from controller.model.values import Replicas, TopicPartition
 
@@ -29,7 +28,7 @@ def _require_function(_: object, attribute: attrs.Attribute[Any], value: object)
         raise TypeError(f"{attribute.name} must be a plain function or None, not {value!r:.200}")
 
 
-@frozen
+@attrs.frozen
 class Hooks:
     """Functions of the host that are called with requests, in the caller's thread, before a request is submitted. None:
     every principal may do everything, and nothing is refused.

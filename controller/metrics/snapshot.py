@@ -9,6 +9,7 @@ from typing import TypeAlias
 import attrs
 
 from controller.metrics.definitions import Metric
+from controller.model.frozen import FrozenDict
 from controller.runtime.measures import HistogramValue
 
 
@@ -37,6 +38,11 @@ class Sample:
         return self.metric.key(self.tag_value)
 
 
+def _as_samples(samples: Iterable[Sample]) -> tuple[Sample, ...]:
+    return tuple(samples)
+
+
+@attrs.frozen(eq=False, repr=False)
 class Snapshot(Mapping[str, Value]):
     """MBean (`kafka.controller:type=KafkaController,name=OfflinePartitionsCount`) -> value. What is not known is
     absent: a stand-by does not know how many partitions are offline.
@@ -44,12 +50,13 @@ class Snapshot(Mapping[str, Value]):
     `samples`: the same with what the names mean. `source`: label and value that say whose they are.
     """
 
-    __slots__ = ("_values", "samples", "source")
+    samples: tuple[Sample, ...] = attrs.field(converter=_as_samples)
+    source: tuple[str, str]
+    _values: Mapping[str, Value] = attrs.field(init=False)
 
-    def __init__(self, samples: Iterable[Sample], source: tuple[str, str]) -> None:
-        self.samples = tuple(samples)
-        self.source = source
-        self._values = {sample.key: sample.value for sample in self.samples}
+    @_values.default
+    def _by_name(self) -> Mapping[str, Value]:
+        return FrozenDict((sample.key, sample.value) for sample in self.samples)
 
     def __getitem__(self, key: str) -> Value:
         return self._values[key]

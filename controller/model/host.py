@@ -13,11 +13,11 @@ from typing import Protocol, runtime_checkable
 import attrs
 
 from controller.model.errors import ErrorCode
-from controller.model.frozen import frozen
+from controller.model.frozen import NOTHING, frozen_dict, sealed
 from controller.model.values import Endpoint, Replicas, TopicPartition
 
 
-@frozen
+@sealed
 class LivePeer:
     """A live broker as others are told of it."""
 
@@ -28,7 +28,7 @@ class LivePeer:
     endpoints: tuple[Endpoint, ...] = ()
 
 
-@frozen
+@sealed
 class LeaderAndIsrPartition:
     """What one replica has to know. `target_replicas` None: not moving, or the broker declared a LeaderAndIsr version
     below 3. `is_new`: the broker may make an empty log (it is not in I, so nobody relies on what it holds, or the
@@ -51,7 +51,7 @@ class LeaderAndIsrPartition:
     leader_recovery_state: int
 
 
-@frozen
+@sealed
 class LeaderAndIsrRequest:
     """`full`: what is not named stops serving (and is never deleted: only stop_replica deletes)."""
 
@@ -64,7 +64,7 @@ class LeaderAndIsrRequest:
     live_leaders: tuple[LivePeer, ...]
 
 
-@frozen
+@sealed
 class StopReplicaPartition:
     """A replica that stops; `delete`: its log goes, too."""
 
@@ -75,7 +75,7 @@ class StopReplicaPartition:
     delete: bool
 
 
-@frozen
+@sealed
 class StopReplicaRequest:
     """Each partition that went well is acknowledged by an answer that does not name it."""
 
@@ -86,7 +86,7 @@ class StopReplicaRequest:
     partitions: tuple[StopReplicaPartition, ...]
 
 
-@frozen
+@sealed
 class PartitionMetadata:
     """What everybody may know of a partition. `leader` -1: none; -2: its topic is being deleted, or it was deleted by a
     reduction. `status_code` (KIP-694) 0: online; -1: read-only; 1: offline, so that clients are not told of it."""
@@ -103,7 +103,7 @@ class PartitionMetadata:
     status_code: int
 
 
-@frozen
+@sealed
 class UpdateMetadataRequest:
     """`full`: what is not named is gone."""
 
@@ -116,7 +116,11 @@ class UpdateMetadataRequest:
     partitions: tuple[PartitionMetadata, ...]
 
 
-@attrs.frozen
+def _as_errors(errors: Mapping[TopicPartition, ErrorCode]) -> Mapping[TopicPartition, ErrorCode]:
+    return frozen_dict(errors)
+
+
+@sealed
 class HostResponse:
     """`error`: for the request as a whole (STALE_CONTROLLER_EPOCH, STALE_BROKER_EPOCH). `errors`: partitions that did
     not go well; KAFKA_STORAGE_ERROR = this broker's disk for it is gone. A partition that is not named went well.
@@ -127,7 +131,7 @@ class HostResponse:
     """
 
     error: ErrorCode = ErrorCode.NONE
-    errors: Mapping[TopicPartition, ErrorCode] = attrs.field(factory=dict)
+    errors: Mapping[TopicPartition, ErrorCode] = attrs.field(default=NOTHING, converter=_as_errors)
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from controller.model.durations import milliseconds
-from controller.model.frozen import frozen
+from controller.model.frozen import NOTHING, FrozenDict, sealed
 from controller.model.values import Replicas
 
 BROKER_ID_MAX = 2**31 - 1
@@ -44,10 +44,10 @@ def _require_int(_: object, attribute: attrs.Attribute[int], value: object) -> N
         raise TypeError(f"{attribute.name} must be an int, not {value!r:.200}")
 
 
-def _as_configs(value: Mapping[str, str]) -> dict[str, str]:
+def _as_configs(value: Mapping[str, str]) -> Mapping[str, str]:
     if not isinstance(value, Mapping) or any(type(k) is not str or type(v) is not str for k, v in value.items()):
         raise TypeError(f"configs must map str to str, not {value!r:.200}")
-    return dict(value)
+    return FrozenDict(value)
 
 
 @attrs.frozen
@@ -58,7 +58,7 @@ class NewTopic:
     num_partitions: int = attrs.field(default=-1, validator=_require_int)
     replication_factor: int = attrs.field(default=-1, validator=_require_int)
     replica_assignments: tuple[Replicas, ...] | None = attrs.field(default=None, converter=_as_assignments)
-    configs: Mapping[str, str] = attrs.field(factory=dict, converter=_as_configs)
+    configs: Mapping[str, str] = attrs.field(default=NOTHING, converter=_as_configs)
 
 
 @attrs.frozen
@@ -120,7 +120,7 @@ class AlterReassignmentsOptions:
             raise ValueError(f"move_timeout_s must be at least a millisecond: {self.move_timeout_s}")
 
 
-@frozen
+@sealed
 class ReassignmentAnswer:
     """What an accepted alteration left. `target_replicas` None: nothing is running now. `origin`: R before the first
     request of the move that runs or was just cancelled; reassigning to it rolls the move back."""
@@ -130,7 +130,7 @@ class ReassignmentAnswer:
     origin: Replicas
 
 
-@frozen
+@sealed
 class WaitingOn:
     """A target that is not in sync yet; `down`: its broker, or its disk, is gone."""
 
@@ -138,7 +138,7 @@ class WaitingOn:
     down: bool
 
 
-@frozen
+@sealed
 class PartitionReassignment:
     """A running move as it is listed. `adding` = T without R, `removing` = R without T; times in Unix ms."""
 
@@ -153,7 +153,7 @@ class PartitionReassignment:
     deadline_at: int | None
 
 
-@frozen
+@sealed
 class AcceptedIsr:
     """What `alter_isr` is answered with: I as committed, and the partition epoch (generation of the state key)."""
 
@@ -193,7 +193,7 @@ class TopicDescription:
     partitions: tuple[PartitionDescription, ...]
 
 
-@frozen
+@sealed
 class TopicPartitionReplica:
     """The replica of a partition on a broker. TypeError where a field is not of its kind."""
 

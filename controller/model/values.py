@@ -7,12 +7,12 @@ names are Kafka's: R = `replicas` (topic key), I = `isr` and T = `target_replica
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from controller.model.frozen import frozen
+from controller.model.frozen import frozen, frozen_dict, sealed
 
 Replicas: TypeAlias = tuple[int, ...]
 """Broker ids, preferred leader first."""
@@ -30,7 +30,7 @@ LEADER_DURING_DELETE: Final = -2  # of a partition whose topic is being deleted,
 EPOCH_DURING_DELETE: Final = 2**30  # its leader epoch is no lower: above any that a broker was ever told
 
 
-@frozen(order=True)
+@sealed(order=True)
 class TopicPartition:
     """A partition's name at the edge of the API. TypeError for a topic that is no str or a partition that is no int;
     whether it exists is answered by the controller."""
@@ -204,6 +204,14 @@ def _rack_or_none(rack: str | None) -> str | None:
     return rack or None
 
 
+def _as_endpoints(endpoints: Iterable[Endpoint]) -> tuple[Endpoint, ...]:
+    return tuple(endpoints)
+
+
+def _extra_or_none(value: Extra | None) -> Extra | None:
+    return None if value is None else frozen_dict(value)
+
+
 @attrs.frozen
 class BrokerRegistration:
     """What a broker says of itself when it registers (KIP-36: `rack`, None = no rack; an empty string is none, too).
@@ -218,9 +226,9 @@ class BrokerRegistration:
     host: str = "localhost"
     port: int = 9092
     rack: str | None = attrs.field(default=None, converter=_rack_or_none)
-    endpoints: tuple[Endpoint, ...] = ()
+    endpoints: tuple[Endpoint, ...] = attrs.field(default=(), converter=_as_endpoints)
     leader_and_isr_version: int = 3
-    extra: Extra | None = None
+    extra: Extra | None = attrs.field(default=None, converter=_extra_or_none)
 
     def __attrs_post_init__(self) -> None:
         if type(self.broker_id) is not int or type(self.host) is not str or type(self.port) is not int:

@@ -6,8 +6,17 @@ from collections.abc import Mapping
 
 import attrs
 
+from controller.model.frozen import NOTHING, frozen_dict
 from controller.runtime.loop import Loop
 from controller.runtime.registrar import Registrar
+
+
+def _as_findings(findings: Mapping[str, str]) -> Mapping[str, str]:
+    return frozen_dict(findings)
+
+
+def _as_names(names: Mapping[str, tuple[str, ...]]) -> Mapping[str, tuple[str, ...]]:
+    return frozen_dict(names)
 
 
 @attrs.frozen
@@ -26,9 +35,9 @@ class Description:
     reassigning_partitions: int
     replicas_to_delete: int
     waiting_requests: int
-    findings: Mapping[str, str]
+    findings: Mapping[str, str] = attrs.field(converter=_as_findings)
     deleting_topics: tuple[str, ...] = ()
-    throttles_to_remove: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
+    throttles_to_remove: Mapping[str, tuple[str, ...]] = attrs.field(default=NOTHING, converter=_as_names)
 
 
 def describe(loop: Loop, registrar: Registrar) -> Description:

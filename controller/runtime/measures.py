@@ -18,7 +18,7 @@ from typing import Final
 
 import attrs
 
-from controller.model.frozen import frozen
+from controller.model.frozen import sealed
 from controller.runtime.clock import Clock
 from controller.runtime.inbox import Job
 from stores.base import Op, Put
@@ -28,7 +28,7 @@ OPS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 BYTES: Final = tuple(4**n for n in range(3, 13))  # 64 bytes to 16 MiB
 
 
-@frozen
+@sealed
 class HistogramValue:
     """How often a value fell into each bucket. `bounds`: the highest value of each, included, the last bucket has none;
     `counts`: one more than there are bounds; `total`: the sum of all values."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from controller.model.frozen import frozen
+from controller.model.frozen import sealed
 
 _log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ def _check_topic(_: object, attribute: attrs.Attribute[str], value: object) -> N
         raise ValueError(f"{attribute.name} must not be empty")
 
 
-@frozen
+@sealed
 class LogReport:
     """A replica's log: offsets in records, `size_bytes` where known. TypeError where a field is no int (`topic`: no
     str), ValueError for an empty topic and for a number that is not within 0..2^63-1."""
