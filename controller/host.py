@@ -254,7 +254,7 @@ class Controller:
         batches. The view is valid inside the call only: `ask` must neither change nor keep it, and what it returns must
         not hold it. What `ask` raises is what the future raises.
 
-        Errors: 41, 7. TypeError where `ask` cannot be called.
+        Errors: NotController, RequestTimedOut. TypeError where `ask` cannot be called.
         """
         if not callable(ask):
             raise TypeError(f"ask must be callable with a view, not {ask!r:.80}")
@@ -310,8 +310,8 @@ class Controller:
         it anew under the same epoch does not take that back. Asked again it is looked at again.
 
         Only the controller that was asked knows of it: after NOT_CONTROLLER, or any other loss of the answer, ask the
-        active one. Errors: 41, 77 for another broker epoch than the registered one, 7. TypeError where an argument is
-        no int.
+        active one. Errors: NotController, StaleBrokerEpoch for another broker epoch than the registered one,
+        RequestTimedOut. TypeError where an argument is no int.
         """
         if type(broker_id) is not int or type(broker_epoch) is not int:
             raise TypeError(f"broker_id and broker_epoch are ints, not {broker_id!r:.80}, {broker_epoch!r:.80}")
@@ -333,7 +333,8 @@ class Controller:
         """A leader says who is in sync. The answer is the isr as committed, with its partition epoch (generation of
         the state key); one that completes a move is answered with the final isr.
 
-        Errors: 41, 77, 3, 74, 95, 107, 42, 7. TypeError where an argument is not of its kind.
+        Errors: NotController, StaleBrokerEpoch, UnknownTopicOrPartition, FencedLeaderEpoch, InvalidUpdateVersion,
+        IneligibleReplica, InvalidRequest, RequestTimedOut. TypeError where an argument is not of its kind.
         """
         if not isinstance(tp, TopicPartition):
             raise TypeError(f"a TopicPartition is asked for, not {tp!r:.80}")
@@ -342,14 +343,14 @@ class Controller:
             raise TypeError(f"leader, epochs and recovery state are ints, not {numbers!r:.200}")
         event = AlterIsr(
             self._services.clock.now_ms(),
-            tp.topic,
-            tp.partition,
-            leader,
-            leader_epoch,
-            partition_epoch,
-            as_replicas(new_isr, "new_isr"),
-            broker_epoch,
-            leader_recovery_state,
+            topic=tp.topic,
+            partition=tp.partition,
+            leader=leader,
+            leader_epoch=leader_epoch,
+            partition_epoch=partition_epoch,
+            new_isr=as_replicas(new_isr, "new_isr"),
+            broker_epoch=broker_epoch,
+            leader_recovery_state=leader_recovery_state,
         )
         return self._submitter.ask(event, as_timeout(timeout_s), "alter_isr", answer=accepted_isr).future()
 

@@ -64,7 +64,11 @@ DEFAULT_TIMEOUT_S: Final = 60.0
 
 
 class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
-    """Requests of one principal. `controller.admin` is the host's own, which may do everything."""
+    """Requests of one principal. `controller.admin` is the host's own, which may do everything.
+
+    Every answer may be NotController, ClusterAuthorizationFailed, RequestTimedOut or Overloaded; methods name what else
+    theirs may be. `docs/embedding.md` has the table of errors.
+    """
 
     def __init__(
         self,
@@ -91,7 +95,8 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         """Set the target replicas of partitions (KIP-455); None as target cancels. One bad partition never blocks
         another. A future is done when its partition's target is committed, not when the move is.
 
-        Errors per partition: 41, 31, 7, 3, 85, 39, 44, 38, 83 (`docs/embedding.md` has the table).
+        Errors per partition: UnknownTopicOrPartition, NoReassignmentInProgress, InvalidReplicaAssignment,
+        InvalidReplicationFactor, PolicyViolation, EligibleLeadersNotAvailable.
         TypeError: no mapping from TopicPartition to broker ids.
         """
         require(reassignments, Mapping, "reassignments")
@@ -112,6 +117,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         if error := self._refusal("ALTER"):
             return Results(self._submitter.failed_each(targets, error))
         now_ms, request, policy = self._submitter.now_ms(), self._chance.nonce(), self._hooks.alter_policy
+        move_timeout_ms = as_move_timeout(options)
         requested = [
             (
                 tp,
@@ -120,11 +126,11 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
                     tp.topic,
                     tp.partition,
                     target,
-                    as_move_timeout(options),
-                    options.allow_replication_factor_change,
-                    options.force,
-                    to_origin,
-                    None if target is None or policy is None else policy(tp, target),
+                    move_timeout_ms=move_timeout_ms,
+                    allow_replication_factor_change=options.allow_replication_factor_change,
+                    force=options.force,
+                    to_origin=to_origin,
+                    policy_message=None if target is None or policy is None else policy(tp, target),
                 ),
             )
             for tp, target in targets.items()
@@ -164,7 +170,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         timeout_s: float = DEFAULT_TIMEOUT_S,
     ) -> Future[Mapping[TopicPartition, PartitionReassignment]]:
         """The moves that run, of `partitions` or of `topics` or all (KIP-455); from the cache, no store is read. Idle
-        and unknown partitions are absent. TypeError for None where a set is asked for. 41, 31, 7."""
+        and unknown partitions are absent. TypeError for None where a set is asked for."""
         wanted = None if partitions is ALL else as_partitions(partitions)
         names = None if topics is ALL else frozenset(as_names(topics))
         if wanted is not None and names is not None:
@@ -176,8 +182,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     # --- topics
 
     def list_topics(self, *, timeout_s: float = DEFAULT_TIMEOUT_S) -> Future[Mapping[str, str]]:
-        """Every topic -> its id, sorted by name, without topics that are being deleted; from the cache, as committed.
-        Errors: 41, 31, 7."""
+        """Every topic -> its id, sorted by name, without topics that are being deleted; from the cache."""
         if error := self._refusal("DESCRIBE"):
             return self._submitter.failed(error()).future()
         return self._submitter.query(take_topics, as_timeout(timeout_s)).future()
@@ -186,7 +191,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         self, names: Iterable[str], *, timeout_s: float = DEFAULT_TIMEOUT_S
     ) -> Results[str, TopicDescription]:
         """Leader, replicas, in-sync replicas, target and status of each partition of these topics; from the cache, all
-        as of one commit. Errors per topic: 41, 31, 7, 3 (there is none, or it is being deleted)."""
+        as of one commit. Errors per topic: UnknownTopicOrPartition (there is none, or it is being deleted)."""
         wanted = list(dict.fromkeys(as_names(names)))
         if error := self._refusal("DESCRIBE"):
             return Results(self._submitter.failed_each(wanted, error))
@@ -196,7 +201,8 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         self, topics: Mapping[str, NewTopic], *, validate_only: bool = False, timeout_s: float = DEFAULT_TIMEOUT_S
     ) -> Results[str, CreatedTopic]:
         """Topics with these names exist, placed by rack (KIP-36) or as assigned; `validate_only`: would exist.
-        Partitions get their leaders right after. Errors per topic: 41, 31, 7, 17, 36, 37, 38, 39, 40, 42, 44."""
+        Partitions get their leaders right after. Errors per topic: InvalidTopic, TopicAlreadyExists, InvalidPartitions,
+        InvalidReplicationFactor, InvalidReplicaAssignment, InvalidConfig, InvalidRequest, PolicyViolation."""
         require(topics, Mapping, "topics")
         for name, new in topics.items():
             require(name, str, "a topic's name")
@@ -210,15 +216,15 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
                 CreateTopic(
                     now_ms,
                     name,
-                    new.num_partitions,
-                    new.replication_factor,
-                    new.replica_assignments,
-                    new.configs,
-                    validate_only,
-                    self._chance.topic_id(),
-                    self._chance.below(_START_MAX),
-                    self._chance.below(_START_MAX),
-                    None if policy is None else policy(name, new),
+                    num_partitions=new.num_partitions,
+                    replication_factor=new.replication_factor,
+                    assignments=new.replica_assignments,
+                    configs=new.configs,
+                    validate_only=validate_only,
+                    topic_id=self._chance.topic_id(),
+                    start=self._chance.below(_START_MAX),
+                    shift=self._chance.below(_START_MAX),
+                    policy_message=None if policy is None else policy(name, new),
                 ),
                 timeout_ms,
                 "create_topics",
@@ -232,7 +238,8 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         self, topics: Mapping[str, NewPartitions], *, validate_only: bool = False, timeout_s: float = DEFAULT_TIMEOUT_S
     ) -> Results[str, CreatedTopic]:
         """Topics have `total_count` partitions, the new ones placed as the rotation goes on, or as assigned. Errors
-        per topic: 41, 31, 7, 3, 37, 38, 39, 60 while a partition of the topic moves."""
+        per topic: UnknownTopicOrPartition, InvalidPartitions, InvalidReplicationFactor, InvalidReplicaAssignment,
+        ReassignmentInProgress while a partition of the topic moves."""
         require(topics, Mapping, "topics")
         for name, new in topics.items():
             require(name, str, "a topic's name")
@@ -253,8 +260,8 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
 
     def delete_topics(self, names: Iterable[str], *, timeout_s: float = DEFAULT_TIMEOUT_S) -> Results[str, None]:
         """The deletion of these topics is written down, so that it ends, whoever leads; also where it was before. The
-        topic is gone when every broker that may hold a log of it has deleted that. Errors per topic: 41, 31, 7, 73, 3,
-        and 56 for a topic whose key cannot be read."""
+        topic is gone when every broker that may hold a log of it has deleted that. Errors per topic:
+        TopicDeletionDisabled, UnknownTopicOrPartition, and StorageError for a topic whose key cannot be read."""
         wanted = list(dict.fromkeys(as_names(names)))
         if error := self._refusal("DELETE"):
             return Results(self._submitter.failed_each(wanted, error))
@@ -273,8 +280,9 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         over), once that is written down, so that it ends, whoever leads. Asked again it answers the same; a read-only
         partition that is to go at once goes offline.
 
-        Errors per topic: 41, 31, 7, 73, 3, 42 (an internal topic), 37, 60 while one of the partitions moves, 56 where a
-        key cannot be read.
+        Errors per topic: TopicDeletionDisabled, UnknownTopicOrPartition, InvalidRequest (an internal topic),
+        InvalidPartitions, ReassignmentInProgress while one of the partitions moves, StorageError where a key cannot be
+        read.
         """
         require(topics, Mapping, "topics")
         for name, wanted in topics.items():
@@ -301,8 +309,8 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         and what was known of it. Also of one that was never known. If the answer is an error, ask again: what was
         dropped until then stays dropped. It comes when partitions of topics that are being deleted are stopped.
 
-        Errors: 41, 31, 7; 42 while it is alive (registered, seen or not), or a replica, or a target, of a partition
-        whose topic is not being deleted (the message names some).
+        InvalidRequest while it is alive (registered, seen or not), or a replica, or a target, of a partition whose
+        topic is not being deleted (the message names some).
         """
         broker_id = as_broker(broker_id)
         if error := self._refusal("ALTER"):
@@ -321,8 +329,9 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         timeout_s: float = DEFAULT_TIMEOUT_S,
     ) -> Future[dict[TopicPartition, ApiError | None]]:
         """Elect preferred leaders, or unclean ones for partitions without a leader. Per partition None (elected) or
-        the error: 84, 80, 83, 3, 17 (its topic is being deleted), 56 (its key cannot be read), 31, 41, 7. With ALL (or
-        None, as Kafka spells it) partitions that need nothing are left out of the answer."""
+        the error: ElectionNotNeeded, PreferredLeaderNotAvailable, EligibleLeadersNotAvailable, UnknownTopicOrPartition,
+        InvalidTopic (it is being deleted), StorageError (its key cannot be read). With ALL (or None, as Kafka spells
+        it) partitions that need nothing are left out of the answer."""
         require(election_type, ElectionType, "election_type")
         wanted = None if partitions is ALL or partitions is None else as_partitions(partitions)
         if error := self._refusal("ALTER"):

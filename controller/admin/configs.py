@@ -40,7 +40,8 @@ class ConfigRequests(abc.ABC):
     ) -> Results[ConfigResource, Mapping[str, ConfigEntry]]:
         """Every setting that each resource may have or has, by name: its value, where that comes from, and the chain
         that it falls back along (`ConfigEntry`). From the cache, as committed; of a broker that is not alive as well.
-        Errors per resource: 41, 31, 7, 3, 42 for a broker's id that is none, 56 where its key cannot be read."""
+        Errors per resource: UnknownTopicOrPartition, InvalidRequest for a broker's id that is none, StorageError where
+        its key cannot be read."""
         wanted = _resources(resources)
         if error := self._refusal("DESCRIBE_CONFIGS"):
             return Results(self._submitter.failed_each(wanted, error))
@@ -55,8 +56,8 @@ class ConfigRequests(abc.ABC):
         self, topics: Mapping[str, Mapping[str, str]], *, timeout_s: float = TIMEOUT_S
     ) -> Future[dict[str, dict[str, ConfigEntry]]]:
         """What `describe_configs` says, or would say, of topics that were created with these settings: one future for
-        all of them. Topics that only would be are not known to `describe_configs`. Errors: 41, 31, 7. TypeError where
-        `topics` is no mapping."""
+        all of them. Topics that only would be are not known to `describe_configs`. TypeError where `topics` is no
+        mapping."""
         require(topics, Mapping, "topics")
         if error := self._refusal("DESCRIBE_CONFIGS"):
             return self._submitter.failed(error()).future()
@@ -77,8 +78,8 @@ class ConfigRequests(abc.ABC):
         resource or nothing; one bad resource does not hurt another. What changes nothing writes nothing. Written
         together with a notification below `/config/changes`, and told to the host by `config_changed`.
 
-        Errors per resource: 41, 31, 7, 3, 40 (names the setting), 42, 44, 56. TypeError where a name or a value is no
-        str.
+        Errors per resource: UnknownTopicOrPartition, InvalidConfig (names the setting), InvalidRequest,
+        PolicyViolation, StorageError. TypeError where a name or a value is no str.
         """
         require(resources, Mapping, "resources")
         ops = {}
@@ -118,7 +119,14 @@ class ConfigRequests(abc.ABC):
         now_ms, request, timeout_ms = self._submitter.now_ms(), self._chance.nonce(), as_timeout(timeout_s)
         jobs = {}
         for one, said in ops.items():
-            event = AlterConfigs(now_ms, one.entity, said, replaces, validate_only, self._objection(one, said))
+            event = AlterConfigs(
+                now_ms,
+                one.entity,
+                said,
+                replaces=replaces,
+                validate_only=validate_only,
+                policy_message=self._objection(one, said),
+            )
             jobs[one] = self._submitter.job(event, timeout_ms, cause, request)
         return Results(self._submitter.submit(jobs))
 

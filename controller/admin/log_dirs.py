@@ -32,10 +32,9 @@ class LogDirsAdmin:
         """Size in bytes and lag in records of these replicas, as their hosts reported them last by
         `Controller.report_log`; all as of one commit. Replicas that a move adds are replicas, too.
 
-        Errors per replica: NotController, ClusterAuthorizationFailed, RequestTimedOut; UnknownTopicOrPartition;
-        ReplicaNotAvailable where the broker has no replica of the partition, or where no host reported its log to this
-        controller (reports are kept in memory, so after a failover until the next one); StorageError where the broker
-        reported that its disk failed. TypeError: not of this kind.
+        Errors per replica: UnknownTopicOrPartition; ReplicaNotAvailable where the broker has no replica of the
+        partition, or where no host reported its log to this controller (reports are kept in memory, so after a failover
+        until the next one); StorageError where the broker reported that its disk failed. TypeError: not of this kind.
         """
         wanted = list(dict.fromkeys(as_all(replicas, TopicPartitionReplica, "a set of TopicPartitionReplica")))
         if error := self._refusal("DESCRIBE"):

@@ -57,8 +57,9 @@ class ThrottlingAdmin:
         get a replica have both replication rates set, and the topics the lists of throttled replicas, before anything
         moves; with `auto_remove_throttle` these go when the last move has ended, and what was set before comes back.
 
-        Errors per partition: 41, 31, 7, INVALID_THROTTLE (10179, a number of this library), 60, 42 (named twice, or
-        larger than a key), 17, 39, 25, 44, 56. TypeError, ValueError: not of this kind.
+        Errors per partition: InvalidThrottle (10179, a number of this library), ReassignmentInProgress, InvalidRequest
+        (named twice, or larger than a key), InvalidTopic, InvalidReplicaAssignment, UnknownMemberId, PolicyViolation,
+        StorageError. TypeError, ValueError: not of this kind.
         """
         options = _as_options(options)
         pairs = [(as_partition(tp), as_target(t)) for tp, t in _items(assignments)]
@@ -101,7 +102,8 @@ class ThrottlingAdmin:
         `reassignment` rates. With `auto_remove_throttle` all go when the last move has ended; where nothing moves,
         with the end of the next one, or when another controller takes over.
 
-        Errors per broker: 41, 31, 7, 25, INVALID_THROTTLE (10179), 42, 56. TypeError, ValueError: not of this kind.
+        Errors per broker: UnknownMemberId, InvalidThrottle, InvalidRequest, StorageError. TypeError, ValueError: not of
+        this kind.
         """
         require(rates, Mapping, "rates")
         for broker, rate in rates.items():
@@ -136,7 +138,8 @@ class ThrottlingAdmin:
         a topic that was named by an earlier request, and is not now, loses what that added (KIP-179). As for
         `auto_remove_throttle`, see `alter_interbroker_throttled_rates`.
 
-        Errors per partition: 41, 31, 7, 3, 25, 42, 56. TypeError: not of this kind.
+        Errors per partition: UnknownTopicOrPartition, UnknownMemberId, InvalidRequest, StorageError. TypeError: not of
+        this kind.
         """
         require(replicas, Mapping, "replicas")
         for tp, sides in replicas.items():
