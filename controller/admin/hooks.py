@@ -28,7 +28,7 @@ def _require_function(_: object, attribute: attrs.Attribute[Any], value: object)
         raise TypeError(f"{attribute.name} must be a plain function or None, not {value!r:.200}")
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Hooks:
     """Functions of the host that are called with requests, in the caller's thread, before a request is submitted. None:
     every principal may do everything, and nothing is refused.

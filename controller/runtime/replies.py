@@ -9,6 +9,7 @@ the future that callers know is made of it where they ask for one.
 
 from __future__ import annotations
 
+import enum
 import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -30,7 +31,13 @@ class WouldDeadlock(ControllerError, RuntimeError):
     """The thread that waits for a future is the one that has to complete it."""
 
 
-_PENDING: Final = object()
+class _Pending(enum.Enum):
+    """No answer yet; an enum, so that a copy of a whole world has the same."""
+
+    PENDING = "pending"
+
+
+_PENDING: Final = _Pending.PENDING
 _settling: Final = threading.Lock()  # of outcomes and callbacks; nothing else is taken under it
 
 

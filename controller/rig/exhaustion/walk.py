@@ -183,7 +183,7 @@ def is_value(kind: type) -> bool:
     """Whether objects of `kind` are frozen values, compared by what they hold: then one stands for all its equals."""
     if not attrs.has(kind) or kind.__hash__ is None or kind.__hash__ is object.__hash__:
         return False
-    return kind.__setattr__ is not object.__setattr__ and "__eq__" in vars(kind)
+    return kind.__setattr__ is not object.__setattr__ and kind.__eq__ is not object.__eq__
 
 
 def _in_order(key: Any) -> tuple[str, Any]:
