@@ -13,6 +13,7 @@ from benchmarks.place import Place
 from controller.model.records import KeyVersion, KeyVersions
 from controller.model.values import Settings
 from controller.state import ClusterState
+from controller.state.columns import PartitionColumns
 
 TOPICS, PARTITIONS, BROKERS = 10_000, 100, 100
 
@@ -28,7 +29,7 @@ def _fill(state: ClusterState, content: str) -> None:
         ]
         states = tuple(KeyVersion(1 + number + p.partition, 0) for p in partitions)
         number += len(partitions)
-        state.load_topic(made.topic, partitions, {}, KeyVersions.of(KeyVersion(1, 0), states, 1))
+        state.load_topic(made.topic, PartitionColumns.of(partitions), {}, KeyVersions.of(KeyVersion(1, 0), states, 1))
 
 
 def run(place: Place) -> None:

@@ -1,25 +1,66 @@
 """Topic keys, settings and state keys by the thousand, as a takeover reads them.
 
 Rules
-* Many values are parsed as one array. What several keys hold alike is read once: settings, and states with just Kafka's
-  fields, of which a cluster has far fewer than partitions.
-* What is equal is one object: lists of brokers here and in the topic keys, so that comparing them costs nothing.
+* What stands as Kafka and Kedge write it is read by one regular expression over thousands of keys at once, without an
+  object per key; whatever does not is parsed as JSON, many at a time.
+* A list of broker ids that stands the same in several places is read once and one object, here and in the topic keys,
+  so that comparing them costs nothing; so are settings.
 * The outcome is that of reading each key alone, a BadValue in the place of one that is not of its kind.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeVar
 
+import attrs
+
 from controller.codec import partition_state, small, topic
 from controller.codec.partition_state import Idle
-from controller.codec.text import BadValue, fields, parse_many
+from controller.codec.text import EPOCH_MAX, INT32_MAX, BadValue, fields, parse_many
 from controller.codec.topic import TopicKey
-from controller.model.values import Partition, Replicas, without_state
+from controller.model.values import NO_EPOCH, NO_LEADER, Partition, Replicas
 
 _CHUNK: Final = 2000  # values parsed at once: one broken among them costs the parse of as many, one by one
 _T = TypeVar("_T")
+
+_NUMBER: Final = rb"(?:0|[1-9]\d{0,9})"
+_LONG: Final = 10  # digits, from which on an id may be too large
+_IDS: Final = _NUMBER + rb"(?:," + _NUMBER + rb")*"
+_STATE: Final = re.compile(
+    rb'(?m)^(?:\{"controller_epoch":%b,"leader":(-[12]|%b),"version":1,"leader_epoch":(%b),"isr":\[(%b)\]\}|.*)$'
+    % (_NUMBER, _NUMBER, _NUMBER, _IDS)
+)
+_EACH: Final = rb'"%b":\[%b\]' % (_NUMBER, _IDS)
+_PARTITIONS: Final = re.compile(rb'"partitions":\{(%b(?:,%b)*)\}' % (_EACH, _EACH))
+_NONE: Final = b'"partitions":{}'
+_PARTITION: Final = re.compile(rb'"(\d+)":\[([\d,]+)\]')  # of what the expression above has found
+
+
+@attrs.define
+class States:
+    """State keys as columns, in the order in which they were asked for. Of one that is absent, or says more than where
+    the partition rests, isr is () and leader and leader epoch are -1; `more` has what it says by its place: parsed
+    JSON, or a BadValue."""
+
+    isrs: list[Replicas] = attrs.field(factory=list)
+    leaders: list[int] = attrs.field(factory=list)
+    leader_epochs: list[int] = attrs.field(factory=list)
+    more: dict[int, object] = attrs.field(factory=dict)
+
+    def put(self, place: int, said: Idle) -> None:
+        self.isrs[place], self.leaders[place], self.leader_epochs[place] = said
+
+    def partition(self, place: int, name: str, number: int, replicas: Replicas, now_ms: int) -> Partition:
+        """The partition that the key in this place is of. Raises BadValue."""
+        if place in self.more:
+            said = self.more[place]
+            if isinstance(said, BadValue):
+                raise said
+            return partition_state.decode(said, name, number, replicas, now_ms)
+        isr, leader, leader_epoch = self.isrs[place], self.leaders[place], self.leader_epochs[place]
+        return Partition(name, number, replicas, isr, leader, leader_epoch)
 
 
 class Bulk:
@@ -27,25 +68,85 @@ class Bulk:
 
     def __init__(self) -> None:
         self._lists: dict[Replicas, Replicas] = {}
+        self._by_text: dict[bytes, Replicas | None] = {b"": ()}
+
+    # --- topics
 
     def topics(self, names: Sequence[str], values: Sequence[bytes]) -> Iterator[TopicKey | BadValue]:
         """What each topic key says."""
-        for name, raw in zip(names, _parsed(values), strict=True):
-            yield raw if isinstance(raw, BadValue) else _or_error(lambda: topic.of(raw, name, self._lists))  # noqa: B023
+        found = [self._assignments(value) for value in values]
+        rest = [v if f is None else _PARTITIONS.sub(_NONE, v) for v, f in zip(values, found, strict=True)]
+        for name, value, raw, assignments in zip(names, values, _parsed(rest), found, strict=True):
+            if assignments is not None and (type(raw) is not dict or raw.get("partitions") != {}):
+                yield _or_error(lambda: topic.decode(value, name))  # noqa: B023 - those were of something within the key
+            elif isinstance(raw, BadValue):
+                yield raw
+            else:
+                yield _or_error(lambda: topic.of(raw, name, self._lists, assignments))  # noqa: B023
+
+    def _assignments(self, value: bytes) -> tuple[Replicas, ...] | None:
+        """R of each partition; None where the expression does not read that."""
+        found = _PARTITIONS.findall(value)
+        if len(found) != 1:
+            return None
+        said = dict(_PARTITION.findall(found[0]))
+        lists: list[Replicas] = []
+        for number in range(len(said)):
+            ids = self._ids(said.get(b"%d" % number, b""))
+            if not ids:
+                return None
+            lists.append(ids)
+        return tuple(lists)
+
+    def _ids(self, text: bytes) -> Replicas | None:
+        """The broker ids of a list's text, None where they are not of their kind."""
+        try:
+            return self._by_text[text]
+        except KeyError:
+            ids = tuple(map(int, text.split(b",")))
+            is_good = len(set(ids)) == len(ids) and (len(text) < _LONG or max(ids) <= INT32_MAX)
+            found = self._by_text[text] = ids if is_good else None
+            return found
 
     def settings(self, values: Sequence[bytes | None]) -> list[dict[str, str] | BadValue | None]:
         """What each settings key of a topic says, None where there is none."""
         found = {value: _or_error(lambda: small.decode_config(value)) for value in set(values) if value is not None}  # noqa: B023
         return [None if value is None else found[value] for value in values]
 
-    def states(self, values: Sequence[bytes | None]) -> list[object]:
-        """What each state key says, for `partition`."""
-        distinct = [value for value in dict.fromkeys(values) if value is not None]
-        found: dict[bytes | None, object] = dict(zip(distinct, map(self._state, _parsed(distinct)), strict=True))
-        found[None] = None
-        return [found[value] for value in values]
+    # --- states
 
-    def _state(self, raw: object) -> object:
+    def states(self, values: Sequence[bytes | None]) -> States:
+        """What each state key says."""
+        states = States()
+        for start in range(0, len(values), _CHUNK):
+            chunk = [b"" if value is None else value for value in values[start : start + _CHUNK]]
+            said = _STATE.findall(b"\n".join(chunk))
+            if len(said) != len(chunk):  # lines within values
+                said = [(b"", b"", b"")] * len(chunk)
+            states.leaders += [int(leader or NO_LEADER) for leader, _, _ in said]
+            states.leader_epochs += [int(epoch or NO_EPOCH) for _, epoch, _ in said]
+            isrs = [self._ids(isr) for _, _, isr in said]
+            states.isrs += [isr or () for isr in isrs]
+        self._read_alone(values, states)
+        return states
+
+    def _read_alone(self, values: Sequence[bytes | None], states: States) -> None:
+        """What no expression reads."""
+        columns = zip(values, states.isrs, states.leaders, states.leader_epochs, strict=True)
+        places = [
+            place
+            for place, (value, isr, leader, epoch) in enumerate(columns)
+            if value is not None and (not isr or leader > INT32_MAX or epoch > EPOCH_MAX)
+        ]
+        for place, raw in zip(places, _parsed([values[place] or b"" for place in places]), strict=True):
+            states.put(place, ((), NO_LEADER, NO_EPOCH))
+            said = self._state(raw)
+            if isinstance(said, tuple):
+                states.put(place, said)
+            else:
+                states.more[place] = said
+
+    def _state(self, raw: object) -> Idle | dict[str, object] | BadValue:
         if isinstance(raw, BadValue):
             return raw
         try:
@@ -56,18 +157,6 @@ class Bulk:
         except BadValue as error:
             return error
         return self._lists.setdefault(isr, isr), leader, leader_epoch
-
-
-def partition(said: object, name: str, number: int, replicas: Replicas, now_ms: int) -> Partition:
-    """The partition of which the state key says this (of `Bulk.states`). Raises BadValue."""
-    if type(said) is tuple:
-        idle: Idle = said
-        return Partition(name, number, replicas, *idle)
-    if said is None:
-        return without_state(name, number, replicas)
-    if isinstance(said, BadValue):
-        raise said
-    return partition_state.decode(said, name, number, replicas, now_ms)
 
 
 def _parsed(values: Sequence[bytes]) -> Iterator[object]:

@@ -52,14 +52,18 @@ def decode(value: bytes, name: str) -> TopicKey:
     return of(parse(value), name, {})
 
 
-def of(raw: object, name: str, lists: dict[Replicas, Replicas]) -> TopicKey:
-    """`decode` of what is parsed already. `lists`: those that were found good before, one object for what is equal."""
+def of(
+    raw: object, name: str, lists: dict[Replicas, Replicas], assignments: tuple[Replicas, ...] | None = None
+) -> TopicKey:
+    """`decode` of what is parsed already. `lists`: those that were found good before, one object for what is equal;
+    `assignments`: R of each partition, where that was read already."""
     found = fields(raw, "topic")
     number(found.get("version", 1), "version", 1, 1000)
     topic_id = text(found.get("topic_id") or "", "topic_id")
     if topic_id and _UUID.fullmatch(topic_id) is None:
         bad("topic_id", "22 characters of url-safe base64", topic_id)
-    assignments = _assignments(found.get("partitions"), lists)
+    if assignments is None:
+        assignments = _assignments(found.get("partitions"), lists)
     if found.keys() == _WRITTEN and not found["adding_replicas"] and not found["removing_replicas"]:
         return TopicKey(Topic(name, topic_id), assignments, {}, {})  # nearly every topic, nearly always
     retired = fields(found.get("retired_epochs") or {}, "retired_epochs")

@@ -38,6 +38,7 @@ class Builder:
         self._unheard = unheard
         self._stopped = stopped
         self._peers = tuple(_peer(state.brokers[broker_id]) for broker_id in sorted(state.brokers))
+        self._rows: dict[int, Partition | None] = {}  # what is made of a row, metadata and the rest, shares its tuples
         self._metadata: dict[int, PartitionMetadata] = {}
         self._changed: dict[int, tuple[PartitionMetadata, ...]] = {}
         self._everything: tuple[PartitionMetadata, ...] | None = None
@@ -70,7 +71,7 @@ class Builder:
 
     def _told_to_members(self, number: int, *, targets: bool) -> _Told:
         """What the members of a partition are told, made once."""
-        partition = self._state.rows[number]
+        partition = self._row(number)
         if partition is None or not partition.isr or partition.leader == LEADER_DURING_DELETE:
             told = _NOBODY
         else:
@@ -85,6 +86,12 @@ class Builder:
             told = (members, known, outside, anew)
         self._members[targets][number] = told
         return told
+
+    def _row(self, number: int) -> Partition | None:
+        rows = self._rows
+        if number not in rows:
+            rows[number] = self._state.rows.once(number)
+        return rows[number]
 
     def _parted(self, number: int, partition: Partition) -> tuple[Sequence[int], Sequence[int]]:
         """The members that are in I; and those who may make their log anew, since nobody relies on what they hold, or
@@ -130,12 +137,12 @@ class Builder:
         return self._update(broker, partitions, full=False)
 
     def _told(self, numbers: Iterable[int]) -> tuple[PartitionMetadata, ...]:
-        rows, made = self._state.rows, self._metadata
+        made = self._metadata
         partitions: list[PartitionMetadata] = []
         for number in numbers:
             told = made.get(number)
             if told is None:
-                partition = rows[number]
+                partition = self._row(number)
                 if partition is None or not partition.isr:
                     gone = self._stopped.get(number)
                     if gone is not None:
@@ -152,8 +159,8 @@ class Builder:
             self._everything = tuple(
                 [
                     made.get(number) or self._metadata_of(number, partition)
-                    for number, partition in enumerate(self._state.rows)
-                    if partition is not None and partition.isr
+                    for number in range(len(self._state.rows))
+                    if (partition := self._row(number)) is not None and partition.isr
                 ]
             )
         return self._update(broker, self._everything, full=not self._state.problems)

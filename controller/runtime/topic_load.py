@@ -14,18 +14,19 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NamedTuple, TypeVar
 
 from controller.codec import BadValue, keys
-from controller.codec.bulk import Bulk, partition
+from controller.codec.bulk import Bulk, States
 from controller.codec.names import NO_TOPIC, is_topic
 from controller.codec.topic import TopicKey
 from controller.model.events import Event, TopicIdMissing
 from controller.model.records import UNREAD, KeyVersion, KeyVersions
-from controller.model.values import UnreadSettings, without_state
+from controller.model.values import Partition, UnreadSettings
 from controller.rules.found import follow_up
 from controller.rules.progress import kafka_moves
 from controller.runtime.clock import Chance
 from controller.runtime.loaded import Loaded
 from controller.runtime.readable import FORBIDDEN
 from controller.runtime.unreadable import broken, forbidden
+from controller.state.columns import PartitionColumns
 from controller.state.rows import ABSENT
 from stores.base import Columns, MetadataStore
 
@@ -100,7 +101,21 @@ class TopicLoad:
                 generations = array("q", [g if v else ABSENT.generation for v, g in pairs])
             versions_ = KeyVersions(found.at, versions, generations, config_version)
             read = self._config(found.key, config, is_forbidden=config_version == UNREAD)
-            self._add_topic(found.key, said[here], read, versions_)
+            whole = self._whole(found.key, said, here.start, versions_) if said.more else {}
+            columns = said.isrs[here], said.leaders[here], said.leader_epochs[here]
+            self._add_topic(found.key, PartitionColumns(found.key.assignments, *columns, whole), read, versions_)
+
+    def _whole(self, found: TopicKey, said: States, at: int, versions: KeyVersions) -> dict[int, Partition]:
+        """The partitions whose state key says more than most, or cannot be read: by their id."""
+        name, whole = found.topic.name, {}
+        for number, replicas in enumerate(found.assignments):
+            if at + number in said.more:
+                try:
+                    whole[number] = said.partition(at + number, name, number, replicas, self._now_ms)
+                except BadValue as error:
+                    is_forbidden = versions.versions[number] == UNREAD
+                    self._problem(keys.state(name, number), name, number, error, FORBIDDEN if is_forbidden else None)
+        return whole
 
     def _config(
         self, found: TopicKey, config: Mapping[str, str] | BadValue | None, *, is_forbidden: bool
@@ -113,24 +128,20 @@ class TopicLoad:
         return {} if config is None else config
 
     def _add_topic(
-        self, found: TopicKey, said: Sequence[object], config: Mapping[str, str], versions: KeyVersions
+        self, found: TopicKey, partitions: PartitionColumns, config: Mapping[str, str], versions: KeyVersions
     ) -> None:
-        name, now_ms = found.topic.name, self._now_ms
-        partitions = []
-        for number, (replicas, state) in enumerate(zip(found.assignments, said, strict=True)):
-            try:
-                partitions.append(partition(state, name, number, replicas, now_ms))
-            except BadValue as error:
-                is_forbidden = versions.versions[number] == UNREAD
-                self._problem(keys.state(name, number), name, number, error, FORBIDDEN if is_forbidden else None)
-                partitions.append(without_state(name, number, replicas))
-        self._loaded.state.load_topic(found.topic, partitions, config, versions)
+        name, now_ms, state = found.topic.name, self._now_ms, self._loaded.state
+        first = len(state.rows)
+        whole = state.load_topic(found.topic, partitions, config, versions)
         events: list[Event] = self._loaded.events
         if not found.topic.topic_id:
             self._loaded.first.append(TopicIdMissing(now_ms, name, self._chance.topic_id()))
         if found.topic.kafka_moves:
             events += kafka_moves(found.topic, now_ms)
-        events += follow_up(now_ms, found.topic, partitions)
+        led = zip(partitions.leaders, partitions.isrs, strict=True)
+        remarkable = [n for n, (leader, isr) in enumerate(led, first) if leader not in isr or n in whole]
+        if remarkable:
+            events += follow_up(now_ms, found.topic, [row for n in remarkable if (row := state.rows[n]) is not None])
 
     def _problem(self, key: str, topic: str, number: int | None, error: BadValue, value: bytes | None) -> None:
         said = forbidden(key) if value is FORBIDDEN else error

@@ -6,11 +6,12 @@ commit was applied, never before. Nothing outside this room assigns to the state
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from controller.model.records import KeyVersions
 from controller.model.values import Partition, Topic
+from controller.state.columns import PartitionColumns
 from controller.state.rows import ABSENT, TopicRow, brokers_of
 from controller.state.stored import Stored
 from controller.state.tally import Tally
@@ -40,27 +41,27 @@ class ClusterState(Stored):
     # --- loading and changing rows
 
     def load_topic(
-        self, topic: Topic, partitions: Sequence[Partition], configs: Mapping[str, str], versions: KeyVersions
-    ) -> None:
-        """Take in a topic as it stands in the store."""
+        self, topic: Topic, partitions: PartitionColumns, configs: Mapping[str, str], versions: KeyVersions
+    ) -> dict[int, Partition]:
+        """Take in a topic as it stands in the store. Returns the rows, by number, that say more than most."""
         row = self.add_topic(topic, configs)
         row.version, row.generation = versions.topic.version, versions.topic.generation
         row.config_version = versions.config
-        assert len(partitions) == len(versions.versions) == len(versions.generations)
+        assert len(partitions.replicas) == len(versions.versions) == len(versions.generations)
         first = len(self.rows)
-        row.numbers.extend(range(first, first + len(partitions)))
-        self.rows += partitions
+        whole = self.rows.load(topic.name, 0, partitions)
+        row.numbers.extend(range(first, len(self.rows)))
         self.versions.extend(versions.versions)
         self.generations.extend(versions.generations)
         indexes = self._index
-        for number, partition in enumerate(partitions, first):
-            replicas = partition.replicas
-            if partition.isr is replicas and partition.move is None:
+        for number, replicas in enumerate(partitions.replicas, first):
+            if number in whole:
+                self._enter(number, whole[number])
+            else:
                 for broker in replicas:
                     indexes[broker].numbers.append(number)
-            else:
-                self._enter(number, partition)
-        self._tally_all(partitions, 1)
+        self._tally_all((self.rows[number] for number in row.numbers), 1)
+        return whole
 
     def start_tally(self) -> None:
         """From now on the counts over all rows are kept."""

@@ -24,6 +24,7 @@ from controller.model.values import (
 )
 from controller.state.batch import Batch
 from controller.state.changes import Changes
+from controller.state.columns import Rows
 from controller.state.intents import Intents
 from controller.state.legacy import Legacy
 from controller.state.reductions import Reductions
@@ -59,7 +60,7 @@ class Known:
         self.admitted: dict[int, Admitted] = {}
         self.broker_configs: dict[str, OwnSettings] = {}
         self.changes = Changes()
-        self.rows: list[Partition | None] = []
+        self.rows = Rows()
         self.versions = array("q")
         self.generations = array("q")
         self.topics: dict[str, TopicRow] = {}
@@ -143,7 +144,7 @@ class Known:
 
     def partitions_of(self, topic: str) -> Iterable[Partition]:
         row = self.topics.get(topic)
-        found = () if row is None else (self.rows[number] for number in row.numbers)
+        found = () if row is None else map(self.rows.once, row.numbers)
         return tuple(p for p in found if p is not None)
 
     def partitions(self) -> Iterator[Partition]:
@@ -164,7 +165,7 @@ class Known:
         return index.of(broker, self.rows)
 
     def partitions_on(self, broker: int) -> list[Partition]:
-        found = (self.rows[number] for number in self.numbers_on(broker))
+        found = map(self.rows.once, self.numbers_on(broker))
         return [p for p in found if p is not None]
 
     def brokers_named(self) -> list[int]:
@@ -172,7 +173,7 @@ class Known:
         return sorted(self._index)
 
     def moving(self) -> list[Partition]:
-        found = (self.rows[number] for number in self.moves)
+        found = map(self.rows.once, self.moves)
         return [p for p in found if p is not None]
 
     @property

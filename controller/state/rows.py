@@ -1,9 +1,8 @@
-"""How partitions are packed: rows by dense number.
+"""What stands beside the rows of partitions: of each topic and each broker the dense numbers of its partitions.
 
-Measured at a million partitions: a dict keyed by TopicPartition with per-broker sets costs 705 bytes each, rows in a
-list by number, a number array per topic and one per broker about 200. So names exist at the edge and numbers inside. A
-broker's array is only appended to: the row is the truth, an entry whose row does not name the broker (any more), or was
-taken back, is stale and passed over, and the array is compacted when a quarter of it may be.
+Names exist at the edge and numbers inside. A broker's array is only appended to: the row is the truth, an entry whose
+row does not name the broker (any more), or was taken back, is stale and passed over, and the array is compacted when a
+quarter of it may be.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import attrs
 
 from controller.model.records import KeyVersion
 from controller.model.values import Partition, Topic
+from controller.state.columns import Rows
 
 ABSENT: Final = KeyVersion(0, -1)  # of a key that is not there; its first write makes generation 0
 
@@ -81,31 +81,25 @@ class BrokerIndex:
     def add(self, number: int) -> None:
         self.numbers.append(number)
 
-    def leave(self, broker: int, rows: list[Partition | None]) -> None:
+    def leave(self, broker: int, rows: Rows) -> None:
         """One entry became stale. An index that nobody reads is compacted as well, at times."""
         self.stale += 1
         if self.stale >= _STALE_MIN:
             self.compact(broker, rows)
 
-    def compact(self, broker: int, rows: list[Partition | None]) -> None:
+    def compact(self, broker: int, rows: Rows) -> None:
         """Drop stale and repeated entries if a quarter of all may be such."""
         if self.stale * 4 > len(self.numbers):
             self.numbers = array("I", self.of(broker, rows))
             self.stale = 0
 
-    def of(self, broker: int, rows: list[Partition | None]) -> list[int]:
+    def of(self, broker: int, rows: Rows) -> list[int]:
         """The numbers whose rows name `broker`. A stale entry may name a row that was taken back; where none is stale,
         none repeats either, as a number comes again only after it left."""
         if not self.stale:
             return self.numbers.tolist()
-        count = len(rows)
-        return [
-            n
-            for n in dict.fromkeys(self.numbers)
-            if n < count
-            and (row := rows[n]) is not None
-            and (broker in row.replicas or broker in row.isr or (row.move is not None and broker in row.move.target))
-        ]
+        count, names = len(rows), rows.names
+        return [number for number in dict.fromkeys(self.numbers) if number < count and names(number, broker)]
 
 
 def brokers_of(partition: Partition) -> set[int]:

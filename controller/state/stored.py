@@ -73,7 +73,7 @@ class Stored(Known):
     def start_deletion(self, name: str, version: int) -> None:
         """A topic is being deleted; `version`: where its key under /admin/delete_topics stands, 0: not written yet."""
         numbers = self.topics[name].numbers
-        rows = (self.rows[number] for number in numbers)
+        rows = map(self.rows.once, numbers)
         left = sum(row is not None and not row.is_stopped for row in rows)
         self.deletions[name] = Deletion(version, left, sum(self.versions[number] != 0 for number in numbers))
 

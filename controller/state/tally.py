@@ -7,9 +7,8 @@ offline, adds nothing. By broker nothing is kept that is 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Partition
+from controller.state.columns import Rows
 
 
 class Tally:
@@ -25,12 +24,11 @@ class Tally:
         self.imbalanced: dict[int, int] = {}
 
     @classmethod
-    def of(cls, rows: Iterable[Partition | None]) -> Tally:
-        """All of `rows`, counted one by one."""
+    def of(cls, rows: Rows) -> Tally:
+        """All of `rows`."""
         tally = cls()
-        for row in rows:
-            if row is not None:
-                tally.count(row, 1)
+        for row, count in rows.alike():
+            tally.count(row, count)
         return tally
 
     def swap(self, before: Partition, after: Partition) -> None:
@@ -39,7 +37,7 @@ class Tally:
         self.count(after, 1)
 
     def count(self, row: Partition, by: int) -> None:
-        """`row` came (1), or went (-1)."""
+        """`row` came (1, or as many as are alike), or went (-1)."""
         leader, isr = row.leader, row.isr
         if leader == LEADER_DURING_DELETE or row.status_code == 1:
             return

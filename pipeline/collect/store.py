@@ -98,9 +98,9 @@ def _partitions(
             into.rejects.add(source, None, _text(keys.topic(name), topics[name]), reason)
             continue
         said = reader.states([states.pop((name, p), None) for p in range(len(found.assignments))])
-        for number, state in enumerate(said):
+        for number, replicas in enumerate(found.assignments):
             try:
-                partition = bulk.partition(state, name, number, found.assignments[number], 0)
+                partition = said.partition(number, name, number, replicas, 0)
             except BadValue as error:
                 into.rejects.add(source, None, keys.state(name, number), str(error))
                 continue

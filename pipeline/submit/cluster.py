@@ -60,7 +60,7 @@ def look(store: MetadataStore, names: Iterable[Name]) -> Look:
     reader = bulk.Bulk()
     known = dict(zip(there, reader.topics(list(there), list(there.values())), strict=True))
     said = reader.states([None if entry is None else entry.value for entry in states])
-    found = {name: _seen(name, known.get(name[0]), state) for name, state in zip(wanted, said, strict=True)}
+    found = {name: _seen(name, known.get(name[0]), said, place) for place, name in enumerate(wanted)}
     return Look(found, key)
 
 
@@ -80,7 +80,7 @@ def _legacy(store: MetadataStore) -> LegacyKey:
         return LegacyKey(entry.version, problem=str(error))
 
 
-def _seen(name: Name, topic: TopicKey | BadValue | None, state: object) -> Seen:
+def _seen(name: Name, topic: TopicKey | BadValue | None, said: bulk.States, place: int) -> Seen:
     if topic is None:
         return NOT_THERE
     if isinstance(topic, BadValue):
@@ -88,7 +88,7 @@ def _seen(name: Name, topic: TopicKey | BadValue | None, state: object) -> Seen:
     if name[1] >= len(topic.assignments):
         return NOT_THERE
     try:
-        found = bulk.partition(state, *name, topic.assignments[name[1]], 0)
+        found = said.partition(place, *name, topic.assignments[name[1]], 0)
     except BadValue as error:
         return Seen(problem=str(error))
     if found.is_offline:

@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 from hypothesis import example, given
 
 from controller.codec import BadValue, partition_state, small, topic
-from controller.codec.bulk import Bulk, partition
+from controller.codec.bulk import Bulk, States
 from controller.codec.text import parse
 from controller.model.values import Partition, without_state
 
@@ -18,31 +18,35 @@ LISTS: Final = st.sampled_from([[1, 2], [2, 1], [1], [True, 2], [1.0, 2], [1, 1]
 
 def _state(isr: object, leader: object, more: dict[str, object]) -> bytes:
     found = {"controller_epoch": 1, "leader": leader, "version": 1, "leader_epoch": 7, "isr": isr} | more
-    return json.dumps(found).encode()
+    return json.dumps(found, separators=(",", ":")).encode()  # as Kafka and Kedge write it
 
 
+ALIKE: Final = b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":7,"isr":[%s]}'
+IDS: Final = (b"01", b"1,", b",1", b"1,,2", b"1,1", b"-1", b"2147483648", b"2147483647", b"1 ", b"+1", b"1.0", b"")
 MORE: Final = st.sampled_from(
     [{}, {"targetReplicas": [3]}, {"status_code": -1}, {"mine": {"a": 1}}, {"leader_epoch": "x"}, {"version": 2}]
 )
 STATES: Final = st.one_of(
     st.builds(_state, LISTS, st.sampled_from([1, -1, -2, True, 1.0, None, -3]), MORE),
-    st.sampled_from([None, b"", b"{", b"[]", b"null", b"7"]),
+    st.sampled_from([None, b"", b"{", b"[]", b"null", b"7", *(ALIKE % text for text in IDS), ALIKE % b"1\n"]),
+    st.sampled_from([ALIKE % b"1", ALIKE % b"2,1"]).map(lambda value: value.replace(b",", b", ")),
 )
 
 
 @given(st.lists(STATES, max_size=8))
+@example([ALIKE % text for text in IDS])
 @example([_state([1, 2], 1, {}), _state([True, 2], 1, {}), _state([1.0, 2], 1, {})])
 def test_states_are_read_as_each_alone(values: list[bytes | None]) -> None:
     """Whatever stands in the other keys, and however often the same stands there."""
     said = Bulk().states(values * 2)
-    assert len(said) == 2 * len(values)
-    for value, one in zip(values * 2, said, strict=True):
-        assert _bulk(one) == _alone(value)
+    assert len(said.isrs) == len(said.leaders) == len(said.leader_epochs) == 2 * len(values)
+    for place, value in enumerate(values * 2):
+        assert _bulk(said, place) == _alone(value)
 
 
-def _bulk(said: object) -> Partition | str:
+def _bulk(said: States, place: int) -> Partition | str:
     try:
-        return partition(said, "t", 3, (1, 2), 5)
+        return said.partition(place, "t", 3, (1, 2), 5)
     except BadValue as error:
         return str(error)
 
@@ -59,9 +63,23 @@ def _alone(value: bytes | None) -> Partition | str:
 def _topic(lists: list[object], more: dict[str, object]) -> bytes:
     found: dict[str, object] = {"partitions": {str(i): ids for i, ids in enumerate(lists)}, "version": 3}
     plain = {"topic_id": "A" * 22, "adding_replicas": {}, "removing_replicas": {}}
-    return json.dumps(found | plain | more).encode()
+    return json.dumps(found | plain | more, separators=(",", ":")).encode()
 
 
+TOPIC: Final = b'{"partitions":{%s},"topic_id":"","adding_replicas":{},"removing_replicas":{},"version":3}'
+PARTITIONS: Final = (
+    b'"0":[1]', b'"1":[1],"0":[2]', b'"0":[1],"0":[2]', b'"0":[1];"1":[2]', b'"0":[1],,"1":[2]"2":[3]', b'"0":[1],',
+    b"", b'"0":[01]', b'"00":[1]', b'"0": [1]', b'"1":[1]', b'"0":[1],"2":[1]', b'"0":[1],"1":[]', b'"0":[2147483648]',
+)  # fmt: skip
+TWICE: Final = (
+    b'{"mine":{"partitions":{"0":[1]}},"partitions": {"0":[2]},"version":3}',
+    b'{"mine":{"partitions":{"0":[1]}},"version":3}',
+    b'{"partitions":{"0":[1]},"partitions": {"0":[2]},"version":3}',
+    b'{"partitions": {"0":[1]},"partitions":{"0":[2]},"version":3}',
+    b'{"mine":{"partitions":{"0":[1]}},"partitions":{"0":[2]},"version":3}',
+    b'{"mine":"\\"partitions\\":{\\"0\\":[1]}","partitions":{"0":[2]},"version":3}',
+    b'[{"partitions":{"0":[1]}}]',
+)
 TOPICS: Final = st.one_of(
     st.builds(
         _topic,
@@ -74,11 +92,13 @@ TOPICS: Final = st.one_of(
             ]
         ),
     ),
-    st.sampled_from([b"", b"{}", b"[]"]),
+    st.sampled_from([b"", b"{}", b"[]", *(TOPIC % text for text in PARTITIONS), *TWICE]),
 )  # fmt: skip
 
 
 @given(st.lists(TOPICS, max_size=6))
+@example([TOPIC % text for text in PARTITIONS])
+@example(list(TWICE))
 @example([_topic([[1, 2]], {}), _topic([[True, 2]], {}), _topic([[1.0, 2]], {}), _topic(["12"], {})])
 def test_topics_are_read_as_each_alone(values: list[bytes]) -> None:
     """A list that equals one that was good before, by Python's measure, is not good for that."""
@@ -101,10 +121,8 @@ def test_equal_lists_are_one_object() -> None:
     first, second = bulk.topics(["a", "b"], [_topic([[1, 2]], {}), _topic([[3, 4], [1, 2]], {})])
     assert not isinstance(first, BadValue)
     assert not isinstance(second, BadValue)
-    (said,) = bulk.states([_state([1, 2], 1, {})])
-    found = partition(said, "a", 0, first.assignments[0], 5)
-    assert found.isr is found.replicas
-    assert found.replicas is second.assignments[1]
+    (isr,) = bulk.states([_state([1, 2], 1, {})]).isrs
+    assert isr is first.assignments[0] is second.assignments[1]
 
 
 def test_settings_are_read_as_each_alone() -> None:

@@ -13,6 +13,7 @@ from controller.model.records import KeyVersion, KeyVersions
 from controller.model.values import DeleteIntent, Partition, Settings, Topic
 from controller.runtime.telling import TOLD
 from controller.state import ClusterState, apply, start_batch, undo_to
+from controller.state.columns import PartitionColumns
 from controller.state.intents import Intents
 from controller.state.tables import TABLE
 from tests.rules.world import World
@@ -63,7 +64,7 @@ def test_a_topic_is_loaded_with_its_versions() -> None:
     state = ClusterState(1, 1, Settings())
     rows = (Partition("t", 0, (1,), (1,), 1, 0), Partition("t", 1, (2,), (), -1, -1))
     versions = KeyVersions.of(KeyVersion(5, 4), (KeyVersion(3, 2), KeyVersion(0, -1)), 6)
-    state.load_topic(Topic("t", "id"), rows, {"a": "b"}, versions)
+    state.load_topic(Topic("t", "id"), PartitionColumns.of(rows), {"a": "b"}, versions)
     assert [state.key_version("t", p) for p in (None, 0, 1, 2)] == [
         KeyVersion(5, 4), KeyVersion(3, 2), KeyVersion(0, -1), KeyVersion(0, -1),
     ]  # fmt: skip

@@ -21,6 +21,7 @@ from controller.model.records import (
 )
 from controller.model.values import LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, DeleteIntent, Move, Partition, Topic
 from controller.state import ClusterState, apply, apply_all, start_batch, undo_to
+from controller.state.columns import PartitionColumns, Rows
 from controller.state.tally import Tally
 from tests.rules.world import World
 from tests.state.snapshot import snapshot
@@ -100,7 +101,8 @@ def test_a_partition_that_was_never_led_takes_its_count_along_when_it_is_purged(
     world = World(is_checked=False)
     never_led = Partition("t", 1, (1, 2), (), NO_LEADER, NO_EPOCH)
     versions = KeyVersions(KeyVersion(1, 0), (1, 0), (0, -1), 0)
-    world.state.load_topic(Topic("t", "id"), [Partition("t", 0, (1, 2), (1, 2), 1, 0), never_led], {}, versions)
+    rows = [Partition("t", 0, (1, 2), (1, 2), 1, 0), never_led]
+    world.state.load_topic(Topic("t", "id"), PartitionColumns.of(rows), {}, versions)
     world.state.start_tally()
     assert kept(world.state)["offline"] == 1
     for _ in range(2):
@@ -124,13 +126,30 @@ ROWS = st.builds(
 )
 
 
+def packed(*rows: Partition | None) -> Rows:
+    """Those, by number."""
+    found = Rows()
+    for row in rows:
+        found.append(row or Partition("t", 0, (1,), (1,), 1, 0))
+        found[len(found) - 1] = row
+    return found
+
+
+@given(st.lists(ROWS, min_size=2, max_size=6))
+def test_many_rows_are_counted_as_each_alone(rows: list[Partition]) -> None:
+    tally = Tally()
+    for row in rows * 2:
+        tally.count(row, 1)
+    assert tally.as_dict() == Tally.of(packed(*rows, *rows)).as_dict()
+
+
 @given(st.lists(ROWS, min_size=2, max_size=6))
 def test_a_row_in_the_place_of_another_counts_as_if_it_alone_had_been_counted(rows: list[Partition]) -> None:
     """Whatever differs between the two."""
-    tally = Tally.of(rows[:1])
+    tally = Tally.of(packed(rows[0]))
     for before, after in pairwise(rows):
         tally.swap(before, after)
-        assert tally.as_dict() == Tally.of([after]).as_dict()
+        assert tally.as_dict() == Tally.of(packed(after)).as_dict()
 
 
 def test_a_topic_that_is_found_in_the_store_is_counted() -> None:
@@ -139,7 +158,7 @@ def test_a_topic_that_is_found_in_the_store_is_counted() -> None:
     world.state.start_tally()
     rows = [Partition("t", 0, (1, 2), (1, 2), 2, 0), Partition("t", 1, (1, 2), (1,), 1, 0)]
     versions = KeyVersions(KeyVersion(1, 0), (1, 1), (0, 0), 0)
-    world.state.load_topic(Topic("t", "id"), rows, {}, versions)
+    world.state.load_topic(Topic("t", "id"), PartitionColumns.of(rows), {}, versions)
     assert kept(world.state) == {"imbalanced": {1: 1}, "offline": 0, "reassigning": {}, "under_replicated": {1: 1}}
 
 
@@ -171,7 +190,7 @@ TO_456 = Move((4, 5, 6), (1, 2, 3), 0)
 def test_what_one_row_adds(row: Partition, counted: dict[str, object]) -> None:
     """By leader, by preferred leader, or to those that nobody leads; what goes or was taken offline adds nothing."""
     nothing = {"imbalanced": {}, "offline": 0, "reassigning": {}, "under_replicated": {}}
-    tally = Tally.of([row, None])
+    tally = Tally.of(packed(row, None))
     assert tally.as_dict() == {**nothing, **counted}
     tally.count(row, -1)
     assert tally.as_dict() == nothing

@@ -17,7 +17,7 @@ TP = TopicPartition("orders", 0)
 
 
 def test_a_partition_moves_between_processes_and_leadership_leaves_the_one_that_is_killed() -> None:
-    with Remote(session_s=1.0) as remote:
+    with Remote(session_s=3.0) as remote:
         brokers = {broker_id: remote.broker(broker_id, rack=f"rack-{broker_id}") for broker_id in (1, 2, 3)}
         remote.live(1, 2, 3)
         admin = remote.controller.admin
@@ -76,7 +76,7 @@ def test_a_broker_that_leads_what_nobody_else_can_goes_when_its_patience_is_over
 
 
 def test_a_broker_that_was_killed_and_started_again_joins_the_isr_again() -> None:
-    with Remote(session_s=1.0) as remote:
+    with Remote(session_s=3.0) as remote:
         brokers = {broker_id: remote.broker(broker_id) for broker_id in (1, 2)}
         remote.live(1, 2)
         created = NewTopic(replica_assignments=[[1, 2]])

@@ -259,6 +259,7 @@ Telling.kinds = {
     "KeyVersion": Telling.key_version,
     "Loop": Telling.loop,
     "ClusterState": Telling.state,
+    "Rows": Telling.each,
     "Intents": Telling.intents,
     "Dispatcher": Telling.dispatcher,
     "Writer": lambda walk, writer: walk.each(sorted(writer.found)),

@@ -8,6 +8,7 @@ from controller.model import records as r
 from controller.model.values import Partition, without_state
 from controller.state.batch import Mark
 from controller.state.cluster import ClusterState
+from controller.state.columns import PartitionColumns
 from controller.state.tables.kinds import Table, no_keys, nothing
 
 
@@ -45,7 +46,7 @@ def _drop_partitions(state: ClusterState, name: str, count: int) -> None:
 
 
 def _find_topic(state: ClusterState, record: r.TopicFound) -> None:
-    state.load_topic(record.topic, record.partitions, record.configs, record.versions)
+    state.load_topic(record.topic, PartitionColumns.of(record.partitions), record.configs, record.versions)
     state.batch.undone_by(_drop_topic, state, record.topic.name)
 
 

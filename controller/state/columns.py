@@ -1,0 +1,222 @@
+"""How partitions are packed: columns by dense number, which look like a list of rows.
+
+In: rows, one by one or a topic's at once. Out: a `Partition` for who asks for one, made anew. Nearly every partition
+rests: it does not move, is online, has up to `WIDTH` replicas, and its isr is made of those. Such a one is a number in
+each of six columns, some 40 bytes, where an object with its tuples takes 350. Whatever else there is stays whole.
+
+A change asks for its row several times and puts another: rows that were asked for or put lately are objects as well,
+until there are so many that they are packed. A pass over all rows (`once`, `__iter__`) leaves none behind.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, permutations
+from struct import Struct
+from typing import Final, NamedTuple
+
+from controller.model.values import Partition, Replicas
+
+WIDTH: Final = 4  # replicas that the column has room for
+_LATELY_MAX: Final = 16_384  # some 3 MB; a quarter of it costs a tenth of the moves
+
+Picks = tuple[int, ...]
+_RESTING: Final[list[tuple[int, Picks]]] = [
+    (size, picks)
+    for size in range(1, WIDTH + 1)
+    for length in range(size + 1)
+    for picks in permutations(range(size), length)
+]
+"""What a code says of R and I: how many replicas, and which of them, by place, are in sync, in their order."""
+_CODES: Final = {one: code for code, one in enumerate(_RESTING)}
+_SAME: Final = {size: _CODES[size, tuple(range(size))] for size in range(1, WIDTH + 1)}  # I = R, by the size of R
+_LATELY: Final = 253  # it was put, and is not packed yet
+_WHOLE: Final = 254
+_GONE: Final = 255
+assert len(_RESTING) <= _LATELY
+
+_ROOM: Final = Struct(f"={WIDTH}i")
+_BYTES: Final = _ROOM.size
+_UNPACK: Final = [Struct(f"={size}i").unpack_from for size in range(WIDTH + 1)]
+_READ: Final = [(_UNPACK[size], None if _SAME[size] == code else picks) for code, (size, picks) in enumerate(_RESTING)]
+"""How the replicas of a code are read, and I out of them; None: they are I."""
+_FILL: Final = [(0,) * (WIDTH - size) for size in range(WIDTH + 1)]
+
+
+def _code_of(replicas: Replicas, isr: Replicas) -> int:
+    """The code of R and I, _WHOLE where there is none."""
+    if isr is replicas or isr == replicas:
+        return _SAME.get(len(replicas), _WHOLE)
+    try:
+        return _CODES.get((len(replicas), tuple([replicas.index(broker) for broker in isr])), _WHOLE)
+    except ValueError:  # a stray
+        return _WHOLE
+
+
+def says_more(row: Partition) -> bool:
+    """Whether more than R, I, leader and leader epoch is to be known."""
+    return bool(row.move is not None or row.status_code or row.leader_recovery_state or row.extra is not None)
+
+
+class PartitionColumns(NamedTuple):
+    """Partitions of a topic, by their ids. `whole`: those of which more is known, by id."""
+
+    replicas: Sequence[Replicas]
+    isrs: Sequence[Replicas]
+    leaders: Sequence[int]
+    leader_epochs: Sequence[int]
+    whole: Mapping[int, Partition]
+
+    @classmethod
+    def of(cls, rows: Sequence[Partition]) -> PartitionColumns:
+        """Those of partitions whose ids follow each other."""
+        more = {row.partition: row for row in rows if says_more(row)}
+        return cls(
+            [row.replicas for row in rows],
+            [row.isr for row in rows],
+            [row.leader for row in rows],
+            [row.leader_epoch for row in rows],
+            more,
+        )
+
+
+class Rows(Sequence[Partition | None]):
+    """The row of each number, None where the partition is gone."""
+
+    __slots__ = ("_codes", "_epochs", "_lately", "_leaders", "_places", "_replicas", "_topics", "_whole")
+
+    def __init__(self) -> None:
+        self._codes = bytearray()
+        self._topics: list[str] = []
+        self._places = array("I")
+        self._leaders = array("i")
+        self._epochs = array("i")
+        self._replicas = array("i")  # WIDTH each
+        self._whole: dict[int, Partition] = {}
+        self._lately: dict[int, Partition] = {}
+
+    def __len__(self) -> int:
+        return len(self._codes)
+
+    def __getitem__(self, number: int) -> Partition | None:  # type: ignore[override] # no slices
+        row = self._lately.get(number) or self._whole.get(number)
+        if row is None and self._codes[number] != _GONE:
+            row = self._made(number)
+            self._remember(number, row)
+        return row
+
+    def once(self, number: int) -> Partition | None:
+        """As `[number]`, for whoever goes over many and asks for each but once."""
+        if self._codes[number] < _LATELY:
+            return self._made(number)
+        return self._lately.get(number) or self._whole.get(number)
+
+    def __iter__(self) -> Iterator[Partition | None]:
+        return map(self.once, range(len(self._codes)))
+
+    def _made(self, number: int) -> Partition:
+        """The row of a partition that rests."""
+        unpack, picks = _READ[self._codes[number]]
+        replicas: Replicas = unpack(self._replicas, _BYTES * number)
+        return Partition(
+            self._topics[number],
+            self._places[number],
+            replicas,
+            replicas if picks is None else tuple([replicas[place] for place in picks]),
+            self._leaders[number],
+            self._epochs[number],
+        )
+
+    def names(self, number: int, broker: int) -> bool:
+        """Whether the row has `broker` in R, I or T."""
+        code = self._codes[number]
+        if code < _LATELY:
+            return broker in _READ[code][0](self._replicas, _BYTES * number)
+        row = self.once(number)
+        if row is None:
+            return False
+        return broker in row.replicas or broker in row.isr or (row.move is not None and broker in row.move.target)
+
+    def alike(self) -> Iterator[tuple[Partition, int]]:
+        """One row of each kind, and how many there are: rows that rest are alike by their leader, their preferred
+        leader and which replicas are in sync."""
+        self._pack()
+        some = dict(zip(self._kinds(), range(len(self)), strict=True))
+        for kind, count in Counter(self._kinds()).items():
+            if kind[-1] < _LATELY:
+                yield self._made(some[kind]), count
+        yield from ((row, 1) for row in self._whole.values())
+
+    def _kinds(self) -> Iterator[tuple[int, int, int]]:
+        return zip(self._leaders, self._replicas[::WIDTH], self._codes, strict=True)
+
+    # --- changing
+
+    def __setitem__(self, number: int, row: Partition | None) -> None:
+        if self._codes[number] == _WHOLE:
+            del self._whole[number]
+        if row is None:
+            self._lately.pop(number, None)
+            self._codes[number] = _GONE
+        elif says_more(row):
+            self._lately.pop(number, None)
+            self._codes[number], self._whole[number] = _WHOLE, row
+        else:
+            self._remember(number, row)
+            self._codes[number] = _LATELY
+
+    def _remember(self, number: int, row: Partition) -> None:
+        if len(self._lately) >= _LATELY_MAX:
+            self._pack()
+        self._lately[number] = row
+
+    def _pack(self) -> None:
+        """What was asked for or put lately is packed."""
+        for number, row in self._lately.items():
+            if self._codes[number] != _LATELY:
+                continue  # as it was
+            code = self._codes[number] = _code_of(row.replicas, row.isr)
+            if code == _WHOLE:
+                self._whole[number] = row
+            else:
+                self._leaders[number], self._epochs[number] = row.leader, row.leader_epoch
+                _ROOM.pack_into(self._replicas, _BYTES * number, *row.replicas, *_FILL[len(row.replicas)])
+        self._lately.clear()
+
+    def append(self, row: Partition) -> None:
+        """The row of the next number."""
+        self.load(row.topic, row.partition, PartitionColumns.of((row,)))
+
+    def load(self, topic: str, place: int, rows: PartitionColumns) -> dict[int, Partition]:
+        """The next numbers are those of partitions of a topic, from `place` on. Returns which rows are kept whole."""
+        first, end = len(self._codes), place + len(rows.replicas)
+        pairs = zip(rows.replicas, rows.isrs, strict=True)
+        codes = bytearray([_SAME.get(len(r), _WHOLE) if r == isr else _code_of(r, isr) for r, isr in pairs])
+        for partition in rows.whole:
+            codes[partition - place] = _WHOLE
+        self._codes += codes
+        self._topics += [topic] * len(codes)
+        self._places.extend(range(place, end))
+        self._leaders.extend(rows.leaders)
+        self._epochs.extend(rows.leader_epochs)
+        self._replicas.extend(chain.from_iterable([r[:WIDTH] + _FILL[len(r[:WIDTH])] for r in rows.replicas]))
+        whole: dict[int, Partition] = {}
+        if _WHOLE in codes:
+            for at, partition in enumerate(range(place, end)):
+                if codes[at] == _WHOLE:
+                    said = topic, partition, rows.replicas[at], rows.isrs[at], rows.leaders[at], rows.leader_epochs[at]
+                    whole[first + at] = rows.whole.get(partition) or Partition(*said)
+            self._whole |= whole
+        return whole
+
+    def pop(self) -> Partition | None:
+        """Take the last row out."""
+        number = len(self._codes) - 1
+        row = self[number]
+        self[number] = None
+        for column in (self._codes, self._topics, self._places, self._leaders, self._epochs):
+            del column[number]
+        del self._replicas[WIDTH * number :]
+        return row
