@@ -56,7 +56,7 @@ from controller.rules.leader_election import is_gone_to_requests
 from controller.rules.reassignment import expand_cancel
 from controller.runtime.clock import Chance
 from controller.runtime.inbox import Job
-from controller.runtime.listing import describe_topic, take_listing, take_topics
+from controller.runtime.listing import describe_topic, take_topics
 from controller.runtime.progress import Progress
 from controller.runtime.submit import Submitter
 
@@ -177,7 +177,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
             raise ValueError("give partitions or topics, not both")
         if error := self._refusal("DESCRIBE"):
             return self._submitter.failed(error()).future()
-        return self._submitter.query(lambda view: take_listing(view, wanted, names), as_timeout(timeout_s)).future()
+        return self._submitter.listing(wanted, names, as_timeout(timeout_s)).future()
 
     # --- topics
 

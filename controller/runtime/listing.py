@@ -1,7 +1,7 @@
 """What queries read: topics, replicas, and running moves.
 
-A query of moves copies a dict of immutable rows in one go; each entry is described when it is looked at, so that a
-listing of 100,000 moves costs the loop only the copy.
+A listing of moves copies a dict of immutable rows in one go; each entry is described when it is looked at, so that one
+of 100,000 moves costs only the copy. While the loop is at work on another thread, who asks takes it by himself.
 """
 
 from __future__ import annotations
@@ -62,14 +62,46 @@ def take_listing(
 ) -> Listing:
     """The moves of `partitions`, or of `topics`, or all. Idle and unknown partitions are absent."""
     state = cast(ClusterState, view)
-    rows: Mapping[TopicPartition, Partition]
+    return Listing(_chosen(state.listing, partitions, topics), _Alive(state))
+
+
+def _chosen(
+    moves: Mapping[TopicPartition, Partition],
+    partitions: Iterable[TopicPartition] | None,
+    topics: frozenset[str] | None,
+) -> Mapping[TopicPartition, Partition]:
     if partitions is not None:
-        rows = {tp: state.listing[tp] for tp in partitions if tp in state.listing}
-    elif topics is not None:
-        rows = {tp: row for tp, row in state.listing.items() if tp.topic in topics}
-    else:
-        rows = state.listing.copy()
-    return Listing(rows, _Alive(state))
+        return {tp: row for tp in partitions if (row := moves.get(tp)) is not None}
+    copied = dict(moves)  # at once: another thread may be changing it
+    return copied if topics is None else {tp: row for tp, row in copied.items() if tp.topic in topics}
+
+
+class CommittedMoves:
+    """The running moves as committed: changed by the loop after a commit, and read by any thread."""
+
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
+        self._rows = state.listing.copy()
+        self._alive: _Alive | None = None
+        self.committed()
+
+    def committed(self) -> None:
+        """All of the state is committed just now."""
+        state, rows = self._state, self._rows
+        for tp in state.relisted:
+            row = state.listing.get(tp)
+            if row is None:
+                rows.pop(tp, None)
+            else:
+                rows[tp] = row
+        state.relisted.clear()
+        # which disks are gone is many entries: who asks waits for the loop then
+        self._alive = None if state.has_gone_disks else _Alive(state)
+
+    def take(self, partitions: Iterable[TopicPartition] | None, topics: frozenset[str] | None) -> Listing | None:
+        """As `take_listing`, on any thread; None where only the loop can tell."""
+        alive = self._alive
+        return None if alive is None else Listing(_chosen(self._rows, partitions, topics), alive)
 
 
 def take_topics(view: ClusterView) -> dict[str, str]:

@@ -17,6 +17,7 @@ from controller.runtime import errands
 from controller.runtime.candidacy import Another, Candidacy, Won
 from controller.runtime.foreign_targets import foreign_targets, said_of
 from controller.runtime.inbox import Hint, Item
+from controller.runtime.listing import CommittedMoves
 from controller.runtime.loader import load
 from controller.runtime.registrar import Registrar
 from controller.runtime.services import Deposed, Services
@@ -85,6 +86,13 @@ class Loop:
         """Whether the calling thread is in a pass, or (`waits`: it would stand still) is the one that makes them."""
         me = threading.get_ident()
         return me == self.driver or (waits and me == self.polled_by)
+
+    def committed_moves(self) -> CommittedMoves | None:
+        """The moves for whoever need not wait for a pass that another thread is in; None where a pass is to answer: in
+        `poll_once` mode that comes after all that was asked before."""
+        term = self.term
+        is_driven = self.driver not in {None, threading.get_ident()}
+        return term.moves if is_driven and term is not None and self.is_active and not term.is_raising else None
 
     # --- sessions: any thread of the runtime
 

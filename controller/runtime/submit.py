@@ -10,8 +10,10 @@ from typing import Any, Final, TypeVar
 from controller.model.errors import ApiError
 from controller.model.events import Event
 from controller.model.throttles import Room
+from controller.model.values import TopicPartition
 from controller.model.view import ClusterView
 from controller.runtime.inbox import Answer, Item, Job, Query, Request
+from controller.runtime.listing import take_listing
 from controller.runtime.loop import Loop
 from controller.runtime.replies import Reply
 from controller.runtime.writer import FIXED_BYTES, FIXED_OPS
@@ -150,6 +152,18 @@ class Submitter:
         """What `ask` makes of the committed state."""
         reply = self.reply(timeout_ms)
         self._offer([Query(ask, reply, reply.deadline_ms)], [reply])
+        return reply
+
+    def listing(
+        self, partitions: list[TopicPartition] | None, topics: frozenset[str] | None, timeout_ms: int
+    ) -> Reply[Any]:
+        """The running moves of `partitions`, or of `topics`, or all, as committed."""
+        moves = self._loop.committed_moves()
+        found = None if moves is None else moves.take(partitions, topics)
+        if found is None or not self._loop.is_active:
+            return self.query(lambda view: take_listing(view, partitions, topics), timeout_ms)
+        reply = self.reply()
+        reply.settle(found)
         return reply
 
     def query_each(

@@ -21,6 +21,7 @@ from controller.runtime.committer import Committer
 from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.idle_throttles import IdleThrottles
 from controller.runtime.inbox import Hint, Item, Job, Query, Request, Sent, WorkQueue
+from controller.runtime.listing import CommittedMoves
 from controller.runtime.loaded import Loaded
 from controller.runtime.lookout import Lookout
 from controller.runtime.publisher import Publisher
@@ -90,10 +91,12 @@ class Term:
         self._events: Sequence[Event] = ()  # of the takeover, once leader epochs are raised
         self._begin(loaded)
         self.counts = self._count()  # of what is committed; replaced as a whole, so that any thread may look
+        self.moves = CommittedMoves(self.state)
 
     def _committed(self) -> None:
         """All of the state is committed: from now on others see it."""
         self.counts = self._count()
+        self.moves.committed()
         self.services.measures.publish()
 
     def _count(self) -> Counts:
@@ -273,6 +276,11 @@ class Term:
         else:
             times += [*self._batching.held_until_ms(), self.lookout.next_due_ms()]
         return min((time for time in times if time is not None), default=None)
+
+    @property
+    def is_raising(self) -> bool:
+        """Whether leader epochs are raised after a move of the cluster: nobody is answered until all are."""
+        return self._kept is not None
 
     @property
     def is_waiting_for_store(self) -> bool:

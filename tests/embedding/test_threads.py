@@ -19,6 +19,7 @@ from kedge import (
     BrokerRegistration,
     Controller,
     ElectionType,
+    ErrorCode,
     HostResponse,
     NewTopic,
     NotController,
@@ -270,7 +271,7 @@ def test_a_caller_hears_that_his_deadline_is_over_while_the_loop_is_inside_the_s
     assert store.inside.wait(WAIT_S)
     late: list[Future[Any]] = [
         controller.admin.create_topics({"never": NewTopic(1, 1)}, timeout_s=0.1)["never"],
-        controller.admin.list_partition_reassignments(timeout_s=0.1),
+        controller.admin.list_topics(timeout_s=0.1),
         controller.admin.elect_leaders(ElectionType.PREFERRED, [T0], timeout_s=0.1),
     ]
     patient = controller.admin.create_topics({"soon": NewTopic(1, 1)})["soon"]
@@ -280,6 +281,46 @@ def test_a_caller_hears_that_his_deadline_is_over_while_the_loop_is_inside_the_s
     assert patient.result(WAIT_S).assignments
     assert controller.query(lambda view: sorted(view.topic_names())).result(WAIT_S) == ["soon", "t"]
     assert controller.is_active
+
+
+def test_moves_are_listed_as_committed_while_the_loop_is_inside_the_store(started: Started) -> None:
+    """Who asks waits for no commit, and sees none that is not known to be done."""
+    store = Gate(started.server)
+    controller = started.with_topic(store=store)
+    admin = controller.admin
+    admin.create_topics({"u": NewTopic(replica_assignments=[(1, 2)])}).all().result(WAIT_S)
+    first, second = T0, TopicPartition("u", 0)
+    until(lambda: controller.query(lambda view: view.partition("u", 0).isr).result(WAIT_S), "state")  # type: ignore[union-attr]
+    admin.alter_partition_reassignments({first: [3, 4]}).all().result(WAIT_S)
+    assert admin.list_partition_reassignments().result(0)[first].target_replicas == (3, 4)
+    store.open.clear()
+    override = admin.alter_partition_reassignments({first: [1, 3], second: [3, 4]}).all()
+    assert store.inside.wait(WAIT_S)
+    listed = admin.list_partition_reassignments().result(0)
+    assert {tp: move.target_replicas for tp, move in listed.items()} == {first: (3, 4)}
+    assert listed[first].waiting_on
+    assert list(admin.list_partition_reassignments([second, first]).result(0)) == [first]
+    assert not admin.list_partition_reassignments(topics=["u"]).result(0)
+    store.open.set()
+    override.result(WAIT_S)
+    listed = admin.list_partition_reassignments().result(0)
+    assert {tp: move.target_replicas for tp, move in listed.items()} == {first: (1, 3), second: (3, 4)}
+    admin.cancel_partition_reassignments().result(WAIT_S)
+    assert not admin.list_partition_reassignments().result(0)
+
+
+def test_while_a_disk_is_gone_moves_are_listed_by_the_loop(started: Started) -> None:
+    """Which replicas are down with a disk nobody else may look at."""
+    controller = started.with_topic()
+    failed = HostResponse(errors={T0: ErrorCode.KAFKA_STORAGE_ERROR})
+    started.host.answer = lambda told: failed if told.broker_id == 3 else HostResponse()
+    controller.admin.alter_partition_reassignments({T0: [3, 4]}).all().result(WAIT_S)
+
+    def waiting() -> dict[int, bool]:
+        (move,) = controller.admin.list_partition_reassignments().result(WAIT_S).values()
+        return {waiting.broker: waiting.down for waiting in move.waiting_on}
+
+    until(lambda: waiting() == {3: True, 4: False}, "the disk of 3 is gone")
 
 
 def test_close_hands_over_and_fails_what_waits(started: Started) -> None:
