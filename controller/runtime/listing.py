@@ -88,13 +88,12 @@ class CommittedMoves:
     def committed(self) -> None:
         """All of the state is committed just now."""
         state, rows = self._state, self._rows
-        for tp in state.relisted:
+        for tp in state.relisted():
             row = state.listing.get(tp)
             if row is None:
                 rows.pop(tp, None)
             else:
                 rows[tp] = row
-        state.relisted.clear()
         # which disks are gone is many entries: who asks waits for the loop then
         self._alive = None if state.has_gone_disks else _Alive(state)
 

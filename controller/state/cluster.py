@@ -177,13 +177,13 @@ class ClusterState(Stored):
         if tp is None:
             tp = self.moves[number] = partition.tp
         self.listing[tp] = partition
-        self.relisted[tp] = None
+        self._relisted[tp] = None
 
     def _unlist(self, number: int) -> None:
         tp = self.moves.pop(number, None)
         if tp is not None:
             del self.listing[tp]
-            self.relisted[tp] = None
+            self._relisted[tp] = None
 
     def set_disk(self, number: int, broker: int, *, gone: bool) -> None:
         (self.batch.add if gone else self.batch.discard)(self._gone, (number, broker))

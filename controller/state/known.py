@@ -40,9 +40,9 @@ class Known:
 
     # An object with as many attributes and without slots is slow to look them and its methods up in.
     __slots__ = (
-        "_deleted_rows", "_gone", "_index", "_names", "admitted", "batch", "broker_configs", "brokers", "changes",
-        "controller_epoch", "controller_id", "deletions", "dying", "generations", "intents", "keys_at_once",
-        "legacy", "listing", "migration_version", "moves", "problems", "reducing", "refused", "relisted", "rows",
+        "_deleted_rows", "_gone", "_index", "_names", "_relisted", "admitted", "batch", "broker_configs", "brokers",
+        "changes", "controller_epoch", "controller_id", "deletions", "dying", "generations", "intents", "keys_at_once",
+        "legacy", "listing", "migration_version", "moves", "problems", "reducing", "refused", "rows",
         "settings", "shutting_down", "tally", "throttles", "topics", "unread", "unread_deletions", "versions",
         "worked_off",
     )  # fmt: skip
@@ -67,7 +67,7 @@ class Known:
         self.topics: dict[str, TopicRow] = {}
         self.moves: dict[int, TopicPartition] = {}
         self.listing: dict[TopicPartition, Partition] = {}  # what moves, ready to be copied for whoever asks
-        self.relisted: dict[TopicPartition, None] = {}  # of which that changed since somebody emptied this
+        self._relisted: dict[TopicPartition, None] = {}  # of which that changed
         self.intents = Intents()
         self.legacy = Legacy()
         self.throttles = Throttles()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from controller.model.records import UNREAD
 from controller.model.reductions import Retirements
 from controller.model.throttles import MarkSlot, ThrottleMark
-from controller.model.values import Broker, Extra
+from controller.model.values import Broker, Extra, TopicPartition
 from controller.state.intents import KeyId
 from controller.state.known import Known
 from controller.state.reductions import Reduction
@@ -78,6 +78,11 @@ class Stored(Known):
         self.deletions[name] = Deletion(version, left, sum(self.versions[number] != 0 for number in numbers))
 
     # --- after a commit
+
+    def relisted(self) -> list[TopicPartition]:
+        """Partitions of which the listing of moves changed since this was asked last."""
+        found, self._relisted = list(self._relisted), {}
+        return found
 
     def state_key_written(self, topic: str, number: int, version: int) -> None:
         """A commit left the state key with this number at `version`."""
