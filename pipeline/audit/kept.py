@@ -11,8 +11,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from controller.rules.legal_trace.standing import Standing
-from controller.rules.legal_trace.term import Term
+from controller.audit.standing import Standing
+from controller.audit.term import Term
 from pipeline.audit.edges import Edge, Last, Light
 from pipeline.audit.topics import TopicTrace
 from pipeline.journal.lines import Event

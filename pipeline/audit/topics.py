@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from controller.rules.legal_trace.others import TABLE, take_over
-from controller.rules.legal_trace.partitions import check_commit, partition_row
-from controller.rules.legal_trace.standing import Broken, Row, detail, listed
-from controller.rules.legal_trace.steps import PARTITION_EVENTS
-from controller.rules.legal_trace.term import Commit, Key, Term
-from controller.rules.legal_trace.throttles import throttle_set
+from controller.audit.others import TABLE, take_over
+from controller.audit.partitions import check_commit, partition_row
+from controller.audit.standing import Broken, Row, detail, listed
+from controller.audit.steps import PARTITION_EVENTS
+from controller.audit.term import Commit, Key, Term
+from controller.audit.throttles import throttle_set
 from pipeline.audit.edges import Lost
 from pipeline.audit.status import Statuses
 from pipeline.audit.values import Violation

@@ -133,6 +133,13 @@ ROOMS: Final = (
         pure=True,
     ),
     Room(
+        "controller.audit",
+        _MODEL,
+        "what a legal journal is: it shares no rule with the controller that it holds to account",
+        third_party=("attrs",),
+        pure=True,
+    ),
+    Room(
         "controller.codec",
         (*_MODEL, "stores.base"),
         "bytes and values, both ways; the pipeline uses it without a controller",
@@ -205,6 +212,7 @@ ROOMS: Final = (
         "controller.cli",
         (
             *_AROUND,
+            "controller.audit",
             "controller.check",
             "controller.migration",
             "controller.rig",
@@ -223,7 +231,7 @@ ROOMS: Final = (
     ),
     Room(
         "pipeline",
-        (*_MODEL, "controller.codec", "controller.rules", "pipeline"),
+        (*_MODEL, "controller.audit", "controller.codec", "controller.rules", "pipeline"),
         "plans and audits stand on values, their bytes and the rules; a fleet is planned without a controller",
         third_party=("attrs", "numpy", "pyarrow"),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from controller.rules.legal_trace import Trace
+from controller.audit import Trace
 from controller.runtime.journal import Decided, Journal, MemorySink
 from controller.state import Batch
 from tests.rules.world import World

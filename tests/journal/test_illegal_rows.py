@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from controller.rules.legal_trace import CHECKED, RULES, Trace
+from controller.audit import CHECKED, RULES, Trace
 from controller.runtime.journal import EVENTS
 from tests.journal.legal import drop, find, first_illegal, rows, swap
 from tests.journal.test_rows_besides_moves import ENDED_BY, ILLEGAL_ENDS

@@ -8,8 +8,8 @@ from contextlib import suppress
 
 import pytest
 
+from controller.audit import Trace
 from controller.rig import NotInTime, Rig
-from controller.rules.legal_trace import Trace
 from controller.runtime.journal import Journal, MemorySink
 from tests.simulation import test_mutants as mutants
 from tests.simulation.clusters import orders

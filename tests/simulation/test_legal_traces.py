@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from controller.audit import Trace
 from controller.rig.explore import run_seed
-from controller.rules.legal_trace import Trace
 from controller.runtime.journal import FolderSink, Journal, Reading
 
 FAST = range(1, 9)

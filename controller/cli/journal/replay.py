@@ -17,9 +17,9 @@ from typing import Any, Final
 import attrs
 import click
 
+from controller.audit import RULES, Illegal, Trace
 from controller.cli.journal.moves import Move, Moves
 from controller.cli.printing import fail, say
-from controller.rules.legal_trace import RULES, Illegal, Trace
 from controller.runtime.journal import Finding, JournalError, Reading
 
 _ROWS_ARE_GONE: Final = ("missing start", "missing file")

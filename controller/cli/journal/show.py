@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from controller.audit import CHECKED
 from controller.cli.printing import clean, fail, print_unfolded, shortened
-from controller.rules.legal_trace import CHECKED
 from controller.runtime.journal import EVENTS, JournalError, Reading
 
 Row: TypeAlias = dict[str, Any]

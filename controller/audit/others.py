@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import attrs
 
-from controller.rules.legal_trace.partitions import partition_row
-from controller.rules.legal_trace.standing import (
+from controller.audit.partitions import partition_row
+from controller.audit.standing import (
     Row,
     Standing,
     broken,
@@ -23,8 +23,8 @@ from controller.rules.legal_trace.standing import (
     topic_id_of,
     word,
 )
-from controller.rules.legal_trace.term import Slot, Term, slot_of
-from controller.rules.legal_trace.throttles import throttle_given_back, throttle_set
+from controller.audit.term import Slot, Term, slot_of
+from controller.audit.throttles import throttle_given_back, throttle_set
 
 
 def take_over(term: Term, row: Row) -> None:

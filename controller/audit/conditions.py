@@ -5,8 +5,8 @@ Which of them a row is held to stands in the table of `steps`.
 
 from __future__ import annotations
 
+from controller.audit.standing import Standing, broken
 from controller.model.values import NO_LEADER
-from controller.rules.legal_trace.standing import Standing, broken
 
 
 def nothing(now: Standing) -> None:

@@ -11,11 +11,11 @@ from typing import Final
 
 import attrs
 
+from controller.audit import steps
+from controller.audit.standing import Row, Standing, broken, read_standing
+from controller.audit.steps import Step, check_step, step_of
+from controller.audit.term import Commit, Slot, Term
 from controller.model.values import NO_LEADER
-from controller.rules.legal_trace import steps
-from controller.rules.legal_trace.standing import Row, Standing, broken, read_standing
-from controller.rules.legal_trace.steps import Step, check_step, step_of
-from controller.rules.legal_trace.term import Commit, Slot, Term
 
 _ALL_GO: Final = frozenset({"topic deleted", "offline"})
 """Why a move ends whose replicas all go, in commits to come."""

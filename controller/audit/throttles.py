@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.rules.legal_trace.standing import Row, broken, topic_id_of, word
-from controller.rules.legal_trace.term import Term
+from controller.audit.standing import Row, broken, topic_id_of, word
+from controller.audit.term import Term
 
 _REMOVAL: Final = "throttle removal"
 

@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from controller.rules.legal_trace.others import TABLE, take_over
-from controller.rules.legal_trace.partitions import check_commit, partition_row
-from controller.rules.legal_trace.standing import Broken, Illegal, Row, Standing, broken, detail, number
-from controller.rules.legal_trace.steps import PARTITION_EVENTS
-from controller.rules.legal_trace.term import Term
+from controller.audit.others import TABLE, take_over
+from controller.audit.partitions import check_commit, partition_row
+from controller.audit.standing import Broken, Illegal, Row, Standing, broken, detail, number
+from controller.audit.steps import PARTITION_EVENTS
+from controller.audit.term import Term
 
 _RULES: Final[Mapping[str, Callable[[Term, Row], None]]] = {
     **dict.fromkeys(PARTITION_EVENTS, partition_row),

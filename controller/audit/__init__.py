@@ -5,7 +5,7 @@ row breaks, or None. It begins with the Takeover of a term, which lists what is 
 seen is taken as its first row says it. It imports nothing of the runtime: an audit of many journals uses it as it is.
 """
 
-from controller.rules.legal_trace.standing import RULES, Illegal, Standing
-from controller.rules.legal_trace.trace import CHECKED, Trace
+from controller.audit.standing import RULES, Illegal, Standing
+from controller.audit.trace import CHECKED, Trace
 
 __all__ = ["CHECKED", "RULES", "Illegal", "Standing", "Trace"]

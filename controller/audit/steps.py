@@ -13,8 +13,8 @@ from typing import Final
 
 import attrs
 
-from controller.rules.legal_trace import conditions
-from controller.rules.legal_trace.standing import Standing, broken
+from controller.audit import conditions
+from controller.audit.standing import Standing, broken
 
 _VALUES: Final = ("replicas", "isr", "target", "leader", "status", "origin")
 """What a row has; each is the name of the rule, too, that is broken where it changes and may not."""
