@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from controller.codec import keys
 from controller.codec.small import encode_admitted
+from controller.keys.notifications import Notifications
 from controller.model.durations import milliseconds
 from controller.model.values import NO_LEADER, DeleteIntent, TopicPartition
 from controller.quota import Family, Side
@@ -14,7 +15,7 @@ from controller.rig.gone import left_over, unpurged
 from controller.rig.legacy import is_key_there
 from controller.rig.parts import Parts
 from controller.rig.replica import Role
-from controller.runtime import errands
+from stores.base import Depth
 from stores.checks import parent
 
 
@@ -86,7 +87,7 @@ def disagreements(rig: Parts) -> list[str]:
     if rig.active is None:
         return ["no controller is active"]
     live = {broker.broker_id for broker in rig.brokers.values() if broker.is_up}
-    found += [f"not worked off: {key}" for key in sorted(rig.server.table.rows) if _is_errand(key)]
+    found += [f"not worked off: {key}" for key in sorted(rig.server.table.rows) if _is_notification(key)]
     found += _not_admitted(rig)
     found += [f"to be deleted: {i.topic}-{i.partition} on {i.broker}" for i in _open_intents(rig, live)]
     if is_key_there(rig):
@@ -120,8 +121,8 @@ def _not_admitted(rig: Parts) -> list[str]:
     return found
 
 
-def _is_errand(key: str) -> bool:
-    return key in errands.SINGLE or parent(key) in errands.PARENTS
+def _is_notification(key: str) -> bool:
+    return any(key == root if depth is Depth.SELF else parent(key) == root for root, depth in Notifications.roots)
 
 
 def _disk_gone(rig: Parts, tp: TopicPartition, broker: int) -> bool:

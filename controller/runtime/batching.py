@@ -27,10 +27,9 @@ from controller.model.events import (
 from controller.rules.throttling.turns import TAKES_TURNS, must_wait
 from controller.runtime.committer import Committer, End, Result
 from controller.runtime.inbox import Job, WorkQueue
-from controller.runtime.lookout import Lookout
 from controller.runtime.pace import Pace
 from controller.runtime.publisher import Publisher
-from controller.runtime.rereading import Rereading
+from controller.runtime.reconcile import Reconcile
 from controller.runtime.services import Deposed, Services
 from controller.runtime.writer import FIXED_OPS, Writer
 from controller.state import ClusterState, Mark, start_batch, undo_to
@@ -53,7 +52,7 @@ class Batching:
         committer: Committer,
         writer: Writer,
         publisher: Publisher,
-        lookout: Lookout,
+        reconcile: Reconcile,
         work: WorkQueue,
         findings: dict[str, str],
         committed: Callable[[], None],
@@ -62,12 +61,12 @@ class Batching:
         self.state = state
         self.findings = findings
         self.work = work
-        self.lookout = lookout
+        self.reconcile = reconcile
         self._committer = committer
         self._writer = writer
         self._publisher = publisher
         self._committed = committed
-        self._rereading = Rereading(services, state, lookout, writer, committer)
+        self._kinds = reconcile.kinds
         self._decided: list[tuple[Job, Decision]] = []
         self._starts: list[int] = []  # of each Decision: how many records the batch held before it
         self._marks: list[Mark] = []
@@ -132,7 +131,7 @@ class Batching:
                 continue
             if self._held and self._touches_held(before):
                 undo_to(state, before)
-                if self._rereading.superseded(job.event) is None:  # else the key is read again when it is released
+                if self._kinds.told(job.event) is None:  # else the key is read again when it is released
                     self.work.delay(job, self.services.elapsed_ms())
                 continue
             if len(marks) > ops_max:
@@ -248,7 +247,7 @@ class Batching:
         self._unread = None
         self._writer.committed(self._marks, self._ops, versions, seq)
         self.state.changes.committed()
-        self.lookout.findings.written(op.key for op in self._ops)
+        self.reconcile.findings.written(op.key for op in self._ops)
         self.pace.committed(len(self._decided))
         self.services.measures.committed(self._ops)
         if self._conflicts:
@@ -268,14 +267,12 @@ class Batching:
         """What was read of a key before we wrote it is old: our commit would have met what was news in it."""
         if self.work.first:
             written = set(self._marks)
-            self.work.first = deque(
-                job for job in self.work.first if self._rereading.superseded(job.event) not in written
-            )
+            self.work.first = deque(job for job in self.work.first if self._kinds.told(job.event) not in written)
 
     def _read_versions(self) -> tuple[tuple[Version | None, ...], list[Event]]:
         """The versions that a commit whose reply was lost left. A value that is not what it wrote is somebody else's
         since: it is read as such."""
-        entries = self.lookout.read.versions(op.key for op in self._ops)
+        entries = self._kinds.ground.current([op.key for op in self._ops])
         versions: list[Version | None] = []
         events: list[Event] = []
         for mark, op, entry in zip(self._marks, self._ops, entries, strict=True):
@@ -285,8 +282,8 @@ class Batching:
             else:  # the same bytes may have been written by somebody else since
                 is_ours = isinstance(op, Put) and entry.value == op.value and self._writer.is_next(mark, entry)
             if not is_ours:
-                events += self._rereading.read(mark)
-                if self._rereading.is_altered(*mark):
+                events += self._read(mark)
+                if self._kinds.by_word[mark[0]].is_altered(mark[1]):
                     versions[-1] = None  # what is read is told from what we wrote by its version
         return tuple(versions), events
 
@@ -325,22 +322,25 @@ class Batching:
         count = self._conflicts[mark] = self._conflicts.get(mark, 0) + 1
         self.services.journal.conflict(key, count)
         self.services.measures.conflicted()
-        jobs = [job for job in jobs if self._rereading.superseded(job.event) != mark]
+        jobs = [job for job in jobs if self._kinds.told(job.event) != mark]
         if count >= CONFLICTS_MAX:
             self._held[mark] = self.services.elapsed_ms() + min(100 << (count - CONFLICTS_MAX), 10_000)
             self.work.put_back(jobs)
             return
         try:
-            events = self._rereading.read(mark)
+            events = self._read(mark)
         except StoreError as error:
             raise Deposed(f"a conflict on {key} that cannot be read: {error}") from error
         self.work.put_back([*(Job(event, cause="conflict") for event in events), *jobs])
+
+    def _read(self, mark: Mark) -> list[Event]:
+        return self._kinds.reread(mark, self._committer.next_seq, self.services.clock.now_ms())
 
     def release_held(self, now_ms: int) -> list[Event]:
         """What keys hold that were left alone for long enough: to be decided before the events that wait for them.
         Raises what the store raises; all of them stay held then."""
         due = [mark for mark, until_ms in self._held.items() if until_ms <= now_ms]
-        events = [event for mark in due for event in self._rereading.read(mark)]
+        events = [event for mark in due for event in self._read(mark)]
         for mark in due:
             del self._held[mark]
         return events

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import attrs
 
+from controller.keys.findings import Findings
+from controller.keys.table import Kinds
 from controller.model.events import Event
-from controller.runtime.findings import Findings
-from controller.runtime.presence import Registrations
 from controller.state import ClusterState
 
 
 @attrs.define
 class Loaded:
-    """The state of a term as it begins, and what there is to do; what is wrong with keys. `first`: decided before
-    `events`, before any request, and before leader epochs are raised."""
+    """The kinds of keys of a term as it begins, and what there is to do. `first`: decided before `events`, before any
+    request, and before leader epochs are raised."""
 
-    state: ClusterState
-    first: list[Event]
-    events: list[Event]
-    registered: Registrations
-    intents_seq_max: int
-    findings: Findings
+    kinds: Kinds
+    first: list[Event] = attrs.field(factory=list)
+    events: list[Event] = attrs.field(factory=list)
+
+    @property
+    def state(self) -> ClusterState:
+        """What was loaded."""
+        return self.kinds.state
+
+    @property
+    def findings(self) -> Findings:
+        """What is wrong with keys."""
+        return self.kinds.ground.findings

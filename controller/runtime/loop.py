@@ -11,9 +11,9 @@ import logging
 import threading
 from typing import Final
 
-from controller.codec import keys
+from controller.keys.intents import NewIntents
+from controller.keys.table import KINDS
 from controller.model.errors import NotController
-from controller.runtime import errands
 from controller.runtime.candidacy import Another, Candidacy, Won
 from controller.runtime.foreign_targets import foreign_targets, said_of
 from controller.runtime.inbox import Hint, Item
@@ -54,18 +54,9 @@ class Loop:
         self._suspended_at_s: float | None = None
         self._check_leader = False
         self.subscription = services.store.subscribe(LEADER_KEY, Depth.SELF)
-        self.subscription.add(keys.BROKER_IDS, Depth.VALUES)
-        self.subscription.add(keys.TOPICS, Depth.VALUES)
-        self.subscription.add(keys.REASSIGN_PARTITIONS, Depth.SELF)
-        self.subscription.add(keys.CONFIG_TOPICS, Depth.VALUES)
-        self.subscription.add(keys.CONFIG_CHANGES, Depth.CHILDREN)
-        self.subscription.add(keys.CONFIG_BROKERS, Depth.VALUES)
-        for key in errands.SINGLE:
-            self.subscription.add(key, Depth.SELF)
-        for key in errands.PARENTS:
-            self.subscription.add(key, Depth.CHILDREN)
-        self.subscription.add(keys.DELETE_TOPICS, Depth.VALUES)
-        self.subscription.add(keys.DELETE_PARTITIONS, Depth.VALUES)
+        for root, depth in (watched for kind in KINDS for watched in kind.roots):
+            if depth is not None:
+                self.subscription.add(root, depth)
 
     @property
     def is_active(self) -> bool:
@@ -288,15 +279,7 @@ class Loop:
     def _take_over(self, won: Won, losses: int) -> None:
         """Load, and lead. `losses`: how often the session had been lost when the election began."""
         services, committer, epoch, now_ms = self.services, won.committer, won.controller_epoch, won.now_ms
-        loaded = load(
-            services.store,
-            services.controller_id,
-            epoch,
-            services.settings,
-            now_ms,
-            services.chance,
-            services.read_timeout_s,
-        )
+        loaded = load(services, epoch, now_ms)
         if services.store.session.session_id != won.session_id:
             raise Deposed("the session was lost during the load")
         left, committer.gaps = foreign_targets(
@@ -307,10 +290,11 @@ class Loop:
         if services.measures.is_kept:
             loaded.state.start_tally()
         seq = committer.next_seq - 1
-        offset = loaded.intents_seq_max if loaded.intents_seq_max > seq else 0
+        seq_max = loaded.kinds.one(NewIntents).seq_max
+        loaded.kinds.ground.intents_seq_offset = seq_max if seq_max > seq else 0
         self._check_leader = False
         self.findings.clear()
-        term = Term(services, committer, loaded, offset)
+        term = Term(services, committer, loaded)
         if left:
             term.findings["foreign controller"] = said_of(left)
         with self._lock:

@@ -11,7 +11,7 @@ from controller.model.events import LATER, Decision
 from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.inbox import Job
 from controller.runtime.journal import Decided
-from controller.runtime.lookout import Lookout
+from controller.runtime.reconcile import Reconcile
 from controller.runtime.replies import Reply
 from controller.runtime.services import Services
 from controller.runtime.telling import Telling
@@ -23,12 +23,12 @@ class Publisher:
     """Makes a commit known."""
 
     def __init__(
-        self, services: Services, state: ClusterState, dispatcher: Dispatcher, lookout: Lookout, timers: Timers
+        self, services: Services, state: ClusterState, dispatcher: Dispatcher, reconcile: Reconcile, timers: Timers
     ) -> None:
         self._services = services
         self._state = state
         self._timers = timers
-        self._telling = Telling(services, state, dispatcher, lookout, timers)
+        self._telling = Telling(services, state, dispatcher, reconcile, timers)
 
     def publish(self, batch: Batch, marks: Iterable[Mark], decided: Sequence[tuple[Job, Decision]], seq: int) -> None:
         """Everybody hears of a commit; `marks`: the keys that it wrote."""

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from controller.codec.orders import FORMAT_KEY
+from controller.keys.unreadable import FORBIDDEN, forbidden
 from controller.model.records import UNREAD
-from controller.runtime.unreadable import forbidden
 from stores.base import (
     Capabilities,
     Columns,
@@ -39,19 +39,13 @@ from stores.base import (
 from stores.checks import parent
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
 
+__all__ = ["FORBIDDEN", "FORBIDDEN_MAX", "LOOKS_MAX", "ReadableStore"]
+
 FORBIDDEN_MAX: Final = 1_000  # known forbidden keys, from which on no refused read is halved
 LOOKS_MAX: Final = 100  # reads in one `look_again`
 _TOGETHER: Final = 1_000  # keys in one read of it
 _NAMED_MAX: Final = 1_000  # findings
 _OF_THE_ELECTION: Final = frozenset({LEADER_KEY, EPOCH_KEY, TOKEN_KEY, FORMAT_KEY})
-
-
-class Forbidden(bytes):
-    """Stands for the value of a key that may not be read. JSON it is not, so a decoder that knows nothing of it says
-    that the key is broken."""
-
-
-FORBIDDEN: Final = Forbidden(b"(forbidden: the store does not let this controller read it)")
 
 
 class ReadableStore(MetadataStore):
@@ -200,10 +194,3 @@ class ReadableStore(MetadataStore):
 
     def close(self) -> None:
         self.inner.close()
-
-
-def read_children(store: MetadataStore, parent: str, timeout_s: float) -> Iterator[tuple[str, Entry]]:
-    """Name and entry of every key directly below `parent`."""
-    names = store.children(parent, timeout_s=timeout_s)
-    entries = store.get_many([f"{parent}/{name}" for name in names], timeout_s=timeout_s)
-    return ((name, entry) for name, entry in zip(names, entries, strict=True) if entry is not None)

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from controller.codec import keys
+from controller.keys.notifications import Notifications
 from controller.model import records as r
 from controller.model.values import BROKERS, TOPICS, DeleteIntent, Partition
 from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.legacy import say
-from controller.runtime.lookout import Lookout
+from controller.runtime.reconcile import Reconcile
 from controller.runtime.services import Services
 from controller.runtime.timers import Timers
 from controller.state import ClusterState, Mark
@@ -28,16 +29,25 @@ class Telling:
     """Publishes the records of a commit. What is sent for many partitions at once is collected first."""
 
     __slots__ = (
-        "_deleted", "_intended", "_purged", "dispatcher", "lookout", "moves", "services", "state", "timers", "touched"
+        "_deleted",
+        "_intended",
+        "_purged",
+        "dispatcher",
+        "moves",
+        "reconcile",
+        "services",
+        "state",
+        "timers",
+        "touched"
     )  # fmt: skip
 
     def __init__(
-        self, services: Services, state: ClusterState, dispatcher: Dispatcher, lookout: Lookout, timers: Timers
+        self, services: Services, state: ClusterState, dispatcher: Dispatcher, reconcile: Reconcile, timers: Timers
     ) -> None:
         self.services = services
         self.state = state
         self.dispatcher = dispatcher
-        self.lookout = lookout
+        self.reconcile = reconcile
         self.timers = timers
         self._begin()
 
@@ -160,8 +170,8 @@ def _topic_found(telling: Telling, record: r.TopicFound, _: object) -> None:
     name, numbers = record.topic.name, telling.state.topics[record.topic.name].numbers
     telling.touched.update({numbers[i]: True for i in range(len(record.partitions))})
     telling.moves += record.partitions
-    telling.lookout.configs.topic_hinted(name)  # changed perhaps since it was read
-    telling.lookout.look_at_deletions()
+    telling.reconcile.kinds.hint(keys.topic_config(name))  # changed perhaps since it was read
+    telling.reconcile.hint_requests()
     telling.services.notices.config_changed(TOPICS, name, record.configs)
 
 
@@ -179,7 +189,7 @@ def _deletion_started(telling: Telling, record: r.TopicDeletionStarted, _: objec
 
 
 def _reduction_changed(telling: Telling, record: r.ReductionChanged, _: object) -> None:
-    telling.lookout.findings.good(keys.DELETE_PARTITIONS)
+    telling.reconcile.findings.good(keys.DELETE_PARTITIONS)
     for partition in record.gone:
         telling.services.notices.partition_purged(record.topic, partition)
 
@@ -187,7 +197,7 @@ def _reduction_changed(telling: Telling, record: r.ReductionChanged, _: object) 
 def _reduction_refused(telling: Telling, record: r.ReductionRefused, _: object) -> None:
     """People hear of a key that was removed until a reduction is begun."""
     said = f"{keys.delete_partitions(record.topic)} was removed: {record.detail}"
-    telling.lookout.findings.bad(keys.DELETE_PARTITIONS, said)
+    telling.reconcile.findings.bad(keys.DELETE_PARTITIONS, said)
     _log.warning("%s", said)
 
 
@@ -196,16 +206,16 @@ def _reduction_refused(telling: Telling, record: r.ReductionRefused, _: object) 
 
 def _registered(telling: Telling, record: r.BrokerRegistered, _: object) -> None:
     telling.dispatcher.registered(record.broker)
-    telling.lookout.brokers_due = True  # another registration may have been seen before this one was decided
+    telling.reconcile.registrations.is_due = True  # another registration may have been seen before this one was decided
 
 
 def _left(telling: Telling, record: r.BrokerLeft, _: object) -> None:
     telling.dispatcher.left(record.broker.broker_id)
-    telling.lookout.brokers_due = True
+    telling.reconcile.registrations.is_due = True
 
 
 def _death_worked_off(telling: Telling, _: r.DeathWorkedOff, __: object) -> None:
-    telling.lookout.brokers_due = True
+    telling.reconcile.registrations.is_due = True
 
 
 def _asked_again(telling: Telling, record: r.BrokerAskedAgain, _: object) -> None:
@@ -243,13 +253,14 @@ def _legacy(_: Telling, record: r.Record, __: object) -> None:
     say(record)
 
 
-def _errand_worked_off(telling: Telling, record: r.ErrandWorkedOff, _: object) -> None:
-    telling.lookout.errands.worked_off(record)
+def _notification_worked_off(telling: Telling, record: r.ErrandWorkedOff, _: object) -> None:
+    for said in telling.reconcile.kinds.one(Notifications).worked_off(record):
+        _log.warning("%s", said)
 
 
 def _bad_key(telling: Telling, record: r.BadKey, _: object) -> None:
     if record.problem is None:
-        telling.lookout.look_at_deletions()  # one may have waited for the topic, which is there again, or gone
+        telling.reconcile.hint_requests()  # one may have waited for the topic, which is there again, or gone
     if not telling.state.problems:
         telling.dispatcher.everything_readable()
 
@@ -284,7 +295,7 @@ TOLD: Final[dict[type[r.Record], Tell | None]] = {
     r.BrokerConfigChanged: _broker_config_changed,
     r.ThrottleMarkChanged: _throttle_marked,
     **dict.fromkeys((r.LegacyEntryRemoved, r.LegacyKeyChanged, r.LegacyKeyBroken), _legacy),
-    r.ErrandWorkedOff: _errand_worked_off,
+    r.ErrandWorkedOff: _notification_worked_off,
     r.BadKey: _bad_key,
     **dict.fromkeys(
         (

@@ -23,10 +23,10 @@ from controller.runtime.idle_throttles import IdleThrottles
 from controller.runtime.inbox import Hint, Item, Job, Query, Request, Sent, WorkQueue
 from controller.runtime.listing import CommittedMoves
 from controller.runtime.loaded import Loaded
-from controller.runtime.lookout import Lookout
 from controller.runtime.publisher import Publisher
 from controller.runtime.rebalance import Rebalancing
-from controller.runtime.reductions import Retirements
+from controller.runtime.reconcile import Reconcile
+from controller.runtime.retirements import Retirements
 from controller.runtime.rounds import Round
 from controller.runtime.services import Services
 from controller.runtime.timers import Timers
@@ -56,7 +56,7 @@ class Counts:
 class Term:
     """Everything that lives as long as one controller epoch of this controller."""
 
-    def __init__(self, services: Services, committer: Committer, loaded: Loaded, seq_offset: int) -> None:
+    def __init__(self, services: Services, committer: Committer, loaded: Loaded) -> None:
         self.services = services
         self.state = loaded.state
         self.findings: dict[str, str] = {}  # what is not about a key
@@ -68,7 +68,7 @@ class Term:
             services.clock,
             acknowledged_max=self._at_once,
         )
-        self.lookout = Lookout(services, self.state, loaded)
+        self.reconcile = Reconcile(services, loaded.kinds)
         self._timers = Timers(services.settings.topic_rewrite_interval_ms, IdleThrottles(self.state))
         self._rebalancing = Rebalancing(services.settings, services.elapsed_ms())
         self.work = WorkQueue(services.measures.now_s if services.measures.is_kept else None)
@@ -77,9 +77,9 @@ class Term:
             services,
             self.state,
             committer=committer,
-            writer=Writer(self.state, seq_offset, parents_stay=services.store.capabilities.parents_stay),
-            publisher=Publisher(services, self.state, self.dispatcher, self.lookout, self._timers),
-            lookout=self.lookout,
+            writer=Writer(loaded.kinds),
+            publisher=Publisher(services, self.state, self.dispatcher, self.reconcile, self._timers),
+            reconcile=self.reconcile,
             work=self.work,
             findings=self.findings,
             committed=self._committed,
@@ -206,7 +206,7 @@ class Term:
 
     def _take_in(self, item: Item) -> None:
         if isinstance(item, Hint):
-            self.lookout.hint(item.event)
+            self.reconcile.hint(item.event)
         elif isinstance(item, Sent):
             self._measure(item.outcome)
             events = self.dispatcher.returned(item.outcome)
@@ -236,7 +236,8 @@ class Term:
         waiting = len(self.work.first)
         try:
             self._found(self._batching.release_held(now_ms))
-            self._found(self.lookout.look())
+            for found in self.reconcile.look():
+                self._found(found)
         except StoreError as error:
             self.findings["store"] = str(error)
             self._look_again_ms = now_ms + LOOK_AGAIN_MS
@@ -274,7 +275,7 @@ class Term:
         if self._look_again_ms is not None:
             times.append(self._look_again_ms)
         else:
-            times += [*self._batching.held_until_ms(), self.lookout.next_due_ms()]
+            times += [*self._batching.held_until_ms(), self.reconcile.next_due_ms()]
         return min((time for time in times if time is not None), default=None)
 
     @property

@@ -11,11 +11,10 @@ from typing import Final, cast
 
 from controller.codec import keys, partition_state, small
 from controller.codec.partition_state import ID_BYTES_MAX
-from controller.model.records import (
-    UNREAD,
-)
-from controller.runtime.written import STATE_KEY_BYTES_MAX, Ground, kinds_of
-from controller.state import Batch, ClusterState, Mark
+from controller.keys.states import STATE_KEY_BYTES_MAX
+from controller.keys.table import Kinds
+from controller.model.records import UNREAD
+from controller.state import Batch, Mark
 from stores.base import ABSENT, Entry, Op, Put, Version
 
 FIXED_BYTES: Final = 400  # the two ops of the fence
@@ -25,12 +24,9 @@ FIXED_OPS: Final = 2
 class Writer:
     """Turns the batch of a state into ops, and the versions of a commit into versions of the state."""
 
-    def __init__(self, state: ClusterState, intents_seq_offset: int = 0, *, parents_stay: bool = False) -> None:
-        self.state = state
-        ground = Ground(state, intents_seq_offset, parents_stay)
-        self._kinds = kinds_of(ground)
-        self._versions = cast(Sequence[Version], state.versions)
-        self.found = ground.found
+    def __init__(self, kinds: Kinds) -> None:
+        self.state, self._ground, self._kinds = kinds.state, kinds.ground, kinds.by_word
+        self._versions = cast(Sequence[Version], self.state.versions)
 
     def cost_max(self, mark: Mark) -> int:
         """An upper bound of the bytes that `mark` adds to a commit."""
@@ -44,7 +40,7 @@ class Writer:
         for mark in batch.marks:
             kind, of = mark
             if kind == "state" and type(of) is int and (row := rows[of]) is not None and row.extra is None:
-                move = row.move  # most are states; what `StateKeys` says of one, without the four calls
+                move = row.move  # most are states; what `States` says of one, without the four calls
                 ids = len(row.isr) if move is None else len(row.isr) + len(move.target) + len(move.origin)
                 bytes_left -= STATE_KEY_BYTES_MAX + len(row.topic) + ID_BYTES_MAX * ids
                 continue
@@ -56,16 +52,11 @@ class Writer:
                 bytes_left -= size
         return bytes_left >= 0
 
-    def key(self, mark: Mark, seq: int) -> str:
-        """The path of the key that `mark` names, in a commit with number `seq`."""
-        kind, of = mark
-        return self._kinds[kind].key(of, seq)
-
     def ops(self, batch: Batch, seq: int) -> tuple[list[Mark], list[Op]]:
         """The marks that there is something to write for, and their ops, aligned.
 
-        Most are states of partitions, which are written here: what `StateKeys` says of one, without the four calls."""
-        state, kinds = self.state, self._kinds
+        Most are states of partitions, which are written here: what `States` says of one, without the four calls."""
+        state, kinds, self._ground.seq = self.state, self._kinds, seq
         rows, versions, epoch = state.rows, self._versions, state.controller_epoch
         marks: list[Mark] = []
         ops: list[Op] = []
@@ -78,7 +69,7 @@ class Writer:
                 op = Put(key, value, at if at and at != UNREAD else ABSENT)
             else:
                 kind = kinds[name]
-                op = kind.op(of, kind.key(of, seq))
+                op = kind.op(of, kind.key(of))
             if op is not None:
                 marks.append(mark)
                 ops.append(op)
@@ -86,8 +77,9 @@ class Writer:
 
     def forget_unread(self, forbidden: Container[str]) -> None:
         """Nothing is known any more of small keys that could not be read, and can be."""
-        for key in [key for key, found in self.found.items() if found == UNREAD and key not in forbidden]:
-            del self.found[key]
+        known = self._ground.found
+        for key in [key for key, found in known.items() if found == UNREAD and key not in forbidden]:
+            del known[key]
 
     def is_next(self, mark: Mark, entry: Entry) -> bool:
         """Whether the key of a partition or topic was written just once since: by the commit that is looked up."""
@@ -100,14 +92,14 @@ class Writer:
 
     def committed(self, marks: Sequence[Mark], ops: Sequence[Op], versions: Sequence[Version | None], seq: int) -> None:
         """The commit of `marks` left `versions`: the state knows where its keys stand now."""
-        state, kinds, found = self.state, self._kinds, self.found
+        state, kinds, found, self._ground.seq = self.state, self._kinds, self._ground.found, seq
         stood, generations, has_gone = state.versions, state.generations, state.deletions or state.reducing.purged
         for (kind, of), op, version in zip(marks, ops, versions, strict=True):
-            if version and kind == "state" and type(of) is int and not has_gone:  # as `StateKeys.stands`
+            if version and kind == "state" and type(of) is int and not has_gone:  # as `States.stands`
                 generations[of] = generations[of] + 1 if stood[of] else 0
                 stood[of] = version
             else:
-                kinds[kind].stands(of, version or 0, seq)
+                kinds[kind].stands(of, version or 0)
             if found:
                 found.pop(op.key, None)
 

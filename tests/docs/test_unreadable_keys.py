@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from controller.codec import keys
-from controller.runtime.unreadable import TABLE, row_of
+from controller.keys.unreadable import TABLE, row_of
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "unreadable-keys.md"

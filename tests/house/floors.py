@@ -65,7 +65,7 @@ class Room:
 _MODEL = ("controller.model",)
 _DECIDING = (*_MODEL, "controller.rules", "controller.state", "controller.machine")
 _RUNTIME = (*_DECIDING, "controller.codec", "stores")
-_HOST = (*_RUNTIME, "controller.runtime", "controller.admin")
+_HOST = (*_RUNTIME, "controller.keys", "controller.runtime", "controller.admin")
 _AROUND = (*_HOST, "controller.host", "controller.metrics", "controller.quota")
 
 ROOMS: Final = (
@@ -175,8 +175,15 @@ ROOMS: Final = (
         pure=True,
     ),
     Room(
+        "controller.keys",
+        (*_DECIDING, "controller.codec", "stores.base", "stores.checks", "stores.recipes"),
+        "one file per kind of key: what is read of a store and written to it, without a thread or a clock",
+        third_party=("attrs",),
+        pure=True,
+    ),
+    Room(
         "controller.runtime",
-        (*_RUNTIME, "controller.migration"),
+        (*_RUNTIME, "controller.keys", "controller.migration"),
         "the one place with threads, time and I/O stands on all that is pure",
     ),
     Room("controller.admin", (*_RUNTIME, "controller.runtime"), "requests go in by the inbox, as everybody's do"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from controller.codec import keys
-from controller.runtime.findings import Findings
+from controller.keys.findings import Findings
 from tests.runtime.world import Cluster, cluster_of_three
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.codec import keys
-from controller.runtime.config_watch import PURGE_AFTER_MS
+from controller.keys.changes import PURGE_AFTER_MS
 from kedge import ConfigResource
 from stores.faults import DeliverLater, DropEvent, FailBefore, LoseReply, LoseRequest, Rule
 from tests.runtime.configured import BROKER, BROKER_KEY, KEY, RATE, TOPIC, alter, change, changes, described
@@ -59,13 +59,13 @@ def test_settings_that_somebody_wrote_before_a_lost_reply_was_looked_up_are_take
     def meddle(key: str) -> None:
         cluster.put(key, {"version": 1, "config": {"retention.ms": "9"}})
 
-    right = cluster.controller._loop.term.lookout.read.versions  # type: ignore[union-attr]  # noqa: SLF001
+    right = cluster.controller._loop.term.reconcile.kinds.ground.current  # type: ignore[union-attr]  # noqa: SLF001
 
     def read_after(paths: Any) -> Any:
         meddle(KEY)
         return right(paths)
 
-    cluster.controller._loop.term.lookout.read.versions = read_after  # type: ignore[union-attr,method-assign]  # noqa: SLF001
+    cluster.controller._loop.term.reconcile.kinds.ground.current = read_after  # type: ignore[union-attr,method-assign]  # noqa: SLF001
     cluster.store.play([Rule(LoseReply(), "commit", nth=1), Rule(DropEvent(), "event")])
     cluster.done(alter(cluster, TOPIC, change("retention.ms", "5")))
     assert described(cluster)["retention.ms"].value == "9"

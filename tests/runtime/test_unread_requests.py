@@ -1,5 +1,5 @@
 """Topics, states, requests of others and intents that may not be read: the other rows of
-`controller.runtime.unreadable`."""
+`controller.keys.unreadable`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Settings that cannot be read allow nothing, whatever the defaults say (rows "settings of a topic" and "defaults of
-all brokers" of `controller.runtime.unreadable`)."""
+all brokers" of `controller.keys.unreadable`)."""
 
 from __future__ import annotations
 

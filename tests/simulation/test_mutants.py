@@ -9,6 +9,8 @@ import attrs
 import pytest
 
 from controller.codec import legacy as codec
+from controller.keys.configs import TopicConfigs
+from controller.keys.intents import NewIntents
 from controller.machine import RULES
 from controller.model import records as r
 from controller.model.events import AlterIsr, Decision, ErrandDone, ReductionKeyDue
@@ -22,9 +24,7 @@ from controller.rules.reduction import clock, partitions, purge
 from controller.runtime import requests
 from controller.runtime.batching import Batching
 from controller.runtime.dispatcher import Dispatcher
-from controller.runtime.loader import Loader
 from controller.runtime.term import Term
-from controller.runtime.written import ConfigKeys
 from stores.base import ABSENT, PRESENT, Check, Put
 from stores.memory import MemoryStore
 from stores.recipes import EPOCH_KEY, TOKEN_KEY, Fence, Token
@@ -95,17 +95,17 @@ def deletes_keys_before_logs(patch: Patch) -> None:
 
 def leaves_settings_behind(patch: Patch) -> None:
     """The settings of a deleted topic stay for the next of its name."""
-    right = ConfigKeys.op
+    right = TopicConfigs.op
 
-    def op(self: ConfigKeys, of: str, key: str) -> Any:
+    def op(self: TopicConfigs, of: str, key: str) -> Any:
         return right(self, of, key) if of in self.state.topics else None
 
-    patch.setattr(ConfigKeys, "op", op)
+    patch.setattr(TopicConfigs, "op", op)
 
 
 def loads_no_intents(patch: Patch) -> None:
     """A takeover does not look for open deletions."""
-    patch.setattr(Loader, "_load_intents", lambda _: None)
+    patch.setattr(NewIntents, "load", lambda *_: [])
 
 
 def has_no_fence(patch: Patch) -> None:
@@ -276,7 +276,7 @@ def begins_the_time_anew(patch: Patch) -> None:
             taken = attrs.evolve(taken, entries=entries)
         return taken, events
 
-    patch.setattr("controller.runtime.loader.reduction_found", found)
+    patch.setattr("controller.keys.reductions.reduction_found", found)
 
 
 def begins_ids_anew(patch: Patch) -> None:

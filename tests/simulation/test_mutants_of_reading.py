@@ -11,6 +11,7 @@ import pytest
 
 from controller.codec import keys, partition_state
 from controller.codec import topic as topic_codec
+from controller.keys.brokers import Registrations
 from controller.machine import RULES
 from controller.model.events import BrokerCame, BrokerGone, Decision, Event, PartitionDue
 from controller.model.records import BadKey, BrokerRegistered
@@ -18,7 +19,7 @@ from controller.rig import InvariantBroken, NotInTime
 from controller.rig.server import write
 from controller.rules import found, leader_election
 from controller.runtime.committer import Committer, End, Result
-from controller.runtime.lookout import Lookout
+from controller.runtime.reconcile import Reconcile
 from controller.runtime.requests import Builder
 from controller.runtime.topic_load import TopicLoad
 from controller.state import ClusterState
@@ -34,24 +35,24 @@ Patch = pytest.MonkeyPatch
 
 def ignores_resync(patch: Patch) -> None:
     """Hints were lost, and nobody looks again."""
-    right = Lookout.hint
-    patch.setattr(Lookout, "hint", lambda self, event: None if isinstance(event, Resync) else right(self, event))
+    right = Reconcile.hint
+    patch.setattr(Reconcile, "hint", lambda self, event: None if isinstance(event, Resync) else right(self, event))
 
 
 def trusts_the_hint(patch: Patch) -> None:
     """A hint at a broker's key is taken for what it says: that the broker went, if it was there. Nobody reads."""
-    right = Lookout.hint
+    right = Reconcile.hint
 
-    def hint(self: Lookout, event: Any) -> None:
+    def hint(self: Reconcile, event: Any) -> None:
         right(self, event)
         if isinstance(event, Changed) and event.key.startswith(keys.BROKER_IDS + "/"):
             gone = int(event.key.rpartition("/")[2])
-            if gone in self._registered.brokers:
-                left = {b: said for b, said in self._registered.brokers.items() if b != gone}
-                self._registered = attrs.evolve(self._registered, brokers=left)
-                self._brokers_hinted, self.brokers_due = False, True
+            registered = self.registrations
+            if gone in registered.brokers:
+                del registered.brokers[gone]
+                registered.hinted, registered.is_due = {}, True
 
-    patch.setattr(Lookout, "hint", hint)
+    patch.setattr(Reconcile, "hint", hint)
 
 
 def drops_unknown_fields(patch: Patch) -> None:
@@ -77,15 +78,14 @@ def lets_a_birth_overtake_the_death(patch: Patch) -> None:
     def came(view: Any, event: BrokerCame) -> Decision:
         return Decision() if event.broker.broker_id in view.brokers else Decision((BrokerRegistered(event.broker),))
 
-    def brokers(self: Lookout, now_ms: int) -> list[Event]:
-        changed = [
-            b for b in self._registered.brokers.values() if self._state.brokers.get(b.broker_id, b).epoch != b.epoch
-        ]
-        gone = [BrokerGone(now_ms, b.broker_id, self._state.brokers[b.broker_id].epoch) for b in changed]
+    def brokers(self: Registrations, now_ms: int) -> list[Event]:
+        self.is_due = False
+        changed = [b for b in self.brokers.values() if self.state.brokers.get(b.broker_id, b).epoch != b.epoch]
+        gone = [BrokerGone(now_ms, b.broker_id, self.state.brokers[b.broker_id].epoch) for b in changed]
         return [*gone, *(BrokerCame(now_ms, b) for b in changed)]
 
     patch.setitem(RULES, BrokerCame, came)
-    patch.setattr(Lookout, "_brokers", brokers)
+    patch.setattr(Registrations, "due", brokers)
 
 
 def misses_deaths(patch: Patch) -> None:

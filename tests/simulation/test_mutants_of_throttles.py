@@ -9,13 +9,13 @@ import attrs
 import pytest
 
 from controller.codec import keys
+from controller.keys.throttles import Throttles
 from controller.model.throttle_settings import RATES
 from controller.model.throttles import ReassignPartitionsOptions, ThrottledReplicas
 from controller.model.values import Settings
 from controller.rig import InvariantBroken, NotInTime, Rig
 from controller.rig.throttle_marks import is_marked, set_by_hand
 from controller.rules.throttling import keeping, marks, prepared, removal, steps
-from controller.runtime.loader import Loader
 from tests.simulation.clusters import AFTER, ORDERS, leading, orders, running, settle
 from tests.simulation.enumeration import crash_at, until_so
 from tests.simulation.throttle_scenarios import ask_for_a_rate
@@ -66,7 +66,7 @@ def marks_after_the_settings(patch: Patch) -> None:
 
 def finds_no_marks(patch: Patch) -> None:
     """A takeover does not look for them."""
-    patch.setattr(Loader, "_load_throttles", lambda _: None)
+    patch.setattr(Throttles, "load", lambda *_: [])
 
 
 def _reassign(rig: Rig) -> None:

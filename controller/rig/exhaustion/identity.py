@@ -48,7 +48,8 @@ _LEFT_OUT_OF: Final[Mapping[str, tuple[str, ...]]] = {
     # Derived from the rows; or told with the keys that they belong to, see `state`.
     "ClusterState": ("settings", "_index", "_names", "moves", "listing", "versions", "topics", "admitted",
                      "tally", "broker_configs"),
-    "ConfigWatch": ("_seen",),
+    "Changes": ("_seen",),
+    "NewIntents": ("seq_max",),
     "Broker": ("registration", "deleted"),
     "Replica": ("followers",),
     "_Own": ("registration",),
@@ -236,6 +237,11 @@ Telling.fields = {
     **dict.fromkeys(("session_id", "_session_id"), lambda walk, value: walk.name(SESSION, value)),
     ("_Asking", "process"): lambda walk, process: walk.say(process is None or walk.met.get(id(process), "gone")),
     ("Loop", "_lost"): lambda walk, why: walk.say(why is not None),
+    # These look at all their keys, whichever was hinted at.
+    **dict.fromkeys(
+        [(kind, "hinted") for kind in ("Registrations", "Deletions", "Reductions", "LegacyPlan")],
+        lambda walk, hinted: walk.say(bool(hinted)),
+    ),
     # Times.
     **dict.fromkeys(
         ["retry_at_ms", "intents_at_ms", "due_ms", "deadline_ms", "_look_again_ms", "_recheck_ms"],
@@ -250,7 +256,9 @@ Telling.fields = {
     "_deadlines": lambda walk, found: walk.each([(at_ms <= walk.wall_ms, *rest) for at_ms, *rest in found]),
 }
 Telling.kinds = {
-    **dict.fromkeys(("Services", "Settings", "Publisher", "Inbox", "Journal", "BrokerRegistration", "Random")),
+    **dict.fromkeys(
+        ("Services", "Settings", "Publisher", "Inbox", "Journal", "BrokerRegistration", "Random", "Writer")
+    ),
     **dict.fromkeys(("Put", "Delete", "Check"), Telling.op),
     **dict.fromkeys(("MemoryStore", "Connection"), Telling.memory_store),
     "NodeStore": Telling.node_store,
@@ -262,7 +270,7 @@ Telling.kinds = {
     "Rows": Telling.each,
     "Intents": Telling.intents,
     "Dispatcher": Telling.dispatcher,
-    "Writer": lambda walk, writer: walk.each(sorted(writer.found)),
+    "Ground": lambda walk, ground: walk.each(sorted(ground.found)),
     "Replica": Telling.replica,
     "LivePeer": lambda walk, peer: walk.say(peer.broker_id),
 }

@@ -26,8 +26,8 @@ from controller.codec.migration import (
 )
 from controller.codec.orders import FORMAT_KEY, decode_format, encode_format
 from controller.codec.text import BadValue
+from controller.keys.base import read_children
 from controller.migration import Change, MigrationRefused
-from controller.runtime.loader import read_children
 from controller.runtime.migration.reading import (
     CALL_TIMEOUT_S,
     Sides,

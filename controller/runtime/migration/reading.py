@@ -10,8 +10,8 @@ import attrs
 from controller.codec import keys, small
 from controller.codec.migration import MOVED, Marker, decode_holder, decode_marker, decode_origin
 from controller.codec.text import BadValue
+from controller.keys.base import read_children
 from controller.migration import MigrationRefused, Stage, stage_of
-from controller.runtime.loader import read_children
 from stores.base import ABSENT, Entry, Expect, MetadataStore
 from stores.recipes import EPOCH_KEY, LEADER_KEY
 

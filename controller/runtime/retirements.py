@@ -1,4 +1,4 @@
-"""Reductions (KIP-694): their keys, read and found; and when the clocks of read-only partitions are looked at.
+"""When the clocks of read-only partitions are looked at (KIP-694).
 
 The first look is 5 s after taking over (or after one interval, if that is shorter), as for preferred leaders; then one
 per interval. No look moves a clock: those stand in the keys.
@@ -8,31 +8,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from controller.codec import BadValue
-from controller.codec.orders import decode_reduction
-from controller.model.events import Event, ReductionKeyRead, RetirementsDue
-from controller.model.records import UNREAD
+from controller.model.events import Event, RetirementsDue
 from controller.model.reductions import READ_ONLY
 from controller.rules.reduction.settings import interval_ms
 from controller.runtime.progress import Progress
-from controller.runtime.readable import FORBIDDEN
 from controller.state import ClusterState
-from stores.base import Entry
 
 FIRST_MS: Final = 5_000
-
-
-def read_key(topic: str, entry: Entry | None, now_ms: int) -> ReductionKeyRead:
-    """What the key of a topic's reduction says."""
-    if entry is None:
-        return ReductionKeyRead(now_ms, topic, 0, {})
-    if entry.value is FORBIDDEN:
-        return ReductionKeyRead(now_ms, topic, UNREAD, {})
-    try:
-        entries, extra = decode_reduction(entry.value)
-    except BadValue as error:
-        return ReductionKeyRead(now_ms, topic, entry.version, {}, problem=str(error))
-    return ReductionKeyRead(now_ms, topic, entry.version, entries, extra)
 
 
 class Retirements:

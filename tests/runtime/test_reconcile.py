@@ -169,7 +169,7 @@ def test_what_a_commit_gave_cause_to_look_at_is_due_at_once() -> None:
     cluster.leave(1, run=False)
     for _ in range(50):
         cluster.controller.poll_once()
-        if term.lookout.brokers_due:
+        if term.reconcile.registrations.is_due:
             break
-    assert term.lookout.brokers_due
+    assert term.reconcile.registrations.is_due
     assert term.next_due_ms() == cluster.clock.elapsed_ms

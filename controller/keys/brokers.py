@@ -1,0 +1,157 @@
+"""The keys of brokers: their registrations, and which of them was admitted last.
+
+What registrations mean for who is live is `rules.registrations`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from controller.codec import BadValue, keys, small
+from controller.codec import broker as codec
+from controller.codec.names import broker_in
+from controller.keys.base import Ground, Kind
+from controller.keys.unreadable import FORBIDDEN, broken
+from controller.model.events import BrokerRedescribed, Event
+from controller.model.records import UNREAD
+from controller.model.values import Broker
+from controller.rules.registrations import came_and_went
+from stores.base import ABSENT, Check, Delete, Depth, Entry, Op, Put
+from stores.recipes import TOKEN_KEY
+
+UNKNOWN_EPOCH: Final = -1  # of an admission that cannot be read: no registration has it, so it is a death, then a birth
+
+
+class Registrations(Kind):
+    """A dirty key says that a broker is not registered; `of`: its id. `brokers`: whose registration could be read.
+    `unread`: of whom it is there and could not, with its `created`, None where not even that could be read. `is_due`:
+    compare what is registered with who is live."""
+
+    dirty, path = "unregistered", staticmethod(keys.broker)
+    roots = ((keys.BROKER_IDS, Depth.VALUES),)
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self.brokers: dict[int, Broker] = {}
+        self.unread: dict[int, int | None] = {}
+        self.is_due = True
+
+    def load(self, now_ms: int) -> list[Event]:
+        self._read()
+        for broker_id, epoch in self.unread.items():
+            self.state.load_unread_broker(broker_id, epoch)
+        live = [broker for broker in self.brokers.values() if self.state.load_broker(broker)]
+        return [BrokerRedescribed(now_ms, broker) for broker in live]
+
+    def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
+        """Nothing before all that was hinted at is read: see `due`."""
+        self._read()
+        self.is_due = True
+        return []
+
+    def due(self, now_ms: int) -> list[Event]:
+        """Who came and who went, if that may have changed."""
+        is_due, self.is_due = self.is_due, False
+        return came_and_went(self.state, self.brokers, self.unread, now_ms) if is_due else []
+
+    def reread(self, of: object, now_ms: int) -> list[Event]:  # noqa: ARG002
+        """Who came and who went, at least as the commit saw it that found a broker there."""
+        self.ground.get(TOKEN_KEY)
+        self._read()
+        return came_and_went(self.state, self.brokers, self.unread, now_ms)
+
+    def are_all_admitted(self) -> bool:
+        """Whether every registered broker is live under its registration."""
+        live = self.state.brokers
+        return all(b in live and live[b].epoch == found.epoch for b, found in self.brokers.items())
+
+    def _read(self) -> None:
+        """A name that is no broker's is a problem, and nobody."""
+        problems: dict[str, str] = {}
+        entries = list(self.ground.below(keys.BROKER_IDS))
+        self.brokers, self.unread = {}, {}
+        for name, entry in entries:
+            try:
+                self._take(broker_in(name), entry, problems)
+            except BadValue as error:
+                problems[entry.key] = str(error)
+        self.ground.findings.below(keys.BROKER_IDS, problems)
+
+    def _take(self, broker_id: int, entry: Entry, problems: dict[str, str]) -> None:
+        if entry.value is FORBIDDEN:
+            self.unread[broker_id] = None
+            return
+        try:
+            self.brokers[broker_id] = Broker(codec.decode(entry.value, broker_id), entry.created)
+        except (ValueError, TypeError) as error:
+            self.unread[broker_id] = entry.created
+            problems[entry.key] = broken(entry.key, error)
+
+    def op(self, of: int, key: str) -> Op | None:  # noqa: ARG002
+        return Check(key, ABSENT)
+
+
+class Admissions(Kind):
+    """The last registration of a broker that was admitted. `of`: its id. Nobody but a controller writes them."""
+
+    dirty, path = "admitted", staticmethod(keys.admitted)
+    roots = ((keys.ADMITTED, None),)
+
+    def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
+        for name, entry in self.ground.below(keys.ADMITTED):
+            try:
+                broker_id = broker_in(name)
+                self.state.load_admitted(broker_id, entry.version, UNKNOWN_EPOCH)
+                if entry.value is not FORBIDDEN:
+                    self.state.load_admitted(broker_id, entry.version, small.decode_admitted(entry.value))
+            except BadValue as error:
+                self.ground.findings.bad(entry.key, str(error))
+        return []
+
+    def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
+        """Those that may be read again. Who is live was admitted meanwhile: its key is to say so."""
+        state = self.state
+        unread = [b for b, known in state.admitted.items() if known.version == UNREAD and keys.admitted(b) in paths]
+        for broker_id, entry in zip(unread, self.ground.current(list(map(keys.admitted, unread))), strict=True):
+            if entry is None:
+                state.load_not_admitted(broker_id)
+            else:
+                state.load_admitted(broker_id, entry.version, _epoch(entry))
+        return [BrokerRedescribed(now_ms, state.brokers[b]) for b in unread if b in state.brokers]
+
+    def op(self, of: int, key: str) -> Op | None:
+        live, known = self.state.brokers.get(of), self.state.admitted.get(of)
+        if live is None:
+            return None  # it came and went within the batch: the next birth writes it
+        version = 0 if known is None else known.version
+        if self.ground.is_unread(key, version):
+            return None
+        return Put(key, small.encode_admitted(live.epoch), self.ground.at(key, version))
+
+    def stands(self, of: int, version: int) -> None:
+        self.state.admission_stands(of, version)
+
+
+class Forgotten(Kind):
+    """The same key, of a broker that is forgotten."""
+
+    dirty, path = "forgotten", staticmethod(keys.admitted)
+
+    def op(self, of: int, key: str) -> Op | None:
+        known = self.state.admitted.get(of)
+        if known is None or of in self.state.brokers or self.ground.is_gone(key, known.version):
+            return None  # it came again within the batch, or somebody else removed it
+        if self.ground.is_unread(key, known.version):
+            return Check(key, ABSENT)  # a conflict: it is not forgotten as long as its key is there
+        return Delete(key, self.ground.at(key, known.version))
+
+    def stands(self, of: int, version: int) -> None:  # noqa: ARG002
+        self.state.admission_stands(of, 0)
+
+
+def _epoch(entry: Entry) -> int:
+    try:
+        return small.decode_admitted(entry.value)
+    except BadValue:
+        return UNKNOWN_EPOCH

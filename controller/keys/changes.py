@@ -1,0 +1,115 @@
+"""The notifications that a config was changed, below `/config/changes`.
+
+They are read and left, since brokers read them as well. What was seen 15 minutes ago is deleted when something is
+looked at again, as Kafka's brokers do it: all but the newest, by whose number the next one is known.
+
+A change of ours is told by a numbered key of its own, put as ABSENT: where somebody else was first it is a conflict,
+and the number is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Final
+
+from controller.codec import BadValue, keys, notifications
+from controller.keys.base import Ground, Kind, name_of
+from controller.keys.unreadable import FORBIDDEN
+from controller.model.events import ChangesDue, Event
+from controller.model.values import BROKERS, TOPICS, ConfigEntity
+from stores.base import ABSENT, PRESENT, Delete, Depth, Entry, Op, Put, Version
+from stores.checks import OP_BYTES_FIXED
+from stores.recipes import FENCE_OPS, NUMBER_MAX, next_in_sequence, number_in_sequence, sequence_key
+
+PURGE_AFTER_MS: Final = 15 * 60_000  # Kafka's own
+_PURGED_MAX: Final = 100  # in one Decision
+
+
+class Changes(Kind):
+    """`of`: whose config was changed. Where they stand nobody asks; for their numbers see `state.Changes.committed`."""
+
+    dirty = "change"
+    roots = ((keys.CONFIG_CHANGES, Depth.CHILDREN),)
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self._seen: dict[str, int] = {}  # notifications that are there: when they were seen first, in `elapsed_ms`
+
+    def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
+        self.state.load_change_number(self._next_number())
+        return []
+
+    def reread(self, of: object, now_ms: int) -> list[Event]:  # noqa: ARG002
+        """Somebody else told of a change under this number."""
+        self.state.changes.seen(self._next_number() - 1)
+        return []
+
+    def _next_number(self) -> int:
+        return next_in_sequence(self.ground.store, keys.CONFIG_CHANGES, keys.CONFIG_CHANGE, self.ground.timeout_s)
+
+    def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
+        ground, found = self.ground, dict.fromkeys(path for path in paths if path != keys.CONFIG_CHANGES)
+        if keys.CONFIG_CHANGES in paths:
+            names = ground.store.children(keys.CONFIG_CHANGES, timeout_s=ground.timeout_s)
+            found |= {f"{keys.CONFIG_CHANGES}/{name}": None for name in names}
+        entries = ground.many(list(found))
+        if keys.CONFIG_CHANGES in paths:
+            ground.findings.below(keys.CONFIG_CHANGES, {})
+        for path, entry in zip(found, entries, strict=True):
+            self._take(path, entry)
+        return self._old(now_ms)
+
+    def _take(self, path: str, entry: Entry | None) -> None:
+        self.ground.findings.good(path)
+        if entry is None:
+            self._seen.pop(path, None)
+        else:
+            self._seen.setdefault(path, self.ground.elapsed_ms())
+        number = number_in_sequence(keys.CONFIG_CHANGE, name_of(path))
+        if number is not None:
+            self.state.changes.seen(number)
+        if entry is None or entry.value is FORBIDDEN:
+            return
+        try:
+            kind, name = notifications.decode_config_change(entry.value)
+        except BadValue as error:
+            self.ground.findings.bad(path, f"it is passed over: {error}")
+            return
+        if kind in {TOPICS, BROKERS}:
+            self.ground.hint(f"/config/{kind}/{name}")
+
+    def _old(self, now_ms: int) -> list[Event]:
+        """Of many some at a time: the others go when something is looked at again."""
+        before_ms = self.ground.elapsed_ms() - PURGE_AFTER_MS
+        newest = max(self._seen, default="")
+        old = [path for path, seen_ms in self._seen.items() if seen_ms <= before_ms and path != newest]
+        old = old[: max(1, min(_PURGED_MAX, self.ground.store.capabilities.commit_ops_max - FENCE_OPS))]
+        for path in old:
+            del self._seen[path]
+        return [ChangesDue(now_ms, tuple(old))] if old else []
+
+    def cost_max(self, of: ConfigEntity) -> int:
+        return 2 * OP_BYTES_FIXED + len(keys.CONFIG_CHANGES) + len(self._value(of))
+
+    def key(self, of: ConfigEntity) -> str:
+        return sequence_key(keys.CONFIG_CHANGES, keys.CONFIG_CHANGE, self.state.changes.number(of))
+
+    def op(self, of: ConfigEntity, key: str) -> Op | None:
+        """Nothing once no number is left, which takes somebody who plants a key: the config counts all the same."""
+        return Put(key, self._value(of), ABSENT) if self.state.changes.number(of) <= NUMBER_MAX else None
+
+    def _value(self, of: ConfigEntity) -> bytes:
+        return notifications.encode_config_change(of.kind, of.name)
+
+
+class OldChanges(Kind):
+    """A notification that is deleted. `of`: its path."""
+
+    dirty = "old change"
+
+    def cost_max(self, of: str) -> int:
+        return OP_BYTES_FIXED + len(of)
+
+    def op(self, of: str, key: str) -> Op | None:  # noqa: ARG002
+        """Nothing where somebody else was faster: brokers purge them, too."""
+        return None if self.ground.found.pop(key, Version(1)) is None else Delete(key, PRESENT)

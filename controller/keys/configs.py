@@ -1,0 +1,123 @@
+"""The keys of configs: of topics, and of brokers.
+
+Kafka's tools write the config key first, then a notification (`changes`); the key itself is watched, too. A hint of
+either is looked up by version, so our own writes and repeated hints come to nothing. Of a key that cannot be read the
+configs stay as they were last known, as UnreadSettings: they allow nothing that would have to be allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from controller.codec import BadValue, keys, small
+from controller.keys.base import PATH_BYTES, Ground, Kind, gone, name_of
+from controller.keys.unreadable import FORBIDDEN, broken
+from controller.model.events import BrokerConfigRead, ConfigKeyRead, Event
+from controller.model.values import UnreadSettings
+from stores.base import Depth, Op, Put
+from stores.checks import OP_BYTES_FIXED
+
+
+class TopicConfigs(Kind):
+    """`of`: the topic, which may have been deleted."""
+
+    dirty, path, told = "config", staticmethod(keys.topic_config), (ConfigKeyRead, "topic")
+    roots = ((keys.CONFIG_TOPICS, Depth.VALUES),)
+
+    def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
+        is_all = keys.CONFIG_TOPICS in paths
+        names = self.state.topic_names() if is_all else [n for n in map(name_of, paths) if self.state.topic(n)]
+        found = self.ground.columns(list(map(keys.topic_config, names)))
+        return [
+            self._news(now_ms, name_of(path), value, version)
+            for path, value, version in found
+            if version != self.state.config_version(name_of(path))
+        ]
+
+    def _news(self, now_ms: int, name: str, value: bytes | None, version: int) -> ConfigKeyRead:
+        configs = config_in(self.ground, keys.topic_config(name), value, self.state.topic_config(name))
+        return ConfigKeyRead(now_ms, name, configs, version)
+
+    def reread(self, of: str, now_ms: int) -> list[Event]:
+        if not self.is_altered(of):
+            return super().reread(of, now_ms)
+        self.ground.found.pop(keys.topic_config(of), None)
+        entry = self.ground.get(keys.topic_config(of))
+        return [self._news(now_ms, of, *((None, 0) if entry is None else (entry.value, entry.version)))]
+
+    def is_altered(self, of: str) -> bool:
+        """Those of a topic that is made or deleted are only written over."""
+        return self.state.topic(of) is not None and not self.state.is_deleting(of)
+
+    def cost_max(self, of: str) -> int:
+        row = self.state.topics.get(of)
+        return PATH_BYTES + len(of) + (0 if row is None else len(small.encode_config(row.configs)))
+
+    def op(self, of: str, key: str) -> Op | None:
+        row = self.state.topics.get(of)
+        if row is None:
+            version = self.state.deletions[of].config_version
+            return None if self.ground.is_unread(key, version) else gone(key, self.ground.at(key, version))
+        return Put(key, small.encode_config(row.configs), self.ground.at(key, row.config_version))
+
+    def stands(self, of: str, version: int) -> None:
+        self.state.config_stands(of, version)
+
+
+class BrokerConfigs(Kind):
+    """`of`: a broker's id in decimal, or "<default>"."""
+
+    dirty, path, told = "broker config", staticmethod(keys.broker_config), (BrokerConfigRead, "name")
+    roots = ((keys.CONFIG_BROKERS, Depth.VALUES),)
+
+    def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
+        for name, entry in self.ground.below(keys.CONFIG_BROKERS):
+            configs = config_in(self.ground, entry.key, entry.value, {})
+            self.state.load_broker_config(name, entry.version, configs)
+        return []
+
+    def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
+        ground, found = self.ground, dict.fromkeys(path for path in paths if path != keys.CONFIG_BROKERS)
+        if keys.CONFIG_BROKERS in paths:
+            names = ground.store.children(keys.CONFIG_BROKERS, timeout_s=ground.timeout_s)
+            found |= dict.fromkeys(map(keys.broker_config, (*names, *self.state.configured_brokers())))
+        return [
+            self._news(now_ms, name_of(path), value, version)
+            for path, value, version in ground.columns(list(found))
+            if version != self.state.broker_config_version(name_of(path))
+        ]
+
+    def _news(self, now_ms: int, name: str, value: bytes | None, version: int) -> BrokerConfigRead:
+        configs = config_in(self.ground, keys.broker_config(name), value, self.state.broker_config(name))
+        return BrokerConfigRead(now_ms, name, configs, version)
+
+    def reread(self, of: str, now_ms: int) -> list[Event]:
+        self.ground.found.pop(keys.broker_config(of), None)
+        entry = self.ground.get(keys.broker_config(of))
+        return [self._news(now_ms, of, *((None, 0) if entry is None else (entry.value, entry.version)))]
+
+    def is_altered(self, of: str) -> bool:  # noqa: ARG002
+        return True
+
+    def cost_max(self, of: str) -> int:
+        return OP_BYTES_FIXED + len(keys.broker_config(of)) + len(self._value(of))
+
+    def op(self, of: str, key: str) -> Op | None:
+        return Put(key, self._value(of), self.ground.at(key, self.state.broker_config_version(of)))
+
+    def _value(self, of: str) -> bytes:
+        return small.encode_config(self.state.broker_config(of))
+
+    def stands(self, of: str, version: int) -> None:
+        self.state.broker_config_stands(of, version)
+
+
+def config_in(ground: Ground, key: str, value: bytes | None, known: Mapping[str, str]) -> Mapping[str, str]:
+    """The configs in `value` (None: the key is absent), or `known` where it cannot be read."""
+    ground.findings.good(key)
+    try:
+        return {} if value is None else small.decode_config(value)
+    except BadValue as error:
+        if value is not FORBIDDEN:
+            ground.findings.bad(key, broken(key, error))
+        return UnreadSettings(known)

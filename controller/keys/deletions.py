@@ -1,0 +1,58 @@
+"""The keys by which somebody asks that a topic be deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from controller.codec import keys
+from controller.keys.base import Kind, expect, gone
+from controller.keys.unreadable import FORBIDDEN
+from controller.model.events import DeletionKeyRead, Event, TopicDeletionDue
+from controller.model.records import UNREAD
+from controller.rules.takeover import deletion_goes_on
+from stores.base import Delete, Depth, Op, Put, Version
+
+
+class Deletions(Kind):
+    """`of`: the name of the topic."""
+
+    dirty, path, told = "deletion", staticmethod(keys.delete_topic), (DeletionKeyRead, "topic")
+    roots = ((keys.DELETE_TOPICS, Depth.VALUES),)
+
+    def load(self, now_ms: int) -> list[Event]:
+        """Those of known topics go on before anything else is decided; of the others the rules decide."""
+        state, events = self.state, list[Event]()
+        for name, entry in self.ground.below(keys.DELETE_TOPICS):
+            if name in state.topics and deletion_goes_on(state, name, is_forbidden=entry.value is FORBIDDEN):
+                state.start_deletion(name, entry.version)
+                events.append(TopicDeletionDue(now_ms, name))
+            else:
+                events.append(DeletionKeyRead(now_ms, name, entry.version))
+        return events
+
+    def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
+        """All keys that are not as we know them."""
+        found = {name: entry.version for name, entry in self.ground.below(keys.DELETE_TOPICS)}
+        known = dict.fromkeys(self.state.unread_deletions, UNREAD)
+        known |= {name: deletion.version for name, deletion in self.state.deletions.items()}
+        names = [name for name, version in found.items() if known.get(name) != version]
+        names += [name for name, version in known.items() if version and name not in found]
+        return [DeletionKeyRead(now_ms, name, found.get(name, 0)) for name in names]
+
+    def reread(self, of: str, now_ms: int) -> list[Event]:
+        entry = self.ground.get(keys.delete_topic(of))
+        return [DeletionKeyRead(now_ms, of, 0 if entry is None else entry.version)]
+
+    def op(self, of: str, key: str) -> Op | None:
+        state = self.state
+        deletion = state.deletions.get(of)
+        if deletion is None:
+            return gone(key, expect(state.refused.get(of, 0)))
+        if deletion.version == UNREAD:
+            return None
+        if of not in state.topics:
+            return Delete(key, Version(deletion.version)) if deletion.version else None
+        return None if deletion.version else Put(key, b"", expect(state.refused.get(of, 0)))
+
+    def stands(self, of: str, version: int) -> None:
+        self.state.deletion_stands(of, version)

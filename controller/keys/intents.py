@@ -1,0 +1,67 @@
+"""The keys of delete intents: which replicas a broker has to delete."""
+
+from __future__ import annotations
+
+from controller.codec import BadValue, keys, small
+from controller.codec.names import broker_in, number_in
+from controller.keys.base import Ground, Kind
+from controller.keys.unreadable import FORBIDDEN, forbidden
+from controller.model.events import Event, IntentsDue
+from controller.state.intents import KeyId
+from stores.base import Delete, Entry, Op, Put
+
+
+class NewIntents(Kind):
+    """What a broker has to delete by this commit. `of`: its id. Each intent adds bytes of its own. `seq_max`: the
+    highest number that a takeover found in the name of a key."""
+
+    dirty = "intents"
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self.seq_max = 0
+
+    def load(self, now_ms: int) -> list[Event]:
+        ground = self.ground
+        for broker in ground.store.children(keys.REPLICA_DELETIONS, timeout_s=ground.timeout_s):
+            for seq, entry in ground.below(f"{keys.REPLICA_DELETIONS}/{broker}"):
+                try:
+                    self._take(broker, seq, entry)
+                except BadValue as error:
+                    said = forbidden(entry.key) if entry.value is FORBIDDEN else str(error)
+                    ground.findings.bad(entry.key, said)
+        brokers = sorted({broker for broker, _ in self.state.intents.keys})
+        return [IntentsDue(now_ms, broker) for broker in brokers]
+
+    def _take(self, broker: str, seq: str, entry: Entry) -> None:
+        owner, number = broker_in(broker), number_in(seq)
+        self.seq_max = max(self.seq_max, number)
+        self.state.intents.load(owner, number, entry.version, small.decode_intents(entry.value, owner))
+
+    def key(self, of: int) -> str:
+        return keys.replica_deletions(of, self.ground.intents_seq)
+
+    def op(self, of: int, key: str) -> Op | None:
+        waiting = self.state.intents.undurable(of)
+        return Put(key, small.encode_intents(waiting), self.ground.at(key, 0)) if waiting else None
+
+    def stands(self, of: int, version: int) -> None:
+        self.state.intents.durable(of, self.ground.intents_seq, version)
+
+
+class DoneIntents(Kind):
+    """A key of intents of which none is open. `of`: broker and number of the key."""
+
+    dirty = "intents done"
+
+    def key(self, of: KeyId) -> str:
+        return keys.replica_deletions(*of)
+
+    def op(self, of: KeyId, key: str) -> Op | None:
+        known = self.state.intents.keys.get(of)
+        if known is None or self.ground.is_gone(key, known.version):
+            return None  # somebody else removed it
+        return Delete(key, self.ground.at(key, known.version))
+
+    def stands(self, of: KeyId, version: int) -> None:  # noqa: ARG002
+        self.state.intents_are_gone(of)

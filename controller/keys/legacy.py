@@ -1,0 +1,108 @@
+"""The legacy key: reassignments that a tool of Kafka's asks for.
+
+The entries that a takeover found are gone on with when every registered broker is live: one that came while nobody led
+is no dead one. A key that names entries which are not in force any more is written again after
+`topic_rewrite_interval_ms`, once for all that ended meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from controller.codec import BadValue, keys
+from controller.codec import legacy as codec
+from controller.keys.base import PATH_BYTES, Ground, Kind, expect
+from controller.keys.unreadable import FORBIDDEN, forbidden
+from controller.model.events import Event, LegacyKeyDue, LegacyKeyRead, LegacyPlanDue
+from controller.model.legacy import NO_KEY, LegacyKey
+from controller.model.records import UNREAD
+from controller.state import LEGACY
+from stores.base import Delete, Depth, Op, Put, Version
+
+
+class LegacyPlan(Kind):
+    """The entries in force; without any the key is deleted. Times are `elapsed_ms`."""
+
+    dirty, path, told = LEGACY[0], staticmethod(lambda _: keys.REASSIGN_PARTITIONS), (LegacyKeyRead, "")
+    roots = ((keys.REASSIGN_PARTITIONS, Depth.SELF),)
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self._waits_for_brokers = False
+        self._behind_since_ms: int | None = None
+
+    def told_of(self, event: object) -> object:  # noqa: ARG002
+        return LEGACY[1]
+
+    def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
+        """All that it names is in force; `due` says when it is gone on with."""
+        self.state.legacy.load(self._read())
+        self._waits_for_brokers = self.state.legacy.is_there and self.state.legacy.key.problem is None
+        return []
+
+    def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
+        return [LegacyKeyRead(now_ms, self._read())]
+
+    def reread(self, of: object, now_ms: int) -> list[Event]:  # noqa: ARG002
+        return [LegacyKeyRead(now_ms, self._read())]
+
+    def _read(self) -> LegacyKey:
+        """What the key says; one that cannot be read says why."""
+        entry = self.ground.get(keys.REASSIGN_PARTITIONS)
+        self.ground.findings.good(keys.REASSIGN_PARTITIONS)
+        if entry is None:
+            return NO_KEY
+        if entry.value is FORBIDDEN:
+            return LegacyKey(entry.version, problem=forbidden(entry.key))
+        try:
+            return codec.decode(entry.value, entry.version)
+        except BadValue as error:
+            problem = f"{keys.REASSIGN_PARTITIONS}: {error}"
+            self.ground.findings.bad(keys.REASSIGN_PARTITIONS, problem)
+            return LegacyKey(entry.version, problem=problem)
+
+    def due(self, now_ms: int, *, are_all_admitted: bool) -> list[Event]:
+        """What there is to do without a hint."""
+        events: list[Event] = []
+        elapsed_ms = self.ground.elapsed_ms()
+        if self._waits_for_brokers and are_all_admitted:
+            self._waits_for_brokers = False
+            events.append(LegacyPlanDue(now_ms))
+        if not self._is_late():
+            self._behind_since_ms = None
+        elif self._behind_since_ms is None:
+            self._behind_since_ms = elapsed_ms
+        elif elapsed_ms >= self._behind_since_ms + self.state.settings.topic_rewrite_interval_ms:
+            self._behind_since_ms = None
+            events.append(LegacyKeyDue(now_ms))
+        return events
+
+    def _is_late(self) -> bool:
+        legacy = self.state.legacy
+        if legacy.key.version == UNREAD:
+            return False
+        return legacy.is_behind or (legacy.is_there and legacy.key.problem is not None and not self.state.moves)
+
+    def next_due_ms(self) -> int | None:
+        """When `due` has something to say; None if not by time."""
+        if not self._is_late():
+            return None
+        if self._behind_since_ms is None:
+            return self.ground.elapsed_ms()
+        return self._behind_since_ms + self.state.settings.topic_rewrite_interval_ms
+
+    def cost_max(self, of: object) -> int:  # noqa: ARG002
+        held = self.state.legacy
+        return PATH_BYTES + codec.bytes_max(held.entries.values(), held.key.extra)
+
+    def op(self, of: object, key: str) -> Op | None:  # noqa: ARG002
+        held = self.state.legacy
+        version = held.key.version
+        if version == UNREAD:
+            return None
+        if held.entries:
+            return Put(key, codec.encode(held.ordered(), held.key.extra, held.key.format), expect(version))
+        return Delete(key, Version(version)) if version else None
+
+    def stands(self, of: object, version: int) -> None:  # noqa: ARG002
+        self.state.legacy.stands(version)

@@ -1,0 +1,134 @@
+"""Notifications: keys that others put for the controller to work off: to do what they ask for, and to delete them.
+
+* A key is read on a hint and at the beginning of a term; what it asks for is decided in events, and a fenced commit
+  deletes it at the version that was read (`ErrandDone` -> `ErrandWorkedOff`), as the last of them. A crash in between
+  leaves the key: the next term reads it again, so what is asked for must bear to be done twice.
+* A key that was put anew meanwhile is a Conflict: it is read again, and worked off for what it says then.
+* One that cannot be read goes as well: nobody else would delete it. It is a finding until the next of its kind is
+  worked off.
+* One that may not be read is left alone: it could not be removed at a version. It is read once it can be.
+* To add a kind: its path in `roots`, its event in `_READ`; the rule ends with `ErrandDone`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Final
+
+from controller.codec import BadValue, keys, notifications
+from controller.keys.base import Ground, Kind
+from controller.keys.states import read_states
+from controller.keys.unreadable import FORBIDDEN
+from controller.model.events import ErrandDone, Event, LogDirNotified, PreferredElectionPut
+from controller.model.records import ErrandWorkedOff
+from controller.rules.found import passed_over
+from stores.base import Delete, Depth, Entry, Op, Version
+from stores.checks import OP_BYTES_FIXED, parent
+
+Read = Callable[[Ground, Entry, int], list[Event]]
+
+
+class Notifications(Kind):
+    """A dirty key is one that was worked off; `of`: its path. One reading of a key at a time: the end of it shows
+    whether the key was put anew."""
+
+    dirty, told = "errand", (ErrandDone, "key")
+    roots = (
+        (keys.PREFERRED_ELECTION, Depth.SELF),
+        (keys.ISR_CHANGES, Depth.CHILDREN),
+        (keys.LOG_DIR_EVENTS, Depth.CHILDREN),
+    )
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self._working: dict[str, None] = {}
+
+    def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
+        self.hinted = dict.fromkeys(root for root, _ in self.roots)
+        return []
+
+    def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
+        """What the hinted keys ask for."""
+        ground, found = self.ground, dict.fromkeys(path for path in paths if (path, Depth.CHILDREN) not in self.roots)
+        for root, depth in self.roots:
+            if root in paths and depth is Depth.CHILDREN:
+                names = ground.store.children(root, timeout_s=ground.timeout_s)
+                found |= {f"{root}/{name}": None for name in names}
+        events, fresh = list[Event](), dict[str, None]()
+        for entry in ground.many(list(found)):
+            if entry is not None and entry.value is not FORBIDDEN and entry.key not in self._working:
+                fresh[entry.key] = None
+                events += self._read(entry, now_ms)
+        self._working |= fresh
+        return events
+
+    def _read(self, entry: Entry, now_ms: int) -> list[Event]:
+        try:
+            return _READ[_about(entry.key)](self.ground, entry, now_ms)
+        except BadValue as error:
+            return [ErrandDone(now_ms, entry.key, entry.version, problem=str(error))]
+
+    def reread(self, of: str, now_ms: int) -> list[Event]:  # noqa: ARG002
+        """Somebody put it anew, or removed it: what it says now is worked off by itself."""
+        self._working.pop(of, None)
+        self.hinted[of] = None
+        return []
+
+    def worked_off(self, record: ErrandWorkedOff) -> Iterator[str]:
+        """The commit that deletes the key was applied; what people hear of it."""
+        self._working.pop(record.key, None)
+        about = _about(record.key)
+        self.ground.findings.good(about)
+        yield from (f"{record.key}: passed over: {note}" for note in record.notes)
+        if record.problem is not None:
+            said = f"{record.key} was removed, since it cannot be read: {record.problem}"
+            self.ground.findings.bad(about, said)
+            yield said
+
+    def cost_max(self, of: str) -> int:
+        return OP_BYTES_FIXED + len(of)
+
+    def op(self, of: str, key: str) -> Op | None:  # noqa: ARG002
+        return Delete(key, Version(self.state.worked_off[key]))
+
+    def stands(self, of: str, version: int) -> None:  # noqa: ARG002
+        self.state.errand_is_gone(of)
+
+
+class Migrations(Kind):
+    """The marker of a move to this store, which is deleted as notifications are. `of`: its version."""
+
+    dirty, path = "migration", staticmethod(lambda _: keys.MIGRATION)
+
+    def op(self, of: int, key: str) -> Op | None:
+        return None if self.ground.is_gone(key, of) else Delete(key, self.ground.at(key, of))
+
+
+def _preferred(_: Ground, entry: Entry, now_ms: int) -> list[Event]:
+    partitions = notifications.decode_partitions(entry.value)
+    return [PreferredElectionPut(now_ms, entry.key, entry.version, partitions)]
+
+
+def _isr_change(ground: Ground, entry: Entry, now_ms: int) -> list[Event]:
+    """The state keys are read here: their events come first, the end of the notification after them."""
+    named = dict.fromkeys(notifications.decode_partitions(entry.value))
+    known = [tp for tp in named if ground.state.partition(tp.topic, tp.partition) is not None]
+    unknown = [tp for tp in named if ground.state.partition(tp.topic, tp.partition) is None]
+    done = ErrandDone(now_ms, entry.key, entry.version, passed_over(unknown))
+    return [*read_states(ground, known, now_ms), done]
+
+
+def _log_dir_event(_: Ground, entry: Entry, now_ms: int) -> list[Event]:
+    broker = notifications.decode_log_dir_event(entry.value)
+    return [LogDirNotified(now_ms, entry.key, entry.version, broker)]
+
+
+_READ: Final[Mapping[str, Read]] = {
+    keys.PREFERRED_ELECTION: _preferred,
+    keys.ISR_CHANGES: _isr_change,
+    keys.LOG_DIR_EVENTS: _log_dir_event,
+}
+
+
+def _about(key: str) -> str:
+    return key if key in _READ else parent(key)

@@ -1,0 +1,67 @@
+"""The keys by which somebody asks that partitions of a topic be deleted (KIP-694)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from controller.codec import BadValue, keys, orders
+from controller.keys.base import PATH_BYTES, Kind, expect
+from controller.keys.unreadable import FORBIDDEN
+from controller.model.events import Event, ReductionKeyRead
+from controller.model.records import UNREAD
+from controller.rules.takeover import reduction_found
+from stores.base import ABSENT, Check, Delete, Depth, Entry, Op, Put, Version
+
+
+class Reductions(Kind):
+    """Without any partition left the key is deleted, or of a new topic is held to be absent. `of`: the topic, which may
+    have been deleted."""
+
+    dirty, path, told = "reduction", staticmethod(keys.delete_partitions), (ReductionKeyRead, "topic")
+    roots = ((keys.DELETE_PARTITIONS, Depth.VALUES),)
+
+    def load(self, now_ms: int) -> list[Event]:
+        events: list[Event] = []
+        for name, entry in self.ground.below(keys.DELETE_PARTITIONS):
+            taken, due = reduction_found(self.state, _read(name, entry, now_ms))
+            if taken is not None:
+                self.state.load_reduction(name, taken.version, taken.entries, taken.extra)
+            events += due
+        return events
+
+    def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
+        """All keys that are not as we know them."""
+        reducing = self.state.reducing
+        known = {name: one.version for name, one in reducing.of.items()} | dict.fromkeys(reducing.unread, UNREAD)
+        found = dict(self.ground.below(keys.DELETE_PARTITIONS))
+        events: list[Event] = [_read(n, entry, now_ms) for n, entry in found.items() if known.get(n) != entry.version]
+        lost = [name for name, version in known.items() if version and name not in found]
+        return [*events, *(_read(name, None, now_ms) for name in lost)]
+
+    def reread(self, of: str, now_ms: int) -> list[Event]:
+        return [_read(of, self.ground.get(keys.delete_partitions(of)), now_ms)]
+
+    def cost_max(self, of: str) -> int:
+        found = self.state.reducing.of.get(of)
+        return PATH_BYTES + len(of) + (0 if found is None else orders.reduction_bytes_max(found.entries, found.extra))
+
+    def op(self, of: str, key: str) -> Op | None:
+        found = self.state.reducing.of.get(of)
+        if found is None:
+            return Check(key, ABSENT)  # of a new topic
+        if found.entries and of in self.state.topics:
+            return Put(key, orders.encode_reduction(found.entries, found.extra), expect(found.version))
+        return Delete(key, Version(found.version)) if found.version else None
+
+    def stands(self, of: str, version: int) -> None:
+        self.state.reducing.stands(of, version)
+
+
+def _read(topic: str, entry: Entry | None, now_ms: int) -> ReductionKeyRead:
+    if entry is None or entry.value is FORBIDDEN:
+        return ReductionKeyRead(now_ms, topic, 0 if entry is None else UNREAD, {})
+    try:
+        entries, extra = orders.decode_reduction(entry.value)
+    except BadValue as error:
+        return ReductionKeyRead(now_ms, topic, entry.version, {}, problem=str(error))
+    return ReductionKeyRead(now_ms, topic, entry.version, entries, extra)

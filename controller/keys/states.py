@@ -1,0 +1,93 @@
+"""The keys of partitions. One that cannot be read is a problem of that partition alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from controller.codec import BadValue, keys, partition_state
+from controller.codec.text import parse
+from controller.keys.base import PATH_BYTES, Ground, Kind, expect, gone
+from controller.keys.unreadable import FORBIDDEN, forbidden
+from controller.model.events import Event, StateKeyRead
+from controller.model.records import KeyVersion
+from controller.model.values import LEADER_DURING_DELETE, Partition, Replicas, TopicPartition, without_state
+from controller.state.rows import ABSENT
+from stores.base import Entry, Op, Put
+
+STATE_KEY_BYTES_MAX: Final = PATH_BYTES + partition_state.FIXED_BYTES_MAX  # but for names, ids and fields of others
+
+
+class States(Kind):
+    """`of`: the number of a partition."""
+
+    dirty, told = "state", (StateKeyRead, "")
+
+    def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
+        found = [TopicPartition(*of) for path in paths if (of := keys.partition_of(path)) is not None]
+        return read_states(self.ground, found, now_ms)
+
+    def reread(self, of: int, now_ms: int) -> list[Event]:
+        partition = self.state.rows[of] if of < len(self.state.rows) else None
+        return [] if partition is None else read_states(self.ground, [partition.tp], now_ms)
+
+    def told_of(self, event: StateKeyRead) -> int | None:
+        return self.state.number(event.topic, event.partition)
+
+    def cost_max(self, of: int) -> int:
+        partition = self.ground.row(of)
+        return PATH_BYTES + len(partition.topic) + partition_state.state_bytes_max(partition)
+
+    def key(self, of: int) -> str:
+        partition = self.ground.row(of)
+        return keys.state(partition.topic, partition.partition)
+
+    def op(self, of: int, key: str) -> Op | None:
+        partition, at = self.ground.row(of), expect(self.state.versions[of])
+        if of in self.state.reducing.purged:
+            return gone(key, at)
+        if not partition.has_state:
+            return gone(key, at) if partition.leader == LEADER_DURING_DELETE else None
+        return Put(key, partition_state.encode(partition, self.state.controller_epoch), at)
+
+    def stands(self, of: int, version: int) -> None:
+        self.state.state_key_written(self.ground.row(of).topic, of, version)
+
+
+def read_states(ground: Ground, partitions: Sequence[TopicPartition], now_ms: int) -> list[Event]:
+    """What the state keys of partitions hold."""
+    if not partitions:
+        return []
+    entries = ground.current([keys.state(tp.topic, tp.partition) for tp in partitions])
+    return [_read(ground, tp, entry, now_ms) for tp, entry in zip(partitions, entries, strict=True)]
+
+
+def _read(ground: Ground, tp: TopicPartition, entry: Entry | None, now_ms: int) -> StateKeyRead:
+    known = ground.state.partition(tp.topic, tp.partition)
+    replicas = () if known is None else known.replicas
+    found, problem = partition_in(entry, tp.topic, tp.partition, replicas, now_ms)
+    is_read = entry is not None and problem is None
+    return StateKeyRead(now_ms, tp.topic, tp.partition, found if is_read else None, problem, stands_at(entry))
+
+
+def partition_in(
+    entry: Entry | None, topic: str, number: int, replicas: Replicas, now_ms: int
+) -> tuple[Partition, str | None]:
+    """The partition, without a state where that is absent or cannot be read; and the problem."""
+    problem = None
+    if entry is not None:
+        try:
+            return partition_state.decode(parse(entry.value), topic, number, replicas, now_ms), None
+        except BadValue as error:
+            problem = problem_of(entry, error)
+    return without_state(topic, number, replicas), problem
+
+
+def stands_at(entry: Entry | None) -> KeyVersion:
+    """The version at which a key of a topic or partition was read."""
+    return ABSENT if entry is None else KeyVersion(entry.version, entry.generation)
+
+
+def problem_of(entry: Entry, error: BadValue) -> str:
+    """What is said of such a key that cannot be read."""
+    return f"{entry.key}: {forbidden(entry.key) if entry.value is FORBIDDEN else error}"

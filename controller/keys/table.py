@@ -1,0 +1,72 @@
+"""The table of all kinds of keys, and the kinds of one term."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeVar, cast
+
+from controller.codec import keys
+from controller.keys.base import Ground, Kind
+from controller.keys.brokers import Admissions, Forgotten, Registrations
+from controller.keys.changes import Changes, OldChanges
+from controller.keys.configs import BrokerConfigs, TopicConfigs
+from controller.keys.deletions import Deletions
+from controller.keys.intents import DoneIntents, NewIntents
+from controller.keys.legacy import LegacyPlan
+from controller.keys.notifications import Migrations, Notifications
+from controller.keys.reductions import Reductions
+from controller.keys.states import States
+from controller.keys.throttles import Throttles
+from controller.keys.topics import Parents, Topics
+from controller.model.events import Event, KeyRead
+from controller.state import ClusterState, Mark
+from stores.checks import parent
+
+KINDS: Final[tuple[type[Kind], ...]] = (
+    *(Admissions, Forgotten, Registrations, Topics, Deletions, Reductions, LegacyPlan, States, Parents),
+    *(Changes, OldChanges, BrokerConfigs, TopicConfigs, NewIntents, DoneIntents, Throttles, Notifications, Migrations),
+)
+"""In this order keys are loaded and looked at: admissions before registrations, topics before what is asked of them,
+and changes, which hint at configs, before those."""
+_BY_ROOT: Final = {root: kind.dirty for kind in KINDS for root, _ in kind.roots}
+_BY_EVENT: Final = {kind.told[0]: kind.dirty for kind in KINDS if kind.told}
+K = TypeVar("K", bound=Kind)
+
+
+class Kinds:
+    """The kinds of one term. `by_word`: by the first word of a dirty key."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self.by_word: Mapping[str, Kind] = {kind.dirty: kind(ground) for kind in KINDS}
+        ground.hint = self.hint
+
+    def __iter__(self) -> Iterator[Kind]:
+        return iter(self.by_word.values())
+
+    @property
+    def state(self) -> ClusterState:
+        """What is known of all keys."""
+        return self.ground.state
+
+    def one(self, kind: type[K]) -> K:
+        """The kind of this class."""
+        return cast(K, self.by_word[kind.dirty])
+
+    def hint(self, path: str) -> None:
+        """Look again at `path`, if it is a root or a key of a kind that is read on hints."""
+        word = _BY_ROOT.get(path) or _BY_ROOT.get(parent(path)) or (States.dirty if keys.partition_of(path) else None)
+        if word is not None:
+            self.by_word[word].hinted[path] = None
+
+    def told(self, event: Event) -> Mark | None:
+        """The key that `event` tells of, if it tells of what was read: a later read says all that it said."""
+        word = _BY_EVENT.get(type(event))
+        assert word is not None or not isinstance(event, KeyRead), f"{type(event).__name__} tells of no key"
+        of = None if word is None else self.by_word[word].told_of(event)
+        return None if word is None or of is None else (word, of)
+
+    def reread(self, mark: Mark, seq: int, now_ms: int) -> list[Event]:
+        """What a key that somebody else wrote holds now; `seq`: the number of the next commit."""
+        self.ground.seq = seq
+        return self.by_word[mark[0]].reread(mark[1], now_ms)

@@ -1,0 +1,67 @@
+"""The keys that name throttles to be removed (KIP-179), under two names each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from controller.codec import BadValue, keys, throttles
+from controller.keys.base import Kind
+from controller.keys.unreadable import FORBIDDEN, broken, forbidden
+from controller.model.events import Event, ThrottleRemovalDue
+from controller.model.records import UNREAD
+from controller.model.throttles import KINDS, OLD, MarkKind, MarkSlot, ThrottleMark
+from stores.base import Delete, Entry, Op, Put
+from stores.checks import OP_BYTES_FIXED
+
+_PATHS: Final[Mapping[MarkSlot, str]] = {
+    "topics": keys.REPLICAS_REMOVAL,
+    "brokers": keys.RATES_REMOVAL,
+    "old topics": keys.OLD_REPLICAS_REMOVAL,
+    "old brokers": keys.OLD_RATES_REMOVAL,
+}
+
+
+class Throttles(Kind):
+    """`of`: the slot. A mark that names nobody is deleted; those under the other names are never written."""
+
+    dirty, path = "throttles", _PATHS.__getitem__
+
+    def load(self, now_ms: int) -> list[Event]:
+        """What is marked is taken back, unless something is being reassigned; decided after all that was found."""
+        slots: list[tuple[MarkSlot, MarkKind]] = [*((kind, kind) for kind in KINDS), *((OLD[k], k) for k in KINDS)]
+        for (slot, kind), entry in zip(slots, self.ground.many([_PATHS[slot] for slot, _ in slots]), strict=True):
+            if entry is not None:
+                self.state.load_throttle_mark(slot, self._read(kind, entry))
+        return [ThrottleRemovalDue(now_ms)] if self.state.throttles.is_marked else []
+
+    def _read(self, kind: MarkKind, entry: Entry) -> ThrottleMark:
+        """What a key says; one that cannot be read says why."""
+        if entry.value is FORBIDDEN:
+            return ThrottleMark(entry.version, problem=forbidden(entry.key))
+        try:
+            return throttles.decode(kind, entry.value, entry.version)
+        except BadValue as error:
+            problem = broken(entry.key, error)
+            self.ground.findings.bad(entry.key, problem)
+            return ThrottleMark(entry.version, problem=problem)
+
+    def cost_max(self, of: MarkSlot) -> int:
+        return OP_BYTES_FIXED + len(_PATHS[of]) + len(self._value(of) or b"")
+
+    def _value(self, of: MarkSlot) -> bytes | None:
+        mark = self.state.throttles.marks[of]
+        return throttles.encode(of, mark) if mark.owners and of in KINDS else None
+
+    def op(self, of: MarkSlot, key: str) -> Op | None:
+        version, value = self.state.throttles.marks[of].version, self._value(of)
+        if version == UNREAD:
+            return None
+        if value is not None:
+            return Put(key, value, self.ground.at(key, version))
+        if not version or self.ground.is_gone(key, version):
+            return None  # somebody else removed it
+        return Delete(key, self.ground.at(key, version))
+
+    def stands(self, of: MarkSlot, version: int) -> None:
+        self.state.throttles.stands(of, version)

@@ -1,0 +1,163 @@
+"""The keys of topics. One that cannot be read is a problem of that topic alone.
+
+A topic's key is looked at by version first: our own writes are hinted, too. Any number of topics is four reads: the
+token of the last commit, the topics, their configs, their states. A takeover loads them by `runtime.topic_load`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import attrs
+
+from controller.codec import BadValue, keys
+from controller.codec import topic as codec
+from controller.codec.names import NO_TOPIC, is_topic
+from controller.codec.topic import TopicKey
+from controller.keys.base import PATH_BYTES, Kind, expect, gone, name_of
+from controller.keys.configs import config_in
+from controller.keys.states import partition_in, problem_of, read_states, stands_at
+from controller.model.events import Event, TopicKeyRead
+from controller.model.records import KeyVersions
+from controller.model.values import Replicas, TopicPartition
+from controller.rules.progress import kafka_moves
+from controller.state.rows import TopicRow
+from stores.base import PRESENT, Delete, Depth, Entry, Op, Put, Version
+
+
+class Topics(Kind):
+    """`of`: the topic, which may have been deleted."""
+
+    dirty, path, told = "topic", staticmethod(keys.topic), (TopicKeyRead, "name")
+    roots = ((keys.TOPICS, Depth.VALUES),)
+
+    def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
+        ground, found = self.ground, dict.fromkeys(path for path in paths if path != keys.TOPICS)
+        if keys.TOPICS in paths:
+            names = ground.store.children(keys.TOPICS, timeout_s=ground.timeout_s)
+            found |= dict.fromkeys(map(keys.topic, (*names, *self.state.topic_names())))
+            found |= dict.fromkeys(ground.findings.under((keys.TOPICS + "/",)))
+        changed, lost = [], []
+        for path, value, version in ground.columns(list(found)):
+            name = name_of(path)
+            if not is_topic(name):
+                ground.findings.good(path) if value is None else ground.findings.bad(path, NO_TOPIC)
+            elif self.state.key_version(name, None).version != version or self.state.unreadable(name) is not None:
+                changed.append(name)
+                lost += [name] if value is None else []
+        return [*self.read(changed, now_ms), *(event for name in lost for event in self._lost_states(name, now_ms))]
+
+    def _lost_states(self, name: str, now_ms: int) -> list[Event]:
+        """Whoever removed a topic's key by hand may have removed its state keys as well, which nobody watches."""
+        if self.state.is_deleting(name):
+            return []
+        numbers = range(self.state.partition_count(name))
+        found = self.ground.columns([keys.state(name, number) for number in numbers])
+        changed = [
+            TopicPartition(name, number)
+            for number, (_, _, version) in zip(numbers, found, strict=True)
+            if self.state.key_version(name, number).version != version
+        ]
+        return read_states(self.ground, changed, now_ms)
+
+    def reread(self, of: str, now_ms: int) -> list[Event]:
+        return self.read([of], now_ms)
+
+    def read(self, names: Sequence[str], now_ms: int) -> list[Event]:
+        """What the keys of topics hold, and all that stands below them."""
+        if not names:
+            return []
+        entries = self.ground.current(list(map(keys.topic, names)))
+        topics = [_topic(name, entry) for name, entry in zip(names, entries, strict=True)]
+        there = [topic for topic in topics if isinstance(topic, TopicKey)]
+        configs = self.ground.many([keys.topic_config(one.topic.name) for one in there])
+        states = self.ground.many(
+            [keys.state(one.topic.name, number) for one in there for number in range(len(one.assignments))]
+        )
+        below = zip(configs, _parts(there, states), strict=True)
+        return [
+            self._read(entry, topic, next(below), now_ms)
+            if entry is not None and isinstance(topic, TopicKey)
+            else _no_topic(name, entry, topic, now_ms)
+            for name, entry, topic in zip(names, entries, topics, strict=True)
+        ]
+
+    def _read(
+        self, entry: Entry, found: TopicKey, below: tuple[Entry | None, Sequence[Entry | None]], now_ms: int
+    ) -> TopicKeyRead:
+        topic, name = found.topic, found.topic.name
+        read = [
+            partition_in(state, name, number, replicas, now_ms)
+            for number, (replicas, state) in enumerate(zip(found.assignments, below[1], strict=True))
+        ]
+        value, version = (None, 0) if below[0] is None else (below[0].value, below[0].version)
+        config = config_in(self.ground, keys.topic_config(name), value, self.state.topic_config(name))
+        if not topic.topic_id:
+            topic = attrs.evolve(topic, topic_id=self.ground.topic_id())
+        return TopicKeyRead(
+            now_ms,
+            name,
+            topic,
+            tuple(partition for partition, _ in read),
+            config,
+            KeyVersions.of(stands_at(entry), list(map(stands_at, below[1])), version),
+            kafka_moves(topic, now_ms),
+            None,
+            {number: problem for number, (_, problem) in enumerate(read) if problem},
+            id_is_new=not found.topic.topic_id,
+        )
+
+    def cost_max(self, of: str) -> int:
+        row = self.state.topics.get(of)
+        if row is None:
+            return PATH_BYTES + len(of)
+        return PATH_BYTES + len(of) + codec.topic_bytes_max(row.topic, self._assignments(row))
+
+    def _assignments(self, row: TopicRow) -> list[Replicas]:
+        """R of every partition, by id."""
+        rows = self.state.rows
+        return [p.replicas for number in row.numbers if (p := rows[number]) is not None]
+
+    def op(self, of: str, key: str) -> Op | None:
+        row = self.state.topics.get(of)
+        if row is not None:
+            return Put(key, codec.encode(row.topic, self._assignments(row)), expect(row.version))
+        version = self.state.deletions[of].topic_version
+        return gone(key, expect(version)) if version else None
+
+    def stands(self, of: str, version: int) -> None:
+        self.state.topic_key_stands(of, version)
+
+
+class Parents(Kind):
+    """Nodes without data of a topic that was deleted, where the store keeps such. `of`: topic, partition (or None)."""
+
+    dirty = "parent"
+
+    def key(self, of: tuple[str, int | None]) -> str:
+        name, partition = of
+        return keys.partitions(name) if partition is None else keys.partition(name, partition)
+
+    def op(self, of: tuple[str, int | None], key: str) -> Op | None:  # noqa: ARG002
+        is_there = self.ground.found.pop(key, Version(1)) is not None
+        return Delete(key, PRESENT) if self.ground.parents_stay and is_there else None
+
+
+def _topic(name: str, entry: Entry | None) -> TopicKey | BadValue | None:
+    try:
+        return None if entry is None else codec.decode(entry.value, name)
+    except BadValue as error:
+        return error
+
+
+def _parts(topics: Sequence[TopicKey], states: Sequence[Entry | None]) -> Iterator[Sequence[Entry | None]]:
+    """The states of each topic."""
+    at = 0
+    for topic in topics:
+        yield states[at : at + len(topic.assignments)]
+        at += len(topic.assignments)
+
+
+def _no_topic(name: str, entry: Entry | None, error: TopicKey | BadValue | None, now_ms: int) -> TopicKeyRead:
+    problem = problem_of(entry, error) if entry is not None and isinstance(error, BadValue) else None
+    return TopicKeyRead(now_ms, name, None, (), {}, KeyVersions.of(stands_at(entry), (), 0), (), problem, {})

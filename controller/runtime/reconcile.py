@@ -1,0 +1,87 @@
+"""Hints -> reads -> events: what a term has to look at again in the store.
+
+A hint says "look again at this key"; each kind of key (`controller.keys`) says what is read then, and what is found
+becomes new events for the machine. Reads are made between batches; one that fails is made again, with all that its kind
+was hinted at.
+
+No hint says that a key may be read that could not be: those are looked at again at times, and read when they can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from controller.codec import keys
+from controller.keys.brokers import Registrations
+from controller.keys.deletions import Deletions
+from controller.keys.legacy import LegacyPlan
+from controller.keys.reductions import Reductions
+from controller.keys.table import Kinds
+from controller.model.events import Event
+from controller.runtime.services import Services
+from stores.base import Changed, Resync, StoreEvent
+
+RECHECK_MS: Final = 5_000  # how often a key that cannot be read is read again
+_UNWATCHED: Final = (keys.ADMITTED + "/", keys.REPLICA_DELETIONS + "/")  # nobody but a controller writes these
+
+
+class Reconcile:
+    """Of one term."""
+
+    def __init__(self, services: Services, kinds: Kinds) -> None:
+        self._services = services
+        self.kinds = kinds
+        self.findings = kinds.ground.findings
+        self.registrations = kinds.one(Registrations)
+        self._legacy = kinds.one(LegacyPlan)
+        self._recheck_ms = services.elapsed_ms() + RECHECK_MS
+
+    def next_due_ms(self) -> int | None:
+        """When something is looked at again without a new hint, in `elapsed_ms`: at once where a commit gave cause."""
+        if self.registrations.is_due or any(kind.hinted for kind in self.kinds):
+            return self._services.elapsed_ms()
+        times = [self._recheck_ms if self._has_to_recheck else None, self._legacy.next_due_ms()]
+        return min((time for time in times if time is not None), default=None)
+
+    @property
+    def _has_to_recheck(self) -> bool:
+        state, store = self.kinds.state, self._services.store
+        return bool(state.problems or store.forbidden or self.findings.under(_UNWATCHED))
+
+    def hint(self, event: StoreEvent) -> None:
+        """Remember what to look at."""
+        if isinstance(event, Changed | Resync):
+            self.kinds.hint(event.key if isinstance(event, Changed) else event.prefix)
+
+    def hint_requests(self) -> None:
+        """A topic was found: a key that asks for its deletion, or its reduction, may have waited for it."""
+        for kind in (Deletions, Reductions):
+            self.kinds.hint(kind.roots[0][0])
+
+    def look(self) -> Iterator[list[Event]]:
+        """Read what was hinted at; what was found, kind by kind. Raises what the store raises."""
+        now_ms = self._services.clock.now_ms()
+        if self._has_to_recheck and self._services.elapsed_ms() >= self._recheck_ms:
+            self._recheck()
+            self._recheck_ms = self._services.elapsed_ms() + RECHECK_MS
+        for kind in self.kinds:
+            if kind.hinted:
+                events = kind.look(kind.hinted, now_ms)
+                kind.hinted = {}
+                yield events
+        yield self.registrations.due(now_ms)
+        yield self._legacy.due(now_ms, are_all_admitted=self.registrations.are_all_admitted())
+
+    def _recheck(self) -> None:
+        """Hint at what could not be read; what was forbidden is looked at once it can be read."""
+        kinds, store = self.kinds, self._services.store
+        for key in store.look_again(self._services.read_timeout_s):
+            kinds.hint(key)
+        for name, partition in kinds.state.problems:
+            key = keys.topic(name) if partition is None else keys.state(name, partition)
+            if key not in store.forbidden:
+                kinds.hint(key)
+        for key, value, _ in kinds.ground.columns(self.findings.under(_UNWATCHED)):
+            if value is None:
+                self.findings.good(key)
