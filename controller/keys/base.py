@@ -60,7 +60,8 @@ class Ground:
 
     def current(self, paths: Sequence[str]) -> list[Entry | None]:
         """What stands under `paths`, at least as our last commit left it (ZooKeeper: `sync`)."""
-        self.get(TOKEN_KEY)
+        if paths:
+            self.get(TOKEN_KEY)
         return self.many(paths)
 
     def below(self, above: str) -> Iterator[tuple[str, Entry]]:
@@ -148,12 +149,21 @@ class Kind:
         """What is news under the hinted paths."""
         return []
 
-    def reread(self, of: Any, now_ms: int) -> list[Event]:  # noqa: ARG002
-        """What a key holds that somebody else wrote. Small keys that are only written over are asked for their version:
-        no event."""
-        key = self.key(of)
-        entry = self.ground.current([key])[0]
-        self.ground.found[key] = None if entry is None else entry.version
+    def named(self, paths: Collection[str]) -> dict[str, None]:
+        """The keys that `paths` stand for: a root with keys below it for all that are there now."""
+        parents = [root for root, depth in self.roots if depth is not Depth.SELF]
+        found = dict.fromkeys(path for path in paths if path not in parents)
+        for root in (root for root in parents if root in paths):
+            names = self.ground.store.children(root, timeout_s=self.ground.timeout_s)
+            found |= {f"{root}/{name}": None for name in names}
+        return found
+
+    def reread(self, ofs: Sequence[Any], now_ms: int) -> list[Event]:  # noqa: ARG002
+        """What keys hold that somebody else wrote. Of small keys that are only written over the version is read: no
+        event."""
+        paths = [self.key(of) for of in ofs]
+        for path, entry in zip(paths, self.ground.current(paths), strict=True):
+            self.ground.found[path] = None if entry is None else entry.version
         return []
 
     def told_of(self, event: Any) -> object:

@@ -5,7 +5,7 @@ What registrations mean for who is live is `rules.registrations`.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from controller.codec import BadValue, keys, small
@@ -55,7 +55,7 @@ class Registrations(Kind):
         is_due, self.is_due = self.is_due, False
         return came_and_went(self.state, self.brokers, self.unread, now_ms) if is_due else []
 
-    def reread(self, of: object, now_ms: int) -> list[Event]:  # noqa: ARG002
+    def reread(self, ofs: Sequence[int], now_ms: int) -> list[Event]:  # noqa: ARG002
         """Who came and who went, at least as the commit saw it that found a broker there."""
         self.ground.get(TOKEN_KEY)
         self._read()

@@ -9,7 +9,7 @@ and the number is read again.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from controller.codec import BadValue, keys, notifications
@@ -39,7 +39,7 @@ class Changes(Kind):
         self.state.load_change_number(self._next_number())
         return []
 
-    def reread(self, of: object, now_ms: int) -> list[Event]:  # noqa: ARG002
+    def reread(self, ofs: Sequence[object], now_ms: int) -> list[Event]:  # noqa: ARG002
         """Somebody else told of a change under this number."""
         self.state.changes.seen(self._next_number() - 1)
         return []
@@ -48,13 +48,10 @@ class Changes(Kind):
         return next_in_sequence(self.ground.store, keys.CONFIG_CHANGES, keys.CONFIG_CHANGE, self.ground.timeout_s)
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
-        ground, found = self.ground, dict.fromkeys(path for path in paths if path != keys.CONFIG_CHANGES)
+        found = self.named(paths)
+        entries = self.ground.many(list(found))
         if keys.CONFIG_CHANGES in paths:
-            names = ground.store.children(keys.CONFIG_CHANGES, timeout_s=ground.timeout_s)
-            found |= {f"{keys.CONFIG_CHANGES}/{name}": None for name in names}
-        entries = ground.many(list(found))
-        if keys.CONFIG_CHANGES in paths:
-            ground.findings.below(keys.CONFIG_CHANGES, {})
+            self.ground.findings.below(keys.CONFIG_CHANGES, {})
         for path, entry in zip(found, entries, strict=True):
             self._take(path, entry)
         return self._old(now_ms)

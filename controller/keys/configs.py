@@ -7,7 +7,7 @@ configs stay as they were last known, as UnreadSettings: they allow nothing that
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from controller.codec import BadValue, keys, small
 from controller.keys.base import PATH_BYTES, Ground, Kind, gone, name_of
@@ -16,6 +16,7 @@ from controller.model.events import BrokerConfigRead, ConfigKeyRead, Event
 from controller.model.values import UnreadSettings
 from stores.base import Depth, Op, Put
 from stores.checks import OP_BYTES_FIXED
+from stores.recipes import TOKEN_KEY
 
 
 class TopicConfigs(Kind):
@@ -38,12 +39,10 @@ class TopicConfigs(Kind):
         configs = config_in(self.ground, keys.topic_config(name), value, self.state.topic_config(name))
         return ConfigKeyRead(now_ms, name, configs, version)
 
-    def reread(self, of: str, now_ms: int) -> list[Event]:
-        if not self.is_altered(of):
-            return super().reread(of, now_ms)
-        self.ground.found.pop(keys.topic_config(of), None)
-        entry = self.ground.get(keys.topic_config(of))
-        return [self._news(now_ms, of, *((None, 0) if entry is None else (entry.value, entry.version)))]
+    def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:
+        super().reread([of for of in ofs if not self.is_altered(of)], now_ms)
+        found = _read_again(self.ground, [keys.topic_config(of) for of in ofs if self.is_altered(of)])
+        return [self._news(now_ms, name_of(path), value, version) for path, value, version in found]
 
     def is_altered(self, of: str) -> bool:
         """Those of a topic that is made or deleted are only written over."""
@@ -77,13 +76,12 @@ class BrokerConfigs(Kind):
         return []
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
-        ground, found = self.ground, dict.fromkeys(path for path in paths if path != keys.CONFIG_BROKERS)
+        found = self.named(paths)
         if keys.CONFIG_BROKERS in paths:
-            names = ground.store.children(keys.CONFIG_BROKERS, timeout_s=ground.timeout_s)
-            found |= dict.fromkeys(map(keys.broker_config, (*names, *self.state.configured_brokers())))
+            found |= dict.fromkeys(map(keys.broker_config, self.state.configured_brokers()))
         return [
             self._news(now_ms, name_of(path), value, version)
-            for path, value, version in ground.columns(list(found))
+            for path, value, version in self.ground.columns(list(found))
             if version != self.state.broker_config_version(name_of(path))
         ]
 
@@ -91,10 +89,9 @@ class BrokerConfigs(Kind):
         configs = config_in(self.ground, keys.broker_config(name), value, self.state.broker_config(name))
         return BrokerConfigRead(now_ms, name, configs, version)
 
-    def reread(self, of: str, now_ms: int) -> list[Event]:
-        self.ground.found.pop(keys.broker_config(of), None)
-        entry = self.ground.get(keys.broker_config(of))
-        return [self._news(now_ms, of, *((None, 0) if entry is None else (entry.value, entry.version)))]
+    def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:
+        found = _read_again(self.ground, list(map(keys.broker_config, ofs)))
+        return [self._news(now_ms, name_of(path), value, version) for path, value, version in found]
 
     def is_altered(self, of: str) -> bool:  # noqa: ARG002
         return True
@@ -110,6 +107,14 @@ class BrokerConfigs(Kind):
 
     def stands(self, of: str, version: int) -> None:
         self.state.broker_config_stands(of, version)
+
+
+def _read_again(ground: Ground, paths: Sequence[str]) -> Iterator[tuple[str, bytes | None, int]]:
+    """Keys that stand where they are read from now on."""
+    ground.get(TOKEN_KEY)
+    for path in paths:
+        ground.found.pop(path, None)
+    return ground.columns(paths)
 
 
 def config_in(ground: Ground, key: str, value: bytes | None, known: Mapping[str, str]) -> Mapping[str, str]:

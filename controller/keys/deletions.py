@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from controller.codec import keys
 from controller.keys.base import Kind, expect, gone
@@ -39,9 +39,9 @@ class Deletions(Kind):
         names += [name for name, version in known.items() if version and name not in found]
         return [DeletionKeyRead(now_ms, name, found.get(name, 0)) for name in names]
 
-    def reread(self, of: str, now_ms: int) -> list[Event]:
-        entry = self.ground.get(keys.delete_topic(of))
-        return [DeletionKeyRead(now_ms, of, 0 if entry is None else entry.version)]
+    def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:
+        found = self.ground.current(list(map(keys.delete_topic, ofs)))
+        return [DeletionKeyRead(now_ms, of, e.version if e else 0) for of, e in zip(ofs, found, strict=True)]
 
     def op(self, of: str, key: str) -> Op | None:
         state = self.state

@@ -7,7 +7,7 @@ is no dead one. A key that names entries which are not in force any more is writ
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 
 from controller.codec import BadValue, keys
 from controller.codec import legacy as codec
@@ -43,7 +43,7 @@ class LegacyPlan(Kind):
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
         return [LegacyKeyRead(now_ms, self._read())]
 
-    def reread(self, of: object, now_ms: int) -> list[Event]:  # noqa: ARG002
+    def reread(self, ofs: Sequence[object], now_ms: int) -> list[Event]:  # noqa: ARG002
         return [LegacyKeyRead(now_ms, self._read())]
 
     def _read(self) -> LegacyKey:
@@ -61,11 +61,11 @@ class LegacyPlan(Kind):
             self.ground.findings.bad(keys.REASSIGN_PARTITIONS, problem)
             return LegacyKey(entry.version, problem=problem)
 
-    def due(self, now_ms: int, *, are_all_admitted: bool) -> list[Event]:
+    def due(self, now_ms: int, *, are_all_admitted: Callable[[], bool]) -> list[Event]:
         """What there is to do without a hint."""
         events: list[Event] = []
         elapsed_ms = self.ground.elapsed_ms()
-        if self._waits_for_brokers and are_all_admitted:
+        if self._waits_for_brokers and are_all_admitted():
             self._waits_for_brokers = False
             events.append(LegacyPlanDue(now_ms))
         if not self._is_late():

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from controller.codec import BadValue, keys, notifications
@@ -49,13 +49,8 @@ class Notifications(Kind):
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
         """What the hinted keys ask for."""
-        ground, found = self.ground, dict.fromkeys(path for path in paths if (path, Depth.CHILDREN) not in self.roots)
-        for root, depth in self.roots:
-            if root in paths and depth is Depth.CHILDREN:
-                names = ground.store.children(root, timeout_s=ground.timeout_s)
-                found |= {f"{root}/{name}": None for name in names}
         events, fresh = list[Event](), dict[str, None]()
-        for entry in ground.many(list(found)):
+        for entry in self.ground.many(list(self.named(paths))):
             if entry is not None and entry.value is not FORBIDDEN and entry.key not in self._working:
                 fresh[entry.key] = None
                 events += self._read(entry, now_ms)
@@ -68,10 +63,11 @@ class Notifications(Kind):
         except BadValue as error:
             return [ErrandDone(now_ms, entry.key, entry.version, problem=str(error))]
 
-    def reread(self, of: str, now_ms: int) -> list[Event]:  # noqa: ARG002
-        """Somebody put it anew, or removed it: what it says now is worked off by itself."""
-        self._working.pop(of, None)
-        self.hinted[of] = None
+    def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:  # noqa: ARG002
+        """Somebody put them anew, or removed them: what they say now is worked off by itself."""
+        for of in ofs:
+            self._working.pop(of, None)
+            self.hinted[of] = None
         return []
 
     def worked_off(self, record: ErrandWorkedOff) -> Iterator[str]:

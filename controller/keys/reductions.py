@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from controller.codec import BadValue, keys, orders
 from controller.keys.base import PATH_BYTES, Kind, expect
@@ -38,8 +38,9 @@ class Reductions(Kind):
         lost = [name for name, version in known.items() if version and name not in found]
         return [*events, *(_read(name, None, now_ms) for name in lost)]
 
-    def reread(self, of: str, now_ms: int) -> list[Event]:
-        return [_read(of, self.ground.get(keys.delete_partitions(of)), now_ms)]
+    def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:
+        found = self.ground.current(list(map(keys.delete_partitions, ofs)))
+        return [_read(of, entry, now_ms) for of, entry in zip(ofs, found, strict=True)]
 
     def cost_max(self, of: str) -> int:
         found = self.state.reducing.of.get(of)

@@ -27,9 +27,10 @@ class States(Kind):
         found = [TopicPartition(*of) for path in paths if (of := keys.partition_of(path)) is not None]
         return read_states(self.ground, found, now_ms)
 
-    def reread(self, of: int, now_ms: int) -> list[Event]:
-        partition = self.state.rows[of] if of < len(self.state.rows) else None
-        return [] if partition is None else read_states(self.ground, [partition.tp], now_ms)
+    def reread(self, ofs: Sequence[int], now_ms: int) -> list[Event]:
+        rows = self.state.rows
+        found = [row.tp for of in ofs if of < len(rows) and (row := rows[of]) is not None]
+        return read_states(self.ground, found, now_ms)
 
     def told_of(self, event: StateKeyRead) -> int | None:
         return self.state.number(event.topic, event.partition)

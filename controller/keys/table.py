@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeVar, cast
 
 from controller.codec import keys
@@ -66,7 +66,9 @@ class Kinds:
         of = None if word is None else self.by_word[word].told_of(event)
         return None if word is None or of is None else (word, of)
 
-    def reread(self, mark: Mark, seq: int, now_ms: int) -> list[Event]:
-        """What a key that somebody else wrote holds now; `seq`: the number of the next commit."""
-        self.ground.seq = seq
-        return self.by_word[mark[0]].reread(mark[1], now_ms)
+    def reread(self, marks: Iterable[Mark], seq: int, now_ms: int) -> list[Event]:
+        """What keys hold now that somebody else wrote; `seq`: the number of the next commit."""
+        self.ground.seq, found = seq, dict[str, list[object]]()
+        for word, of in marks:
+            found.setdefault(word, []).append(of)
+        return [event for word, ofs in found.items() for event in self.by_word[word].reread(ofs, now_ms)]

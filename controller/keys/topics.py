@@ -32,10 +32,9 @@ class Topics(Kind):
     roots = ((keys.TOPICS, Depth.VALUES),)
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
-        ground, found = self.ground, dict.fromkeys(path for path in paths if path != keys.TOPICS)
+        ground, found = self.ground, self.named(paths)
         if keys.TOPICS in paths:
-            names = ground.store.children(keys.TOPICS, timeout_s=ground.timeout_s)
-            found |= dict.fromkeys(map(keys.topic, (*names, *self.state.topic_names())))
+            found |= dict.fromkeys(map(keys.topic, self.state.topic_names()))
             found |= dict.fromkeys(ground.findings.under((keys.TOPICS + "/",)))
         changed, lost = [], []
         for path, value, version in ground.columns(list(found)):
@@ -45,7 +44,7 @@ class Topics(Kind):
             elif self.state.key_version(name, None).version != version or self.state.unreadable(name) is not None:
                 changed.append(name)
                 lost += [name] if value is None else []
-        return [*self.read(changed, now_ms), *(event for name in lost for event in self._lost_states(name, now_ms))]
+        return [*self.reread(changed, now_ms), *(event for name in lost for event in self._lost_states(name, now_ms))]
 
     def _lost_states(self, name: str, now_ms: int) -> list[Event]:
         """Whoever removed a topic's key by hand may have removed its state keys as well, which nobody watches."""
@@ -60,15 +59,12 @@ class Topics(Kind):
         ]
         return read_states(self.ground, changed, now_ms)
 
-    def reread(self, of: str, now_ms: int) -> list[Event]:
-        return self.read([of], now_ms)
-
-    def read(self, names: Sequence[str], now_ms: int) -> list[Event]:
+    def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:
         """What the keys of topics hold, and all that stands below them."""
-        if not names:
+        if not ofs:
             return []
-        entries = self.ground.current(list(map(keys.topic, names)))
-        topics = [_topic(name, entry) for name, entry in zip(names, entries, strict=True)]
+        entries = self.ground.current(list(map(keys.topic, ofs)))
+        topics = [_topic(name, entry) for name, entry in zip(ofs, entries, strict=True)]
         there = [topic for topic in topics if isinstance(topic, TopicKey)]
         configs = self.ground.many([keys.topic_config(one.topic.name) for one in there])
         states = self.ground.many(
@@ -79,7 +75,7 @@ class Topics(Kind):
             self._read(entry, topic, next(below), now_ms)
             if entry is not None and isinstance(topic, TopicKey)
             else _no_topic(name, entry, topic, now_ms)
-            for name, entry, topic in zip(names, entries, topics, strict=True)
+            for name, entry, topic in zip(ofs, entries, topics, strict=True)
         ]
 
     def _read(

@@ -274,7 +274,7 @@ class Batching:
         since: it is read as such."""
         entries = self._kinds.ground.current([op.key for op in self._ops])
         versions: list[Version | None] = []
-        events: list[Event] = []
+        others: list[Mark] = []
         for mark, op, entry in zip(self._marks, self._ops, entries, strict=True):
             versions.append(None if entry is None else entry.version)
             if entry is None:
@@ -282,10 +282,10 @@ class Batching:
             else:  # the same bytes may have been written by somebody else since
                 is_ours = isinstance(op, Put) and entry.value == op.value and self._writer.is_next(mark, entry)
             if not is_ours:
-                events += self._read(mark)
+                others.append(mark)
                 if self._kinds.by_word[mark[0]].is_altered(mark[1]):
                     versions[-1] = None  # what is read is told from what we wrote by its version
-        return tuple(versions), events
+        return tuple(versions), self._read(others)
 
     def _publish(self, seq: int = 0) -> None:
         decided, self._decided, self._starts = self._decided, [], []
@@ -328,19 +328,19 @@ class Batching:
             self.work.put_back(jobs)
             return
         try:
-            events = self._read(mark)
+            events = self._read([mark])
         except StoreError as error:
             raise Deposed(f"a conflict on {key} that cannot be read: {error}") from error
         self.work.put_back([*(Job(event, cause="conflict") for event in events), *jobs])
 
-    def _read(self, mark: Mark) -> list[Event]:
-        return self._kinds.reread(mark, self._committer.next_seq, self.services.clock.now_ms())
+    def _read(self, marks: list[Mark]) -> list[Event]:
+        return self._kinds.reread(marks, self._committer.next_seq, self.services.clock.now_ms())
 
     def release_held(self, now_ms: int) -> list[Event]:
         """What keys hold that were left alone for long enough: to be decided before the events that wait for them.
         Raises what the store raises; all of them stay held then."""
         due = [mark for mark, until_ms in self._held.items() if until_ms <= now_ms]
-        events = [event for mark in due for event in self._read(mark)]
+        events = self._read(due)
         for mark in due:
             del self._held[mark]
         return events

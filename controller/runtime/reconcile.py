@@ -71,7 +71,7 @@ class Reconcile:
                 kind.hinted = {}
                 yield events
         yield self.registrations.due(now_ms)
-        yield self._legacy.due(now_ms, are_all_admitted=self.registrations.are_all_admitted())
+        yield self._legacy.due(now_ms, are_all_admitted=self.registrations.are_all_admitted)
 
     def _recheck(self) -> None:
         """Hint at what could not be read; what was forbidden is looked at once it can be read."""

@@ -15,8 +15,8 @@ from controller.codec import keys
 from controller.keys.notifications import Notifications
 from controller.model import records as r
 from controller.model.values import BROKERS, TOPICS, DeleteIntent, Partition
+from controller.rules.legacy import DROPPED
 from controller.runtime.dispatcher import Dispatcher
-from controller.runtime.legacy import say
 from controller.runtime.reconcile import Reconcile
 from controller.runtime.services import Services
 from controller.runtime.timers import Timers
@@ -250,7 +250,14 @@ def _throttle_marked(telling: Telling, record: r.ThrottleMarkChanged, _: object)
 
 
 def _legacy(_: Telling, record: r.Record, __: object) -> None:
-    say(record)
+    """The log hears of what somebody has to know who wrote the legacy key."""
+    if isinstance(record, r.LegacyEntryRemoved) and record.cause == DROPPED:
+        entry = record.entry
+        _log.warning("dropped from the legacy key: %.300r-%d: %s", entry.topic, entry.partition, record.reason)
+    elif isinstance(record, r.LegacyKeyChanged):
+        _log.warning("the legacy key: %s", record.detail)
+    elif isinstance(record, r.LegacyKeyBroken) and record.after.problem is not None:
+        _log.warning("the legacy key cannot be read: %s", record.after.problem)
 
 
 def _notification_worked_off(telling: Telling, record: r.ErrandWorkedOff, _: object) -> None:

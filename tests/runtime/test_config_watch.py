@@ -183,7 +183,7 @@ def test_settings_of_a_topic_that_is_found_meanwhile_are_not_missed() -> None:
     """Changed after the topic's key was read and before it was known: looked at again."""
     cluster = cluster_of_three()
     cluster.put("/brokers/topics/n", {"version": 1, "partitions": {"0": [1]}})
-    right = cluster.controller._loop.term.reconcile.kinds.by_word["topic"].read  # type: ignore[union-attr]  # noqa: SLF001
+    right = cluster.controller._loop.term.reconcile.kinds.by_word["topic"].reread  # type: ignore[union-attr]  # noqa: SLF001
 
     def read_and_change(names: Any, now_ms: int) -> Any:
         found = right(names, now_ms)
@@ -192,7 +192,7 @@ def test_settings_of_a_topic_that_is_found_meanwhile_are_not_missed() -> None:
             cluster.store.play([Rule(DropEvent(), "event")])
         return found
 
-    cluster.controller._loop.term.reconcile.kinds.by_word["topic"].read = read_and_change  # type: ignore[union-attr]  # noqa: SLF001
+    cluster.controller._loop.term.reconcile.kinds.by_word["topic"].reread = read_and_change  # type: ignore[union-attr,method-assign]  # noqa: SLF001
     cluster.run()
     assert known(cluster, "n") == {"retention.ms": "7"}
 

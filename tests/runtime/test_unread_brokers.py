@@ -219,5 +219,5 @@ def test_a_look_after_a_conflict_keeps_what_is_wrong_with_registrations() -> Non
     cluster.join_broken(7, run=False)
     term = cluster.controller._loop.term  # noqa: SLF001 - before any hint of it is taken in
     assert term is not None
-    term.reconcile.registrations.reread(7, 0)
+    term.reconcile.registrations.reread([7], 0)
     assert keys.broker(7) in term.reconcile.findings.as_dict()
