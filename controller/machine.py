@@ -98,7 +98,7 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.ConfigKeyRead: found.config_key_read,
     e.BrokerConfigRead: found.broker_config_read,
     e.LogDirNotified: found.log_dir_notified,
-    e.ErrandDone: found.errand_done,
+    e.NotificationDone: found.notification_done,
     e.LeaderEpochsDue: migration.leader_epochs_due,
     e.MigrationDone: migration.migration_done,
     e.ReassignPartitions: throttle_requests.reassign_partitions,

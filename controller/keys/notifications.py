@@ -1,13 +1,13 @@
 """Notifications: keys that others put for the controller to work off: to do what they ask for, and to delete them.
 
-* A key is read on a hint and at the beginning of a term; what it asks for is decided in events, and a fenced commit
-  deletes it at the version that was read (`ErrandDone` -> `ErrandWorkedOff`), as the last of them. A crash in between
-  leaves the key: the next term reads it again, so what is asked for must bear to be done twice.
+* A key is read on a hint and at the beginning of a term; what it asks for is decided in events, and the last of them
+  (`NotificationDone` -> `NotificationWorkedOff`) deletes it at the version that was read. A crash in between leaves
+  the key: the next term reads it again, so what is asked for must bear to be done twice.
 * A key that was put anew meanwhile is a Conflict: it is read again, and worked off for what it says then.
 * One that cannot be read goes as well: nobody else would delete it. It is a finding until the next of its kind is
   worked off.
 * One that may not be read is left alone: it could not be removed at a version. It is read once it can be.
-* To add a kind: its path in `roots`, its event in `_READ`; the rule ends with `ErrandDone`.
+* To add a kind: its path in `roots`, its event in `_READ`; the rule ends with `NotificationDone`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from controller.codec import BadValue, keys, notifications
 from controller.keys.base import Ground, Kind
 from controller.keys.states import read_states
 from controller.keys.unreadable import FORBIDDEN
-from controller.model.events import ErrandDone, Event, LogDirNotified, PreferredElectionPut
-from controller.model.records import ErrandWorkedOff
+from controller.model.events import Event, LogDirNotified, NotificationDone, PreferredElectionPut
+from controller.model.records import NotificationWorkedOff
 from controller.rules.found import passed_over
 from stores.base import Delete, Depth, Entry, Op, Version
 from stores.checks import OP_BYTES_FIXED, parent
@@ -32,7 +32,7 @@ class Notifications(Kind):
     """A dirty key is one that was worked off; `of`: its path. One reading of a key at a time: the end of it shows
     whether the key was put anew."""
 
-    dirty, told = "errand", (ErrandDone, "key")
+    dirty, told = "notification", (NotificationDone, "key")
     roots = (
         (keys.PREFERRED_ELECTION, Depth.SELF),
         (keys.ISR_CHANGES, Depth.CHILDREN),
@@ -61,7 +61,7 @@ class Notifications(Kind):
         try:
             return _READ[_about(entry.key)](self.ground, entry, now_ms)
         except BadValue as error:
-            return [ErrandDone(now_ms, entry.key, entry.version, problem=str(error))]
+            return [NotificationDone(now_ms, entry.key, entry.version, problem=str(error))]
 
     def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:  # noqa: ARG002
         """Somebody put them anew, or removed them: what they say now is worked off by itself."""
@@ -70,7 +70,7 @@ class Notifications(Kind):
             self.hinted[of] = None
         return []
 
-    def worked_off(self, record: ErrandWorkedOff) -> Iterator[str]:
+    def worked_off(self, record: NotificationWorkedOff) -> Iterator[str]:
         """The commit that deletes the key was applied; what people hear of it."""
         self._working.pop(record.key, None)
         about = _about(record.key)
@@ -110,7 +110,7 @@ def _isr_change(ground: Ground, entry: Entry, now_ms: int) -> list[Event]:
     named = dict.fromkeys(notifications.decode_partitions(entry.value))
     known = [tp for tp in named if ground.state.partition(tp.topic, tp.partition) is not None]
     unknown = [tp for tp in named if ground.state.partition(tp.topic, tp.partition) is None]
-    done = ErrandDone(now_ms, entry.key, entry.version, passed_over(unknown))
+    done = NotificationDone(now_ms, entry.key, entry.version, passed_over(unknown))
     return [*read_states(ground, known, now_ms), done]
 
 

@@ -15,13 +15,13 @@ from controller.model.events import (
     BrokerConfigRead,
     ConfigKeyRead,
     Decision,
-    ErrandDone,
     Event,
     IntentDue,
     IntentsDue,
     IntentsKeyDue,
     KafkaMoveFound,
     LogDirNotified,
+    NotificationDone,
     PartitionDue,
     ReductionDue,
     ReplicaDied,
@@ -39,13 +39,13 @@ from controller.model.records import (
     BrokerAskedAgain,
     BrokerConfigChanged,
     ConfigChanged,
-    ErrandWorkedOff,
     ForeignChange,
     IntentDropped,
     IntentsKeyEmptied,
     KeysRewritten,
     KeyVersion,
     KeyVersionFound,
+    NotificationWorkedOff,
     PartitionsAdded,
     Record,
     ReplicasChanged,
@@ -199,15 +199,15 @@ def passed_over(unknown: Sequence[TopicPartition]) -> tuple[str, ...]:
     return (*notes, f"and {len(unknown) - _NOTES_MAX} more") if len(unknown) > _NOTES_MAX else tuple(notes)
 
 
-def errand_done(view: ClusterView, event: ErrandDone) -> Decision:
-    """An errand goes, now that all it asked for was decided."""
-    return Decision((ErrandWorkedOff(event.key, event.version, event.notes, event.problem),))
+def notification_done(view: ClusterView, event: NotificationDone) -> Decision:
+    """A notification goes, now that all it asked for was decided."""
+    return Decision((NotificationWorkedOff(event.key, event.version, event.notes, event.problem),))
 
 
 def log_dir_notified(view: ClusterView, event: LogDirNotified) -> Decision:
     """The broker is asked for all its partitions: it answers for those whose disk is gone. A broker that is not live is
     told everything when it registers."""
-    done = ErrandDone(event.now_ms, event.key, event.version)
+    done = NotificationDone(event.now_ms, event.key, event.version)
     asked = (BrokerAskedAgain(event.broker),) if event.broker in view.brokers else ()
     return Decision(asked, expand=(done,))
 

@@ -10,8 +10,8 @@ from controller.model.errors import ApiError
 from controller.model.events import (
     Decision,
     ElectLeader,
-    ErrandDone,
     Event,
+    NotificationDone,
     PreferredDue,
     PreferredElectionPut,
     RebalanceDue,
@@ -38,7 +38,7 @@ def preferred_election_put(view: ClusterView, event: PreferredElectionPut) -> De
             unknown.append(tp)
         else:
             due.append(PreferredDue(event.now_ms, tp.topic, tp.partition, event.key))
-    return Decision(expand=(*due, ErrandDone(event.now_ms, event.key, event.version, passed_over(unknown))))
+    return Decision(expand=(*due, NotificationDone(event.now_ms, event.key, event.version, passed_over(unknown))))
 
 
 def rebalance_due(view: ClusterView, event: RebalanceDue) -> Decision:

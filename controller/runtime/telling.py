@@ -260,7 +260,7 @@ def _legacy(_: Telling, record: r.Record, __: object) -> None:
         _log.warning("the legacy key cannot be read: %s", record.after.problem)
 
 
-def _notification_worked_off(telling: Telling, record: r.ErrandWorkedOff, _: object) -> None:
+def _notification_worked_off(telling: Telling, record: r.NotificationWorkedOff, _: object) -> None:
     for said in telling.reconcile.kinds.one(Notifications).worked_off(record):
         _log.warning("%s", said)
 
@@ -302,7 +302,7 @@ TOLD: Final[dict[type[r.Record], Tell | None]] = {
     r.BrokerConfigChanged: _broker_config_changed,
     r.ThrottleMarkChanged: _throttle_marked,
     **dict.fromkeys((r.LegacyEntryRemoved, r.LegacyKeyChanged, r.LegacyKeyBroken), _legacy),
-    r.ErrandWorkedOff: _notification_worked_off,
+    r.NotificationWorkedOff: _notification_worked_off,
     r.BadKey: _bad_key,
     **dict.fromkeys(
         (

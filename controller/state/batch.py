@@ -6,9 +6,8 @@ A mark names a dirty key by what it holds, not by its path: `("state", number)`,
 registration), `("intents", broker)` (its new intents), `("intents done", (broker, seq))`, `("deletion", topic)` (of a
 new topic: held to be absent), `("parent", (topic, partition or None))` (a node without data, where the store needs
 such), `("reduction", topic)` (which partitions of it go), `("throttles", slot)` (which throttles are to go),
-`("errand", key)` (an errand that goes), `LEGACY`,
-`("migration", version)` (its marker goes). Each is encoded once, from the
-state, however many records set it.
+`("notification", key)` (one that goes), `LEGACY`, `("migration", version)` (its marker goes). Each is encoded once,
+from the state, however many records set it.
 
 The code that applies a record changes the state by methods of the batch, which push the inverse of each change, or
 pushes the inverse itself (`undone_by`). So there is no function to undo a record, which could be forgotten

@@ -237,14 +237,14 @@ CASES: list[tuple[r.Record, dict[str, Any]]] = [
         {"event": "LegacySubmitted", **BY, "detail": {"key": LEGACY_KEY, "entries": 1}},
     ),
     (
-        r.ErrandWorkedOff("/admin/k", 3, ("there is no partition t-7",)),
+        r.NotificationWorkedOff("/admin/k", 3, ("there is no partition t-7",)),
         {
             "event": "KeysRewritten", **BY,
             "detail": {"removed": "/admin/k", "passed_over": ["there is no partition t-7"]},
         },
     ),
     (
-        r.ErrandWorkedOff("/admin/k", 3, (), "not JSON"),
+        r.NotificationWorkedOff("/admin/k", 3, (), "not JSON"),
         {"event": "BadKey", **BY, "detail": {"removed": "/admin/k", "problem": "not JSON"}},
     ),
 ]  # fmt: skip

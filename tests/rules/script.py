@@ -223,7 +223,7 @@ class Script(Planting):
         return e.LogDirNotified(self.world.now_ms, "/log_dir/1", 3, int(line.words[0]))
 
     def do_unusable(self, line: Line) -> e.Event:
-        return e.ErrandDone(self.world.now_ms, line.words[0], 3, problem="not JSON")
+        return e.NotificationDone(self.world.now_ms, line.words[0], 3, problem="not JSON")
 
     def do_config(self, line: Line) -> e.Event:
         return e.ConfigKeyRead(self.world.now_ms, line.words[0], _settings(line), int(line.options["version"]))

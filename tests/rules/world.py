@@ -134,7 +134,7 @@ class World:
             "intents": lambda broker: self.state.intents.durable(broker, self._seq, 1),
             "intents done": self.state.intents.keys.pop,
             "legacy": lambda _: self._legacy_key(),
-            "errand": self.state.worked_off.pop,
+            "notification": self.state.worked_off.pop,
             "config": lambda _: None,
             "broker config": lambda _: None,
             "change": lambda _: None,

@@ -13,7 +13,7 @@ from controller.keys.configs import TopicConfigs
 from controller.keys.intents import NewIntents
 from controller.machine import RULES
 from controller.model import records as r
-from controller.model.events import AlterIsr, Decision, ErrandDone, ReductionKeyDue
+from controller.model.events import AlterIsr, Decision, NotificationDone, ReductionKeyDue
 from controller.model.requests import NewPartitions
 from controller.model.values import Settings, TopicPartition
 from controller.rig import InvariantBroken, NotInTime, Rig
@@ -365,9 +365,9 @@ def _reduced_with_a_broker_down(rig: Rig) -> None:
     rig.run(1_000)
 
 
-def leaves_errands(patch: Patch) -> None:
+def leaves_notifications(patch: Patch) -> None:
     """What others asked for is done, and its key stays for ever."""
-    patch.setitem(RULES, ErrandDone, lambda *_: Decision())
+    patch.setitem(RULES, NotificationDone, lambda *_: Decision())
 
 
 def _key_put(rig: Rig) -> None:
@@ -414,7 +414,7 @@ MUTANTS: tuple[tuple[Callable[[Patch], None], Callable[[Rig], None], str], ...] 
     (deletes_keys_before_logs, _deleted_with_a_broker_down, "invariant 7"),
     (leaves_settings_behind, _deleted_with_a_broker_down, "invariant 8|is left of a topic"),
     (believes_every_isr, _some_seed, "invariant"),
-    (leaves_errands, _key_put, "not worked off"),
+    (leaves_notifications, _key_put, "not worked off"),
     (begins_the_time_anew, _reduced_with_a_failover, "not within"),
     (begins_ids_anew, _reduced_and_expanded, "invariant 8"),
     (drops_the_status, _isr_of_read_only, "invariant 8"),

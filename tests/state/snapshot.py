@@ -28,7 +28,7 @@ def snapshot(state: ClusterState) -> dict[str, object]:
         "dying": dict(state.dying),
         "unread": (dict(state.unread), set(state.unread_deletions)),
         "shutting down": dict(state.shutting_down),
-        "errand": dict(state.worked_off),
+        "notification": dict(state.worked_off),
         "admitted": dict(state.admitted),
         "settings": {
             name: (dict(own.configs), type(own.configs), own.version) for name, own in state.broker_configs.items()

@@ -154,7 +154,7 @@ class BrokerConfigRead(KeyRead):
     version: int
 
 
-# --- errands: keys that others put for the controller to work off
+# --- notifications: keys that others put for the controller to work off
 
 
 @frozen
@@ -176,9 +176,8 @@ class LogDirNotified(Event):
 
 
 @frozen
-class ErrandDone(LastOf):
-    """All that an errand asked for was decided. `notes`: what of it was passed over. `problem`: why it could not be
-    read."""
+class NotificationDone(LastOf):
+    """All that it asked for was decided. `notes`: what of it was passed over. `problem`: why it could not be read."""
 
     key: str
     version: int

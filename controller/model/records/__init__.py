@@ -34,13 +34,13 @@ from controller.model.records.found import (
     MigrationWorkedOff,
 )
 from controller.model.records.orders import (
-    ErrandWorkedOff,
     LegacyEntryRemoved,
     LegacyKeyBroken,
     LegacyKeyChanged,
     LegacyKeyRemoved,
     LegacyKeyRewritten,
     LegacySubmitted,
+    NotificationWorkedOff,
 )
 from controller.model.records.partitions import (
     IsrChanged,
@@ -110,7 +110,6 @@ __all__ = [
     "DeletionRefused",
     "DeletionUnread",
     "DiskGone",
-    "ErrandWorkedOff",
     "ForeignChange",
     "HoldersTold",
     "IntentDropped",
@@ -131,6 +130,7 @@ __all__ = [
     "LegacyPlanWritten",
     "LegacySubmitted",
     "MigrationWorkedOff",
+    "NotificationWorkedOff",
     "PartitionPurged",
     "PartitionRecord",
     "PartitionStopped",

@@ -1,4 +1,4 @@
-"""Keys in which others ask for something: the legacy key, and errands."""
+"""Keys in which others ask for something: the legacy key, and notifications."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class LegacyKeyBroken(Record):
 
 
 @frozen
-class ErrandWorkedOff(Record):
-    """An errand (a key that others put for the controller), which was read at `version`, is worked off: it goes, if it
-    stands there still. `notes`: what of it was passed over, and why. `problem`: why it could not be read at all."""
+class NotificationWorkedOff(Record):
+    """A notification (a key that others put for the controller) was worked off, and is deleted if it is still
+    at the `version` that was read. `notes`: what was passed over, and why. `problem`: why it could not be read."""
 
     key: str
     version: int

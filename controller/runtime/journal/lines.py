@@ -252,8 +252,8 @@ def _plan_written(event: str, record: r.LegacyPlanWritten, decided: Decided, com
     return _legacy_row(event, decided, f'"entries":{len(record.entries)}')
 
 
-def _errand(event: str, record: r.ErrandWorkedOff, decided: Decided, commit: Commit) -> str:
-    """An errand was worked off; one that could not be read is a bad key."""
+def _notification(event: str, record: r.NotificationWorkedOff, decided: Decided, commit: Commit) -> str:
+    """A notification was worked off; one that could not be read is a bad key."""
     said: dict[str, object] = {"removed": record.key}
     if record.notes:
         said["passed_over"] = list(record.notes)
@@ -306,7 +306,7 @@ TABLE: Final[dict[type[r.Record], tuple[str, Row]]] = {
     r.ThrottleReleased: ("ThrottleRemoved", _throttle_as_it_was),
     r.ThrottleStays: ("ThrottleSet", _throttle_as_it_was),
     r.LegacyPlanWritten: ("LegacySubmitted", _plan_written),
-    r.ErrandWorkedOff: ("KeysRewritten", _errand),
+    r.NotificationWorkedOff: ("KeysRewritten", _notification),
 }
 
 EVENTS: Final = frozenset({name for name, _ in TABLE.values()} | {"Takeover", "Resigned", "Conflict", "Gap"})

@@ -1,4 +1,4 @@
-"""Keys in which others ask for something: the legacy key, and errands."""
+"""Keys in which others ask for something: the legacy key, and notifications."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def _legacy_key(state: ClusterState, record: r.Record, token: object) -> list[Ma
     return [LEGACY]
 
 
-# --- errands
+# --- notifications
 
 
-def _work_off(state: ClusterState, record: r.ErrandWorkedOff) -> None:
+def _work_off(state: ClusterState, record: r.NotificationWorkedOff) -> None:
     state.batch.put(state.worked_off, record.key, record.version)
 
 
@@ -49,5 +49,5 @@ TABLE: Final[Table] = {
     r.LegacyKeyRemoved: (_remove_legacy, _legacy_key),
     r.LegacyKeyChanged: (_change_legacy, _legacy_key),
     r.LegacyKeyBroken: (_load_legacy, no_keys),
-    r.ErrandWorkedOff: (_work_off, lambda _, record, __: [("errand", record.key)]),
+    r.NotificationWorkedOff: (_work_off, lambda _, record, __: [("notification", record.key)]),
 }
