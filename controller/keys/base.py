@@ -64,6 +64,10 @@ class Ground:
             self.get(TOKEN_KEY)
         return self.many(paths)
 
+    def children(self, above: str) -> list[str]:
+        """The path of every key directly below `above`."""
+        return [f"{above}/{name}" for name in self.store.children(above, timeout_s=self.timeout_s)]
+
     def below(self, above: str) -> Iterator[tuple[str, Entry]]:
         """Name and entry of every key directly below `above`."""
         return read_children(self.store, above, self.timeout_s)
@@ -154,8 +158,7 @@ class Kind:
         parents = [root for root, depth in self.roots if depth is not Depth.SELF]
         found = dict.fromkeys(path for path in paths if path not in parents)
         for root in (root for root in parents if root in paths):
-            names = self.ground.store.children(root, timeout_s=self.ground.timeout_s)
-            found |= {f"{root}/{name}": None for name in names}
+            found |= dict.fromkeys(self.ground.children(root))
         return found
 
     def reread(self, ofs: Sequence[Any], now_ms: int) -> list[Event]:  # noqa: ARG002

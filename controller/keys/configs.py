@@ -111,9 +111,9 @@ class BrokerConfigs(Kind):
 
 def _read_again(ground: Ground, paths: Sequence[str]) -> Iterator[tuple[str, bytes | None, int]]:
     """Keys that stand where they are read from now on."""
-    ground.get(TOKEN_KEY)
     for path in paths:
         ground.found.pop(path, None)
+    ground.get(TOKEN_KEY)
     return ground.columns(paths)
 
 

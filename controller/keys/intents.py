@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from controller.codec import BadValue, keys, small
 from controller.codec.names import broker_in, number_in
-from controller.keys.base import Ground, Kind
+from controller.keys.base import Kind
 from controller.keys.unreadable import FORBIDDEN, forbidden
 from controller.model.events import Event, IntentsDue
 from controller.state.intents import KeyId
@@ -15,25 +15,21 @@ class NewIntents(Kind):
     """What a broker has to delete by this commit. `of`: its id. Each intent adds bytes of its own. `seq_max`: the
     highest number that a takeover found in the name of a key."""
 
-    dirty = "intents"
-
-    def __init__(self, ground: Ground) -> None:
-        super().__init__(ground)
-        self.seq_max = 0
+    dirty, seq_max = "intents", 0
 
     def load(self, now_ms: int) -> list[Event]:
         ground = self.ground
-        for broker in ground.store.children(keys.REPLICA_DELETIONS, timeout_s=ground.timeout_s):
-            for seq, entry in ground.below(f"{keys.REPLICA_DELETIONS}/{broker}"):
-                try:
-                    self._take(broker, seq, entry)
-                except BadValue as error:
-                    said = forbidden(entry.key) if entry.value is FORBIDDEN else str(error)
-                    ground.findings.bad(entry.key, said)
-        brokers = sorted({broker for broker, _ in self.state.intents.keys})
-        return [IntentsDue(now_ms, broker) for broker in brokers]
+        paths = [path for broker in ground.children(keys.REPLICA_DELETIONS) for path in ground.children(broker)]
+        for entry in filter(None, ground.many(paths)):
+            try:
+                self._take(entry)
+            except BadValue as error:
+                said = forbidden(entry.key) if entry.value is FORBIDDEN else str(error)
+                ground.findings.bad(entry.key, said)
+        return [IntentsDue(now_ms, broker) for broker in sorted({broker for broker, _ in self.state.intents.keys})]
 
-    def _take(self, broker: str, seq: str, entry: Entry) -> None:
+    def _take(self, entry: Entry) -> None:
+        broker, seq = entry.key.split("/")[-2:]
         owner, number = broker_in(broker), number_in(seq)
         self.seq_max = max(self.seq_max, number)
         self.state.intents.load(owner, number, entry.version, small.decode_intents(entry.value, owner))

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from controller.codec import BadValue, keys, notifications
 from controller.keys.base import Ground, Kind
@@ -21,11 +21,12 @@ from controller.keys.states import read_states
 from controller.keys.unreadable import FORBIDDEN
 from controller.model.events import Event, LogDirNotified, NotificationDone, PreferredElectionPut
 from controller.model.records import NotificationWorkedOff
+from controller.model.values import TopicPartition
 from controller.rules.found import passed_over
 from stores.base import Delete, Depth, Entry, Op, Version
 from stores.checks import OP_BYTES_FIXED, parent
 
-Read = Callable[[Ground, Entry, int], list[Event]]
+Named: TypeAlias = dict[TopicPartition, None]
 
 
 class Notifications(Kind):
@@ -49,17 +50,19 @@ class Notifications(Kind):
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
         """What the hinted keys ask for."""
-        events, fresh = list[Event](), dict[str, None]()
+        events, fresh, named = list[Event](), dict[str, None](), Named()
         for entry in self.ground.many(list(self.named(paths))):
             if entry is not None and entry.value is not FORBIDDEN and entry.key not in self._working:
                 fresh[entry.key] = None
-                events += self._read(entry, now_ms)
+                events += self._read(entry, now_ms, named)
+        states = read_states(self.ground, list(named), now_ms)
         self._working |= fresh
-        return events
+        return [*states, *events]
 
-    def _read(self, entry: Entry, now_ms: int) -> list[Event]:
+    def _read(self, entry: Entry, now_ms: int, named: Named) -> list[Event]:
+        """`named`: partitions whose state keys are to be read; their events come before the end of the notification."""
         try:
-            return _READ[_about(entry.key)](self.ground, entry, now_ms)
+            return _READ[_about(entry.key)](self.ground, entry, now_ms, named)
         except BadValue as error:
             return [NotificationDone(now_ms, entry.key, entry.version, problem=str(error))]
 
@@ -100,26 +103,24 @@ class Migrations(Kind):
         return None if self.ground.is_gone(key, of) else Delete(key, self.ground.at(key, of))
 
 
-def _preferred(_: Ground, entry: Entry, now_ms: int) -> list[Event]:
+def _preferred(_: Ground, entry: Entry, now_ms: int, __: Named) -> list[Event]:
     partitions = notifications.decode_partitions(entry.value)
     return [PreferredElectionPut(now_ms, entry.key, entry.version, partitions)]
 
 
-def _isr_change(ground: Ground, entry: Entry, now_ms: int) -> list[Event]:
-    """The state keys are read here: their events come first, the end of the notification after them."""
-    named = dict.fromkeys(notifications.decode_partitions(entry.value))
-    known = [tp for tp in named if ground.state.partition(tp.topic, tp.partition) is not None]
-    unknown = [tp for tp in named if ground.state.partition(tp.topic, tp.partition) is None]
-    done = NotificationDone(now_ms, entry.key, entry.version, passed_over(unknown))
-    return [*read_states(ground, known, now_ms), done]
+def _isr_change(ground: Ground, entry: Entry, now_ms: int, named: Named) -> list[Event]:
+    found = {tp: ground.state.partition(tp.topic, tp.partition) for tp in notifications.decode_partitions(entry.value)}
+    named |= {tp: None for tp, known in found.items() if known is not None}
+    unknown = [tp for tp, known in found.items() if known is None]
+    return [NotificationDone(now_ms, entry.key, entry.version, passed_over(unknown))]
 
 
-def _log_dir_event(_: Ground, entry: Entry, now_ms: int) -> list[Event]:
+def _log_dir_event(_: Ground, entry: Entry, now_ms: int, __: Named) -> list[Event]:
     broker = notifications.decode_log_dir_event(entry.value)
     return [LogDirNotified(now_ms, entry.key, entry.version, broker)]
 
 
-_READ: Final[Mapping[str, Read]] = {
+_READ: Final[Mapping[str, Callable[[Ground, Entry, int, Named], list[Event]]]] = {
     keys.PREFERRED_ELECTION: _preferred,
     keys.ISR_CHANGES: _isr_change,
     keys.LOG_DIR_EVENTS: _log_dir_event,

@@ -131,8 +131,7 @@ class Parents(Kind):
     dirty = "parent"
 
     def key(self, of: tuple[str, int | None]) -> str:
-        name, partition = of
-        return keys.partitions(name) if partition is None else keys.partition(name, partition)
+        return keys.partitions(of[0]) if of[1] is None else keys.partition(of[0], of[1])
 
     def op(self, of: tuple[str, int | None], key: str) -> Op | None:  # noqa: ARG002
         is_there = self.ground.found.pop(key, Version(1)) is not None
