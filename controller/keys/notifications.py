@@ -91,7 +91,7 @@ class Notifications(Kind):
         return Delete(key, Version(self.state.worked_off[key]))
 
     def stands(self, of: str, version: int) -> None:  # noqa: ARG002
-        self.state.errand_is_gone(of)
+        self.state.notification_is_gone(of)
 
 
 class Migrations(Kind):

@@ -17,6 +17,7 @@ from controller.codec import BadValue, keys
 from controller.codec.bulk import Bulk, States
 from controller.codec.names import NO_TOPIC, is_topic
 from controller.codec.topic import TopicKey
+from controller.keys.unreadable import broken, forbidden
 from controller.model.events import Event, TopicIdMissing
 from controller.model.records import UNREAD, KeyVersion, KeyVersions
 from controller.model.values import Partition, UnreadSettings
@@ -25,7 +26,6 @@ from controller.rules.progress import kafka_moves
 from controller.runtime.clock import Chance
 from controller.runtime.loaded import Loaded
 from controller.runtime.readable import FORBIDDEN
-from controller.runtime.unreadable import broken, forbidden
 from controller.state.columns import PartitionColumns
 from controller.state.rows import ABSENT
 from stores.base import Columns, MetadataStore

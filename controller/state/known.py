@@ -57,7 +57,7 @@ class Known:
         self.dying: dict[int, int] = {}
         self.unread: dict[int, int | None] = {}
         self.shutting_down: dict[int, int] = {}
-        self.worked_off: dict[str, int] = {}  # errands that the next commit deletes: key -> version
+        self.worked_off: dict[str, int] = {}  # notifications that the next commit deletes: key -> version
         self.admitted: dict[int, Admitted] = {}
         self.broker_configs: dict[str, OwnSettings] = {}
         self.changes = Changes()

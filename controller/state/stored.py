@@ -130,5 +130,5 @@ class Stored(Known):
     def intents_are_gone(self, key: KeyId) -> None:
         self.intents.keys.pop(key, None)
 
-    def errand_is_gone(self, key: str) -> None:
+    def notification_is_gone(self, key: str) -> None:
         self.worked_off.pop(key)
