@@ -22,7 +22,7 @@ from controller.keys.unreadable import FORBIDDEN
 from controller.model.events import Event, LogDirNotified, NotificationDone, PreferredElectionPut
 from controller.model.records import NotificationWorkedOff
 from controller.model.values import TopicPartition
-from controller.rules.found import passed_over
+from controller.rules.foreign_writes import passed_over
 from stores.base import Delete, Depth, Entry, Op, Version
 from stores.checks import OP_BYTES_FIXED, parent
 

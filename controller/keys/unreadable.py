@@ -48,7 +48,7 @@ TABLE: Final = (
         "/brokers/topics/[^/]+",
         "at takeover the topic is left alone until it can be read; later what is known is written over it",
         "at takeover the topic is left alone until it can be read; later what is known stays in force",
-        "topic_load, keys.topics, rules.found.topic_key_read",
+        "topic_load, keys.topics, rules.foreign_writes.topic_key_read",
     ),
     _row(
         "state",
@@ -56,7 +56,7 @@ TABLE: Final = (
         "at takeover nobody is elected, moved or taken from the isr there; later what is known is written over it",
         "at takeover nobody is elected, moved or taken from the isr there, and its topic is not deleted; later what is "
         "known stays in force",
-        "topic_load, keys.states, rules.found.state_key_read, rules.deletion",
+        "topic_load, keys.states, rules.foreign_writes.state_key_read, rules.deletion",
     ),
     _row(
         "settings of a topic",

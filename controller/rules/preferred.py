@@ -18,7 +18,7 @@ from controller.model.events import (
 )
 from controller.model.values import LEADER_DURING_DELETE, Partition, TopicPartition
 from controller.model.view import ClusterView, is_alive
-from controller.rules.found import passed_over
+from controller.rules.foreign_writes import passed_over
 from controller.rules.leader_election import elect_leader, is_gone_to_requests
 
 

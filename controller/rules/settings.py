@@ -29,7 +29,7 @@ from controller.model.throttle_settings import LIST_SEPARATOR, list_elements
 from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, UnreadSettings, settings_after
 from controller.model.view import ClusterView
 from controller.rules.configs import check_config, check_size, definitions_of, unchangeable
-from controller.rules.found import due_by_brokers, due_by_topic
+from controller.rules.foreign_writes import due_by_brokers, due_by_topic
 
 _BROKER: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not broker 1: two keys would mean one broker
 

@@ -25,9 +25,9 @@ from controller.model.events import (
     ThrottleStepDue,
 )
 from controller.rules.throttling.turns import TAKES_TURNS, must_wait
+from controller.runtime.batch_size import BatchSize
 from controller.runtime.committer import Committer, End, Result
 from controller.runtime.inbox import Job, WorkQueue
-from controller.runtime.pace import Pace
 from controller.runtime.publisher import Publisher
 from controller.runtime.reconcile import Reconcile
 from controller.runtime.services import Deposed, Services
@@ -74,7 +74,7 @@ class Batching:
         self._unread: Result | None = None  # applied, and what it left could not be read yet
         self._conflicts: dict[Mark, int] = {}
         self._held: dict[Mark, int] = {}  # keys that others keep writing -> until when they are left alone
-        self.pace = Pace(services.clock, services.settings.commit_decisions_max)
+        self.batch_size = BatchSize(services.clock, services.settings.commit_decisions_max)
 
     @property
     def is_in_flight(self) -> bool:
@@ -91,7 +91,7 @@ class Batching:
         """Decide until the batch is full or nothing is ready, then commit."""
         state, measures = self.state, self.services.measures
         self._writer.forget_unread(self.services.store.forbidden)
-        self.pace.begin()
+        self.batch_size.begin()
         measures.deciding()
         self._decide()
         while not self._writer.fits(state.batch, self.services.store.capabilities.commit_bytes_max):
@@ -100,7 +100,7 @@ class Batching:
             self._marks, self._ops = self._writer.ops(state.batch, self._committer.next_seq)
             self._committer.begin(self._ops)
             measures.committing()
-            self.pace.decided()
+            self.batch_size.decided()
             self.go_on()
         else:
             self._publish()
@@ -112,7 +112,7 @@ class Batching:
         adds takes longer than its rules."""
         state, measures = self.state, self.services.measures
         ops_max = self.services.store.capabilities.commit_ops_max - FIXED_OPS
-        decisions_max, records_max = self.pace.decisions, self.pace.records
+        decisions_max, records_max = self.batch_size.decisions, self.batch_size.records
         now_ms, now_s = self.services.elapsed_ms(), measures.now_s if measures.is_kept else None
         log, marks, next_job = state.batch.log, state.batch.marks, self.work.next
         decided, starts = self._decided, self._starts
@@ -155,7 +155,7 @@ class Batching:
         jobs = [job for job, _ in self._decided[kept:]]
         undo_to(self.state, self._starts[kept])
         del self._decided[kept:], self._starts[kept:]
-        self.pace.too_many(len(jobs) + kept)
+        self.batch_size.too_many(len(jobs) + kept)
         if kept:
             self.work.put_back(jobs)
         else:
@@ -248,7 +248,7 @@ class Batching:
         self._writer.committed(self._marks, self._ops, versions, seq)
         self.state.changes.committed()
         self.reconcile.findings.written(op.key for op in self._ops)
-        self.pace.committed(len(self._decided))
+        self.batch_size.committed(len(self._decided))
         self.services.measures.committed(self._ops)
         if self._conflicts:
             for mark in self._marks:
@@ -351,5 +351,5 @@ class Batching:
         if len(jobs) == 1:
             self._refuse_too_large(jobs[0])
             return
-        self.pace.too_many(len(jobs))
+        self.batch_size.too_many(len(jobs))
         self.work.put_back(jobs)

@@ -124,7 +124,7 @@ class Term:
         self.work.first.extend(Job(event, cause="takeover") for event in loaded.first)
         if self.state.migration_version:
             self._kept = []
-            self._batching.pace.hurry()
+            self._batching.batch_size.hurry()
             self.work.expand(Job(event, cause="migration") for event in self._to_be_raised())
         else:
             self._take_over()
@@ -173,14 +173,14 @@ class Term:
             self._batching.gather()
         if not self.is_waiting_for_store and not self.is_over and not self.state.migration_version:
             self._kept = None
-            self._batching.pace.calm()
+            self._batching.batch_size.calm()
             self._take_over()
             return self._step(kept)
         return worked
 
     def _step(self, items: Sequence[Item]) -> bool:
         worked = bool(items)
-        much_waits = len(self.work) > self._batching.pace.decisions
+        much_waits = len(self.work) > self._batching.batch_size.decisions
         fresh = self.work.fresh
         for item in items:
             if type(item) is Job:

@@ -21,7 +21,7 @@ from controller.keys.unreadable import broken, forbidden
 from controller.model.events import Event, TopicIdMissing
 from controller.model.records import UNREAD, KeyVersion, KeyVersions
 from controller.model.values import Partition, UnreadSettings
-from controller.rules.found import follow_up
+from controller.rules.foreign_writes import follow_up
 from controller.rules.progress import kafka_moves
 from controller.runtime.clock import Chance
 from controller.runtime.loaded import Loaded

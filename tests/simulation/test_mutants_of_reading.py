@@ -17,7 +17,7 @@ from controller.model.events import BrokerCame, BrokerGone, Decision, Event, Par
 from controller.model.records import BadKey, BrokerRegistered
 from controller.rig import InvariantBroken, NotInTime
 from controller.rig.server import write
-from controller.rules import found, leader_election
+from controller.rules import foreign_writes, leader_election
 from controller.runtime.committer import Committer, End, Result
 from controller.runtime.reconcile import Reconcile
 from controller.runtime.requests import Builder
@@ -90,7 +90,7 @@ def lets_a_birth_overtake_the_death(patch: Patch) -> None:
 
 def misses_deaths(patch: Patch) -> None:
     """Who died while a key could not be read is nobody's business."""
-    patch.setattr(found, "missed", lambda *_: ())
+    patch.setattr(foreign_writes, "missed", lambda *_: ())
 
 
 def takes_the_unreadable_for_new(patch: Patch) -> None:

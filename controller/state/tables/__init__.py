@@ -15,7 +15,7 @@ from controller.model import records as r
 from controller.model.values import Partition
 from controller.state.batch import Batch, Mark
 from controller.state.cluster import ClusterState
-from controller.state.tables import brokers, found, orders, partitions, reductions, settings, throttles, topics
+from controller.state.tables import brokers, foreign_writes, orders, partitions, reductions, settings, throttles, topics
 from controller.state.tables.kinds import Table
 from controller.state.tables.partitions import late_topic_key, number_of, put_back, state_key
 
@@ -25,7 +25,7 @@ TABLE: Final[Table] = {
     **settings.TABLE,
     **reductions.TABLE,
     **brokers.TABLE,
-    **found.TABLE,
+    **foreign_writes.TABLE,
     **orders.TABLE,
     **throttles.TABLE,
 }

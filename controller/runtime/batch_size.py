@@ -20,7 +20,7 @@ _RECORDS_EACH: Final = 10  # of a Decision, and a move takes fewer
 _GROWTH: Final = 2  # at most, from one commit to the next: one that met a pause of the store says little
 
 
-class Pace:
+class BatchSize:
     """The size of the next batch, by the clock. `most`: what it never exceeds."""
 
     def __init__(self, clock: Clock, most: int) -> None:
