@@ -57,10 +57,9 @@ def results(catalog: Catalog, verb: Verb, places: Sequence[Place]) -> list[tuple
     """Of each place, in their order, once everything is written. Raises BadInput where a table cannot be used, and
     EngineFailed where it was not done to its end: doing it again writes the same."""
     keys = [(place.cluster, place.snapshot, PART) for place in places]
-    given = reduce(
-        lambda one, other: one.unionByName(other, allowMissingColumns=True),
-        [frame for wanted in verb.wanted if (frame := _read(catalog, wanted, keys)) is not None],
-    )
+    read = [frame for wanted in _wanted(verb) if (frame := _read(catalog, wanted, keys)) is not None]
+    named = catalog.spark.createDataFrame([key[:2] for key in keys], "cluster string, snapshot string")
+    given = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), read, named)
     with failing():
         spread = given.repartition(tasks(len(places)), *_PLACE).groupBy(*_PLACE)
         done = spread.applyInArrow(_work(verb, catalog.root), _COLUMNS).localCheckpoint()
@@ -103,6 +102,11 @@ def write(catalog: Catalog, changes: Changes, rows_of: Callable[[Table], DataFra
             catalog.empty(TABLES[name], changes[name])
 
 
+def _wanted(verb: Verb) -> Sequence[Wanted]:
+    """All that it reads of a snapshot."""
+    return (*verb.wanted, *getattr(verb, "looked_at", ()))
+
+
 def _read(catalog: Catalog, wanted: Wanted, keys: Sequence[Key]) -> DataFrame | None:
     """Rows of a table that is wanted of these snapshots, as rows for a group."""
     frame, table = catalog.read(wanted.table), wanted.table
@@ -118,7 +122,7 @@ def _read(catalog: Catalog, wanted: Wanted, keys: Sequence[Key]) -> DataFrame | 
 
 
 def _work(verb: Verb, root: Location) -> Callable[..., Any]:
-    wanted = [one.table for one in verb.wanted]
+    wanted = list({one.table.name: one.table for one in _wanted(verb)}.values())
 
     def work(key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         cluster, snapshot = (part.as_py() for part in key)

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import attrs
 
 from pipeline.stages.compare import row_of
-from pipeline.tables.declared import PLAN, WAVE
+from pipeline.tables.arrow import Arrow, empty
+from pipeline.tables.declared import PLAN, WAVE, WAVE_REASON
 from pipeline.tables.files import Place, Wanted
 from pipeline.verbs.verb import Said, Tables, Told
 
@@ -26,11 +27,20 @@ class Compare:
     def wanted(self) -> Sequence[Wanted]:
         return ()
 
+    @property
+    def looked_at(self) -> Sequence[Wanted]:
+        return [Wanted(table, name) for table in (PLAN, WAVE, WAVE_REASON) for name in self.names]
+
     def run(self, place: Place, _: Tables, __: Told) -> Said:
         """`plans`: a row for each."""
         named = {"cluster": place.cluster, "snapshot": place.snapshot}
-        waves = {name: place.read(WAVE, name) if place.has(WAVE, name) else None for name in self.names}
-        plans = [
-            {**named, **row_of(place.read(PLAN, name), waves[name])} for name in self.names if place.has(PLAN, name)
-        ]
-        return Said({**named, "plans": plans}, ())
+        plans = {name: place.read(PLAN, name) for name in self.names if place.has(PLAN, name)}
+        rows = [{**named, **row_of(plan, _waves(place, name, plan))} for name, plan in plans.items()]
+        return Said({**named, "plans": rows}, ())
+
+
+def _waves(place: Place, name: str, plan: Arrow) -> Arrow | None:
+    """None where it was not cut into waves; a plan that moves nothing has none, cut or not."""
+    if place.has(WAVE, name):
+        return place.read(WAVE, name)
+    return None if any(plan["partitions_changed"].to_pylist()) else empty(WAVE)

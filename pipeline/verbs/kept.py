@@ -7,15 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 import attrs
+import pyarrow.compute as pc
 
 from pipeline.errors import NotFound
 from pipeline.tables.arrow import Arrow, conform, empty
-from pipeline.tables.declared import PLAN, PLAN_MOVE, WAVE, WAVE_MOVE, WAVE_REASON, WAVE_THROTTLE
+from pipeline.tables.declared import PLAN, WAVE, WAVE_MOVE, WAVE_REASON, WAVE_THROTTLE
 from pipeline.tables.files import PART, Place
 from pipeline.tables.schema import Table
 
 _OF_WAVES: Final = (WAVE, WAVE_MOVE, WAVE_THROTTLE, WAVE_REASON)
-_CUT: Final = {WAVE.name, WAVE_REASON.name}
+_CUT: Final = (WAVE, WAVE_REASON)
 
 
 @attrs.frozen
@@ -67,25 +68,35 @@ class Kept(Place):
 
 @attrs.frozen
 class Given(Place):
-    """Reads `tables`, those that have rows, by name, of the one part that was asked for; nothing can be written.
+    """Reads `tables`, those that have rows, by name, of the parts that were asked for; nothing can be written.
 
     A table without rows is not there. But those of a plan that is there are, and the tables of its waves where it moves
     nothing, or a reason says that moves are in none: nothing else would tell a plan that was cut into no waves."""
 
     tables: Mapping[str, Arrow] = attrs.field(factory=dict, eq=False)
 
-    def has(self, table: Table, part: str = PART) -> bool:  # noqa: ARG002 - as its class is asked
-        if table.name in self.tables or table not in _OF_WAVES or PLAN.name not in self.tables:
-            return table.name in self.tables
-        return not self.tables.keys().isdisjoint(_CUT) or PLAN_MOVE.name not in self.tables
+    def has(self, table: Table, part: str = PART) -> bool:
+        plan = self._of(PLAN, part)
+        if self._of(table, part) is not None or table not in _OF_WAVES or plan is None:
+            return self._of(table, part) is not None
+        is_cut = any(self._of(cut, part) is not None for cut in _CUT)
+        return is_cut or not pc.sum(plan["partitions_changed"]).as_py()
 
     def read(self, table: Table, part: str = PART) -> Arrow:
-        found = self.tables.get(table.name)
+        found = self._of(table, part)
         if found is None:
-            if "plan" not in table.names or PLAN.name not in self.tables:
+            if "plan" not in table.names or self._of(PLAN, part) is None:
                 raise self.missing(table, part)
             found = empty(table)
         return _sorted(table, conform(table, found, f"{self.root}: table {table.name}"))
+
+    def _of(self, table: Table, part: str) -> Arrow | None:
+        """The rows of that part; None where there is none."""
+        found = self.tables.get(table.name)
+        if found is None or "plan" not in table.names:
+            return found
+        rows = found.filter(pc.equal(found["plan"], part))
+        return rows if rows.num_rows else None
 
     def missing(self, table: Table, part: str = PART) -> NotFound:
         of = f"of cluster {self.cluster}, snapshot {self.snapshot}"

@@ -24,6 +24,7 @@ from pipeline.tables.declared import BROKER
 from pipeline.tables.files import Place
 from pipeline.tables.location import Location
 from pipeline.verbs.check import Check
+from pipeline.verbs.compare import Compare
 from pipeline.verbs.export import Export
 from pipeline.verbs.load import Load
 from pipeline.verbs.plan import Plan
@@ -158,6 +159,55 @@ def test_a_policy_is_run_on_a_catalog_and_not_twice(
 def kedge_plan(*line: object) -> tuple[int, str, str]:
     done = CliRunner().invoke(kedge, ["plan", *map(str, line)])
     return done.exit_code, done.stdout, done.stderr
+
+
+def test_plans_in_a_catalog_are_compared_as_those_in_files(
+    both: Callable[[Any], Both], fleet: dict[str, dict[str, Arrow]]
+) -> None:
+    """One cut into waves, one not, one that only some snapshots have; by the command as well."""
+    made = both(fleet)
+    made.same(lambda *_: Plan("all", Drain(), Limits()))
+    made.same(lambda *_: Waves("all", WaveSettings(per_broker=2), named=True))
+    made.same(lambda *_: Plan("even", Leaders(), Limits()))
+    said = made.same(lambda *_: Compare(("all", "even", "never")))
+    rows = [row for one in said.values() for row in json.loads(one[0])["plans"]]
+    found = {(row["plan"], row["waves"] is None) for row in rows if row["partitions_changed"]}
+    assert found == {("all", False), ("even", True)}
+    line = ("--name", "all", "--name", "even", "--all-clusters", "--json")
+    in_files = kedge_plan("compare", made.folder / "here/tables", *line)
+    assert in_files[0] == 0
+    assert kedge_plan("compare", f"catalog:{made.schema}", *line, "--engine", "spark") == in_files
+    none = ("--name", "no", "--all-clusters", "--engine", "spark")
+    code, _, err = kedge_plan("compare", f"catalog:{made.schema}", *none)
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith(f"kedge: catalog:{made.schema}: no plan no in any of ")
+
+
+def test_files_of_a_fleet_are_collected_into_a_catalog_as_into_a_folder(
+    spark: SparkSession, schema: str, tmp_path: Path
+) -> None:
+    """By workers, each snapshot once; one whose files cannot be used is told, and --new skips what is there."""
+    for cluster, snapshot in (("east", "1"), ("east", "2"), ("west", "2"), ("bad", "1")):
+        (folder := tmp_path / "in" / cluster / snapshot).mkdir(parents=True)
+        rows = [{"topic": "t", "partition": i, "replicas": [1, 2 + i % 2]} for i in range(3 + len(cluster))]
+        text = json.dumps({"version": 1, "partitions": rows})
+        (folder / "map.json").write_text("{" if cluster == "bad" else text)
+    spark.sql(f"CREATE SCHEMA {schema}")
+    pattern, tables = f"{tmp_path}/in/{{cluster}}/{{snapshot}}", tmp_path / "tables"
+    in_files = kedge_plan("collect-files", tables, pattern, "--json", "--engine", "local")
+    into = ("collect-files", f"catalog:{schema}", pattern, "--json", "--engine", "spark")
+    assert kedge_plan(*into, "--dry-run")[0] == 2
+    assert schemas.in_schema(spark, schema) == {}
+    assert kedge_plan(*into) == in_files
+    assert (in_files[0], in_files[2].count("\n")) == (2, 1)
+    places = [
+        Place(str(tables), cluster, snapshot) for cluster, snapshot in (("east", "1"), ("east", "2"), ("west", "2"))
+    ]
+    assert schemas.in_schema(spark, schema) == schemas.in_folder(places)
+    (tmp_path / "in/bad/1/map.json").unlink()
+    (tmp_path / "in/bad/1").rmdir()
+    code, out, _ = kedge_plan(*into, "--new")
+    assert (code, json.loads(out)) == (0, {"clusters": []})
 
 
 def test_a_second_check_that_finds_nothing_empties_what_the_first_found(spark: SparkSession, schema: str) -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 import click
 
 from controller.cli.audit.engines import Engine
-from controller.cli.plan.options import Common, alone, failing
+from controller.cli.plan.options import Common, alone, failing, formatted
 from controller.cli.plan.running import finish, told_of
 from controller.cli.printing import say
 from pipeline.collect.landing import Landing
@@ -21,7 +21,7 @@ from pipeline.verbs.collect import Collect
 
 
 @click.command("collect-files")
-@click.argument("tables", metavar="TABLES", type=click.Path(file_okay=False))
+@formatted
 @click.argument("landing", metavar="LANDING")
 @alone
 @click.option("--new", is_flag=True, help="Skip snapshots that TABLES already holds.")
@@ -29,7 +29,7 @@ from pipeline.verbs.collect import Collect
 @click.option("--dry-run", is_flag=True, help="Read everything and write nothing.")
 @click.option("--plain", is_flag=True, help="Show no progress bar. The default where stderr is no terminal.")
 def collect_files(
-    tables: str, landing: str, *, engine: Engine, new: bool, as_json: bool, dry_run: bool, plain: bool
+    *, tables: Location, landing: str, engine: Engine, new: bool, as_json: bool, dry_run: bool, plain: bool
 ) -> None:
     """Take snapshots of many clusters into TABLES from files of other tools.
 
@@ -37,16 +37,16 @@ def collect_files(
     s3://bucket/cluster={cluster}/snapshot={snapshot}. Each holds map.json or tree.json, and what is known beside it:
     broker-list, log-dirs, partition-meta, broker-metrics, capacities, prometheus-ID.
     """
-    common = Common(Location(tables), None, None, as_json, dry_run, plain, engine, True, True)  # noqa: FBT003
-    if common.tables.in_spark:
-        raise click.UsageError("TABLES must be a folder or a URI of Parquet: collect-files writes to no catalog")
+    common = Common(tables, None, None, as_json, dry_run, plain, engine, True, True)  # noqa: FBT003
     with failing():
         pattern = Landing(landing)
         found, skipped = pattern.find()
         for folder in skipped:
             say(f"{folder}: skipped, as LANDING does not fit it")
-        places = [Place(tables, cluster, snapshot) for cluster, snapshot in found]
-        wanted = [place for place in places if not (new and place.has(PARTITION))]
-        verb = Collect(pattern, datetime.now(UTC), dry_run)
-        said, failed = told_of(common, verb, at=wanted) if wanted else ([], False)
+
+        def wanted(root: Location) -> list[Place]:
+            places = [Place(root, cluster, snapshot) for cluster, snapshot in found]
+            return [place for place in places if not (new and place.has(PARTITION))]
+
+        said, failed = told_of(common, Collect(pattern, datetime.now(UTC), dry_run), at=wanted)
     finish(common, said, failed=failed)

@@ -15,7 +15,7 @@ import attrs
 import click
 
 from controller.cli.audit.engines import Engine
-from controller.cli.plan.options import Common, alone, failing, since, until
+from controller.cli.plan.options import Common, alone, failing, formatted, since, until
 from controller.cli.plan.running import places, told_of
 from controller.cli.plan.saying import say, say_json
 from controller.cli.printing import print_rows
@@ -23,7 +23,7 @@ from pipeline.amounts import duration
 from pipeline.cautions import known_amount, ratio_words
 from pipeline.errors import BadInput, NotFound
 from pipeline.stages.compare import differing, total_of
-from pipeline.tables.files import check_name
+from pipeline.tables.files import Place, check_name
 from pipeline.tables.location import Location
 from pipeline.verbs.compare import Compare
 
@@ -43,7 +43,7 @@ _BOTH: Final = "{:.4f} to {:.4f}"
 
 
 @click.command()
-@click.argument("tables", metavar="TABLES", type=click.Path(file_okay=False))
+@formatted
 @click.option("--name", "names", metavar="NAME", multiple=True, required=True, help="Of a plan; may be given again.")
 @click.option("--cluster", metavar="ID", help="Of the tables; needed where there are several.")
 @click.option("--snapshot", metavar="ID", help="Of the tables; default: every one that has a plan of that name.")
@@ -52,13 +52,13 @@ _BOTH: Final = "{:.4f} to {:.4f}"
 @click.option("--all-clusters", is_flag=True, help="Of every cluster of TABLES.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @alone
-def compare(tables: str, *, engine: Engine, names: tuple[str, ...], as_json: bool, **where: Any) -> None:
+def compare(*, tables: Location, engine: Engine, names: tuple[str, ...], as_json: bool, **where: Any) -> None:
     """Compare plans of past snapshots: what each moves, what comes of it, how long its waves take."""
     named = tuple(dict.fromkeys(names))
     with failing():
         for name in named:
             check_name(name, "--name")
-        common = _common(Location(tables), engine, **where)
+        common = _common(tables, engine, **where)
         rows, failed = _rows(common, named)
     totals = [total_of(of) for name in named if (of := [row for row in rows if row["plan"] == name])]
     differ = differing(rows)
@@ -96,8 +96,13 @@ def _common(
 def _rows(common: Common, names: tuple[str, ...]) -> tuple[list[dict[str, Any]], bool]:
     """A row per snapshot and plan, in their order, and whether a snapshot cannot be read. NotFound where a plan is in
     no snapshot."""
-    of = places(common)
-    said, failed = told_of(common, Compare(names), at=of)
+    of: list[Place] = []
+
+    def at(root: Location) -> list[Place]:
+        of[:] = places(attrs.evolve(common, tables=root))
+        return of
+
+    said, failed = told_of(common, Compare(names), at=at)
     found: list[dict[str, Any]] = [row for one in said for row in one.row["plans"]]
     missing = [name for name in names if all(row["plan"] != name for row in found)]
     if missing:

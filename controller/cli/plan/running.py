@@ -25,6 +25,7 @@ from controller.cli.store.progress import bar
 from pipeline.errors import NotFound, NothingAsked, PipelineError
 from pipeline.tables.declared import PARTITION
 from pipeline.tables.files import PART, Place, check_name, find_place, find_places, find_snapshots
+from pipeline.tables.location import Location
 from pipeline.tables.schema import Table
 from pipeline.verbs.local import results
 from pipeline.verbs.verb import Said, Told, Verb
@@ -35,21 +36,19 @@ def told_of(
     verb: Verb,
     place_of: tuple[Table, str] = (PARTITION, PART),
     *,
-    at: list[Place] | None = None,
+    at: _At | None = None,
     why: dict[str, str] | None = None,
     check: Callable[[Sequence[Place]], None] | None = None,
 ) -> tuple[list[Said], bool]:
-    """What is said of each snapshot, and whether some could not be used. `at`: which; else those that the options
-    name. `place_of`: a table and part without which a cluster of several is passed over; `check` is called with the
-    places, before anything is done. Raises what a cluster cannot be used for that was named alone; of several it is
-    told, and put into `why` by cluster."""
+    """What is said of each snapshot, and whether some could not be used. `at`: which, by where the tables are; else
+    those that the options name. `place_of`: a table and part without which a cluster of several is passed over; `check`
+    is called with the places, before anything is done. Raises what a cluster cannot be used for that was named alone;
+    of several it is told, and put into `why` by cluster."""
     told: list[Said] = []
     failed = False
-    if at is not None:
-        found_all = _at(common, verb, at)
-    else:
-        found_all = (_in_catalog if common.tables.in_spark else _in_files)(common, verb, place_of, check)
-    for place, found in found_all:
+    at = at or (lambda tables: places(attrs.evolve(common, tables=tables), *place_of))
+    run = _in_catalog if common.tables.in_spark else _in_files
+    for place, found in run(common, verb, place_of, at, check):
         if isinstance(found, Said):
             told.append(found)
             continue
@@ -102,13 +101,16 @@ def _none(common: Common, table: Table, part: str) -> NoReturn:
 
 _Results = Iterable[tuple[Place, Said | PipelineError]]
 _Check = Callable[[Sequence[Place]], None] | None
+_At = Callable[[Location], list[Place]]
 
 
-def _in_files(common: Common, verb: Verb, place_of: tuple[Table, str], check: _Check) -> _Results:
-    return _at(common, verb, _checked(places(common, *place_of), check))
+def _in_files(common: Common, verb: Verb, _: tuple[Table, str], at: _At, check: _Check) -> _Results:
+    return _over(common, verb, _checked(at(common.tables), check))
 
 
-def _at(common: Common, verb: Verb, of: Sequence[Place]) -> _Results:
+def _over(common: Common, verb: Verb, of: Sequence[Place]) -> _Results:
+    if not of:
+        return
     engine = chosen(common.engine, common.tables, of)
     with bar(verb.title, shown=not common.plain) as told:
         if engine.is_local:
@@ -122,7 +124,7 @@ def _at(common: Common, verb: Verb, of: Sequence[Place]) -> _Results:
     yield from found
 
 
-def _in_catalog(common: Common, verb: Verb, place_of: tuple[Table, str], check: _Check) -> _Results:
+def _in_catalog(common: Common, verb: Verb, place_of: tuple[Table, str], at: _At, check: _Check) -> _Results:
     engine = of_catalog(common.engine, common.tables)
     with bar(verb.title, shown=not common.plain) as told, spark(engine) as session:
         from pipeline.spark.catalog import Catalog  # noqa: PLC0415 - as above
@@ -130,8 +132,8 @@ def _in_catalog(common: Common, verb: Verb, place_of: tuple[Table, str], check: 
 
         with _watched(session, common, told):
             catalog = Catalog(session, common.tables)
-            listed = attrs.evolve(common, tables=catalog.listed((PARTITION, PART), place_of))
-            return in_groups(catalog, verb, _checked(places(listed, *place_of), check))
+            of = _checked(at(catalog.listed((PARTITION, PART), place_of)), check)
+            return in_groups(catalog, verb, of) if of else []
 
 
 def _checked(of: list[Place], check: _Check) -> list[Place]:
