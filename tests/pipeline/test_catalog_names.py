@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from controller.cli.root import kedge
 from pipeline.errors import BadInput, NotFound
 from pipeline.policy import read_policy
-from pipeline.tables.arrow import empty
+from pipeline.tables.arrow import Arrow, empty, from_rows
 from pipeline.tables.declared import BROKER, PARTITION, PLAN, PLAN_MOVE, QUARANTINE, WAVE, WAVE_MOVE
 from pipeline.tables.files import Place, find_place, find_places, find_snapshots
 from pipeline.tables.listed import Listed
@@ -90,6 +90,12 @@ def test_a_policy_names_a_format(tmp_path: Path) -> None:
     assert read_policy(tmp_path / "p.toml").tables == Location(str(tmp_path / "t"), "delta")
 
 
+def plan_of(moves: int) -> Arrow:
+    """The table of the plan p alone, which moves so many partitions."""
+    row = ("p", "drain", moves, moves, 0, 0, 0, 0, 0, True, 1.0, 1.0, 1.0, 1.0, {}, "")
+    return from_rows(PLAN, [row])
+
+
 def test_a_table_without_rows_is_there_only_with_its_plan() -> None:
     """And its waves only where it moves nothing, or moves are in none."""
     bare = Given(Location("catalog:kedge"), "c", "1")
@@ -99,11 +105,11 @@ def test_a_table_without_rows_is_there_only_with_its_plan() -> None:
         bare.read(PLAN, "p")
     with pytest.raises(NotFound):
         bare.read(PLAN_MOVE, "p")
-    planned = Given(Location("catalog:kedge"), "c", "1", {PLAN.name: empty(PLAN)})
+    planned = Given(Location("catalog:kedge"), "c", "1", {PLAN.name: plan_of(moves=0)})
     assert planned.read(PLAN_MOVE, "p").num_rows == 0
-    assert (planned.has(WAVE, "p"), planned.has(QUARANTINE)) == (True, False)
-    moves = Given(Location("catalog:kedge"), "c", "1", {PLAN.name: empty(PLAN), PLAN_MOVE.name: empty(PLAN_MOVE)})
-    assert not moves.has(WAVE_MOVE, "p")
+    assert (planned.has(WAVE, "p"), planned.has(WAVE, "q"), planned.has(QUARANTINE)) == (True, False, False)
+    moving = Given(Location("catalog:kedge"), "c", "1", {PLAN.name: plan_of(moves=3)})
+    assert not moving.has(WAVE_MOVE, "p")
 
 
 def test_what_is_kept_is_read_before_what_is_below(tmp_path: Path) -> None:
