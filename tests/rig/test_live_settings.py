@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest
+from controller.rig.live import LiveCluster, LiveServer
 from controller.rig.live.settings import StoredSettings
+from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, TopicPartition
 from stores import ABSENT, MemoryStore
-from stores.base import Delete, Put
+from stores.base import Delete, Put, Subscription
 from stores.faults import FaultStore
 from stores.memory import MemoryServer
-from tests.wire.served import until
+from tests.wire.served import DEADLINE_S, until
 
 TOPIC = "/config/topics/orders"
 Told = list[tuple[str, str, dict[str, str]]]
@@ -77,6 +80,58 @@ def test_what_cannot_be_read_leaves_in_force_what_was(store: MemoryStore, told: 
     assert len(told) == 2
     put(store, TOPIC, config(a="5"))
     until(lambda: told[-1] == ("topics", "orders", {"a": "5"}))
+
+
+def order(*, isr: tuple[int, ...], target: tuple[int, ...]) -> LeaderAndIsrRequest:
+    """To broker 3, of one partition that lies on 1 and 2, or moves."""
+    said = LeaderAndIsrPartition("orders", "id", 0, 1, 0, isr, 0, (1, 2), target, True, 0, 0)
+    return LeaderAndIsrRequest(3, 0, 101, 1, False, (said,), ())
+
+
+def test_what_binds_a_copying_is_told_before_it_begins(store: MemoryStore) -> None:
+    """And nothing is read for an order by which nobody copies. Hints are of no use here: nobody listens to them."""
+    found: Told = []
+    reading = StoredSettings(store, lambda kind, name, configs: found.append((kind, name, dict(configs))))
+    for key in (TOPIC, "/config/topics/bills", "/config/brokers/3", "/config/brokers/2"):
+        put(store, key, config(a=key[-1]))
+    reading.read_for(order(isr=(1, 2), target=(1, 2)))
+    assert found == []
+    reading.read_for(order(isr=(1, 2), target=(1, 3)))
+    assert found == [("brokers", "3", {"a": "3"}), ("topics", "orders", {"a": "s"})]
+    put(store, "/config/brokers/<default>", config(b="1"))
+    reading.read_for(order(isr=(1, 2, 3), target=(1, 3)))
+    assert len(found) == 2
+    reading.read_for(order(isr=(1,), target=(1, 2)))
+    assert found[2:] == [("brokers", "<default>", {"b": "1"})]
+
+
+def test_an_order_is_obeyed_by_what_is_known_while_the_store_does_not_answer(store: MemoryStore) -> None:
+    reading = StoredSettings(store, lambda *_: pytest.fail("nothing was read"))
+    put(store, TOPIC, config(a="1"))
+    store.disconnect()
+    reading.read_for(order(isr=(1, 2), target=(1, 3)))
+
+
+class _Deaf(StoredSettings):
+    def _hinted(self, _: Subscription) -> set[str]:
+        self._is_over.wait(DEADLINE_S)
+        return set()
+
+
+def test_a_rate_that_was_set_before_a_move_holds_from_its_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where hints come late, here: never."""
+    monkeypatch.setattr("controller.rig.live.cluster.StoredSettings", _Deaf)
+    with LiveCluster(LiveServer(), {1: None, 2: None, 3: None}) as cluster:
+        cluster.until_ready(DEADLINE_S)
+        admin = cluster.controller.admin
+        admin.create_topics({"orders": NewTopic(replica_assignments=((1, 2),))}).all().result(DEADLINE_S)
+        rate = AlterConfigOp("follower.reassignment.throttled.rate", "1")
+        broker = ConfigResource(ConfigResourceType.BROKER, "3")
+        admin.incremental_alter_configs({broker: [rate]}).all().result(DEADLINE_S)
+        assert not cluster.brokers[3].quotas.is_limited
+        admin.alter_partition_reassignments({TopicPartition("orders", 0): [1, 3]}).all().result(DEADLINE_S)
+        until(lambda: cluster.brokers[3].replicas)
+        assert cluster.brokers[3].quotas.is_limited
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@
     shelf     the records of a partition, kept once for all of its replicas
     logs      what clients do: append, read, ask for offsets; who waits for what
     reading   what one replica answers to clients that read
-    settings  what is set, as brokers read it from a store that several processes share
+    settings  what is set, as brokers read it from the store
     steps     the thread in which brokers copy, report and ask, and when
     cluster   all of the above put together
 

@@ -6,7 +6,8 @@ Rules
 * What clients ask for is done at once, between two steps; followers copy what was appended at once, too, where nothing
   says how fast they may (`Copying.catch_up`): so an answer does not wait for a walk over all replicas.
 * On a store that other processes share the active controller may be in one of these: brokers obey whichever is, ask it
-  and tell it through what `asks` was given, and read settings from the store themselves.
+  and tell it through what `asks` was given.
+* Brokers read settings from the store themselves, also before they copy what they were ordered to.
 * Controllers are as any host's: they write to the store and call the brokers from threads of their own, under the lock.
 """
 
@@ -84,16 +85,20 @@ class LiveCluster:
         self.brokers = {b: self._broker(b, rack, isolated) for b, rack in brokers.items()}
         chance = random.Random(seed)  # noqa: S311 - no secrets
         self.network = Network(self.brokers, chance, timeline, lambda: 0, requests_max=0)
-        host = (self.network, self.lock, self._steps.wake, self.brokers, server)
+        self._settings = StoredSettings(server.connection(), self._set)
+        host = (self.network, self.lock, self._steps.wake, self.brokers, server, self._settings.read_for)
         parts = (NodeClock(self._clock), server, self.network, self.settings, seed, lambda *_: None, journal)
         ids = range(first_id, first_id + controllers)
         self.nodes = {i: LiveNode(i, *parts, host=LiveHost(i, *host, others and others())) for i in ids}
-        self._settings = StoredSettings(server.connection(), self.host.settings_read) if server.is_shared else None
         self.copying = Copying(self.brokers, timeline, copy_rate_bytes_s)
         calls = (self._steps.soon, self.copying.catch_up)
         kept = (retention_bytes, server.first_producer_id)
         self.logs = LiveLogs(self.brokers, self.network.settings, *calls, *kept)
         self.duties = {b: self._duties(broker, timeline, lag_max_ms) for b, broker in self.brokers.items()}
+
+    def _set(self, kind: str, name: str, configs: Mapping[str, str]) -> None:
+        with self.lock:
+            self.network.config_changed(kind, name, configs)
 
     def _broker(self, broker_id: int, rack: str | None, isolated: Isolation) -> Broker:
         registration = BrokerRegistration(broker_id, f"broker-{broker_id}", 9092, rack)
@@ -131,8 +136,7 @@ class LiveCluster:
     def start(self) -> Self:
         """Brokers are registered, controllers run. A cluster that could not be started is closed."""
         try:
-            if self._settings is not None:
-                self._settings.begin()
+            self._settings.begin()
             for duties in self.duties.values():
                 duties.register()
         except BaseException:
@@ -147,8 +151,7 @@ class LiveCluster:
         if self._steps.is_over:
             return
         self._steps.end()
-        if self._settings is not None:
-            self._settings.close()
+        self._settings.close()
         for node in self.nodes.values():
             node.stop()
         for duties in self.duties.values():

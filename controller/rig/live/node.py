@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Protocol, TypeAlias
@@ -11,7 +11,14 @@ import attrs
 
 from controller.host import Controller
 from controller.model.errors import ErrorCode
-from controller.model.host import Host, HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from controller.model.host import (
+    Host,
+    HostNotices,
+    HostResponse,
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
 from controller.model.values import TARGETS_SINCE
 from controller.rig.live.server import LiveServer
 from controller.rig.network import Network
@@ -29,8 +36,10 @@ class Others(Host, Protocol):
 
 class LiveHost(NodeHost):
     """Callbacks reach the brokers in `ours` under the lock of the cluster, which is told that something happened; for
-    all others there may be `others`. `server`: the store of the cluster; where other processes share that, brokers read
-    settings themselves, and hear of none by a controller."""
+    all others there may be `others`. Brokers read settings from the store themselves, and hear of none by a controller,
+    which may be in another process. `reads_for`: they read those that an order needs. `server`: that of the store."""
+
+    config_changed = HostNotices.config_changed
 
     def __init__(  # noqa: PLR0917 - as NodeHost, and what a live one has besides
         self,
@@ -40,10 +49,12 @@ class LiveHost(NodeHost):
         woken: Callable[[], None],
         ours: Container[int],
         server: LiveServer,
+        reads_for: Callable[[LeaderAndIsrRequest], None],
         others: Others | None,
     ) -> None:
         super().__init__(controller_id, network, TARGETS_SINCE)
         self._server = server
+        self._reads_for = reads_for
         self._epoch_known = 0
         self._lock = lock
         self._woken = woken
@@ -68,17 +79,6 @@ class LiveHost(NodeHost):
             return self.others.stop_replica(request)
         return self._locked(super().stop_replica, request)
 
-    def config_changed(self, kind: str, name: str, configs: Any) -> None:
-        """As NodeHost; what brokers read themselves may be newer."""
-        if not self._server.is_shared:
-            with self._lock:
-                super().config_changed(kind, name, configs)
-
-    def settings_read(self, kind: str, name: str, configs: Mapping[str, str]) -> None:
-        """All settings of an entity, as brokers read them."""
-        with self._lock:
-            super().config_changed(kind, name, configs)
-
     def obeyed(self, request: Ordered) -> HostResponse:
         """The answer of one of `ours` to an order of any process's controller. INVALID_REQUEST if no controller has had
         the epoch of the order yet: a broker that took it would refuse the orders of every real controller. Raises
@@ -90,6 +90,8 @@ class LiveHost(NodeHost):
         return self._locked(partial(self._network.call, request.controller_id), request)
 
     def _locked(self, call: Callable[[Any], HostResponse], request: Any) -> HostResponse:
+        if isinstance(request, LeaderAndIsrRequest):
+            self._reads_for(request)  # outside the lock: it waits for the store
         with self._lock:
             response = call(request)
         self._woken()

@@ -1,6 +1,8 @@
 """What topics and brokers have set, as brokers read it from the store themselves, whoever is the active controller.
 
 Rules
+* Whoever is ordered to copy first reads what is set for that: a rate that was set before a move began holds from its
+  first byte. Hints alone would come some time after it.
 * What is read is told whole, in the order in which it was read; a key that is gone is told as no settings, once.
 * A value that cannot be read is passed over: what was in force stays.
 * While the store does not answer everything stays as it was, and is read again when it does.
@@ -15,7 +17,8 @@ from typing import Final
 
 from controller.codec import BadValue, keys
 from controller.codec.small import decode_config
-from controller.model.values import BROKERS, TOPICS
+from controller.model.host import LeaderAndIsrRequest
+from controller.model.values import ALL_BROKERS, BROKERS, TOPICS
 from stores.base import Changed, Closed, Depth, MetadataStore, Resync, StoreError, StoreEvent, Subscription
 
 Told = Callable[[str, str, Mapping[str, str]], None]
@@ -23,6 +26,7 @@ Told = Callable[[str, str, Mapping[str, str]], None]
 
 _KINDS: Final = {keys.CONFIG_TOPICS: TOPICS, keys.CONFIG_BROKERS: BROKERS}
 _READ_S: Final = 10.0
+_ORDER_READ_S: Final = 2.0  # how long an order waits for it
 _LOOK_S: Final = 0.5  # how long it may take to notice the end
 _PAUSE_S: Final = 0.5  # after the store did not answer
 _TAKEN_MAX: Final = 1000  # hints that are looked up together
@@ -35,6 +39,7 @@ class StoredSettings:
     def __init__(self, store: MetadataStore, told: Told) -> None:
         self._store, self._told = store, told
         self._known: dict[str, bytes] = {}  # versions may come again, where a key was deleted meanwhile
+        self._lock = threading.Lock()  # what is read first is told first
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._read_on, name="kedge-settings", daemon=True)
 
@@ -42,6 +47,18 @@ class StoredSettings:
         """Everything that is set was told when this returns. Raises what the store raises."""
         self._look(_KINDS)
         self._thread.start()
+
+    def read_for(self, order: LeaderAndIsrRequest) -> None:
+        """What binds the copying that `order` begins was told when this returns, if the store answers."""
+        topics = {p.topic for p in order.partitions if {*p.replicas, *(p.target_replicas or ())} - set(p.isr)}
+        if not topics:
+            return
+        brokers = [keys.broker_config(name) for name in (str(order.broker_id), ALL_BROKERS)]
+        try:
+            self._store.get(brokers[0], sync=True, timeout_s=_ORDER_READ_S)  # the reads that follow are as new
+            self._look([*brokers, *map(keys.topic_config, topics)], _ORDER_READ_S)
+        except StoreError as error:
+            log.info("broker %d copies by the settings that it knows: %r", order.broker_id, error)
 
     def close(self) -> None:
         self._is_over.set()
@@ -77,15 +94,19 @@ class StoredSettings:
             event = hints.poll(0)
         return found
 
-    def _look(self, due: Iterable[str]) -> None:
+    def _look(self, due: Iterable[str], timeout_s: float = _READ_S) -> None:
+        with self._lock:
+            self._read(due, timeout_s)
+
+    def _read(self, due: Iterable[str], timeout_s: float) -> None:
         paths = {each for each in due if each not in _KINDS}
         for prefix in _KINDS.keys() & set(due):
-            paths |= {f"{prefix}/{name}" for name in self._store.children(prefix, timeout_s=_READ_S)}
+            paths |= {f"{prefix}/{name}" for name in self._store.children(prefix, timeout_s=timeout_s)}
             paths |= {path for path in self._known if path.startswith(f"{prefix}/")}
         if not paths:
             return
         ordered = sorted(paths)
-        columns = self._store.get_columns(ordered, timeout_s=_READ_S)
+        columns = self._store.get_columns(ordered, timeout_s=timeout_s)
         for path, value in zip(ordered, columns.values, strict=True):
             self._tell(path, value)
 
