@@ -19,7 +19,7 @@ from controller.keys.states import States
 from controller.keys.throttles import Throttles
 from controller.keys.topics import Parents, Topics
 from controller.model.events import Event, KeyRead
-from controller.state import ClusterState, Mark
+from controller.state import ClusterState, DirtyKey
 from stores.checks import parent
 
 KINDS: Final[tuple[type[Kind], ...]] = (
@@ -59,16 +59,16 @@ class Kinds:
         if word is not None:
             self.by_word[word].hinted[path] = None
 
-    def told(self, event: Event) -> Mark | None:
+    def told(self, event: Event) -> DirtyKey | None:
         """The key that `event` tells of, if it tells of what was read: a later read says all that it said."""
         word = _BY_EVENT.get(type(event))
         assert word is not None or not isinstance(event, KeyRead), f"{type(event).__name__} tells of no key"
         of = None if word is None else self.by_word[word].told_of(event)
         return None if word is None or of is None else (word, of)
 
-    def reread(self, marks: Iterable[Mark], seq: int, now_ms: int) -> list[Event]:
+    def reread(self, dirty_keys: Iterable[DirtyKey], seq: int, now_ms: int) -> list[Event]:
         """What keys hold now that somebody else wrote; `seq`: the number of the next commit."""
         self.ground.seq, found = seq, dict[str, list[object]]()
-        for word, of in marks:
+        for word, of in dirty_keys:
             found.setdefault(word, []).append(of)
         return [event for word, ofs in found.items() for event in self.by_word[word].reread(ofs, now_ms)]

@@ -32,7 +32,7 @@ from controller.runtime.publisher import Publisher
 from controller.runtime.reconcile import Reconcile
 from controller.runtime.services import Deposed, Services
 from controller.runtime.writer import FIXED_OPS, Writer
-from controller.state import ClusterState, Mark, start_batch, undo_to
+from controller.state import ClusterState, DirtyKey, start_batch, undo_to
 from stores.base import Op, OutcomeUnknown, Put, StoreError, Unavailable, Version
 
 _log = logging.getLogger(__name__)
@@ -69,11 +69,11 @@ class Batching:
         self._kinds = reconcile.kinds
         self._decided: list[tuple[Job, Decision]] = []
         self._starts: list[int] = []  # of each Decision: how many records the batch held before it
-        self._marks: list[Mark] = []
+        self._dirty_keys: list[DirtyKey] = []
         self._ops: list[Op] = []
         self._unread: Result | None = None  # applied, and what it left could not be read yet
-        self._conflicts: dict[Mark, int] = {}
-        self._held: dict[Mark, int] = {}  # keys that others keep writing -> until when they are left alone
+        self._conflicts: dict[DirtyKey, int] = {}
+        self._held: dict[DirtyKey, int] = {}  # keys that others keep writing -> until when they are left alone
         self.batch_size = BatchSize(services.clock, services.settings.commit_decisions_max)
 
     @property
@@ -97,7 +97,7 @@ class Batching:
         while not self._writer.fits(state.batch, self.services.store.capabilities.commit_bytes_max):
             self._take_back_half()
         if state.batch.log:
-            self._marks, self._ops = self._writer.ops(state.batch, self._committer.next_seq)
+            self._dirty_keys, self._ops = self._writer.ops(state.batch, self._committer.next_seq)
             self._committer.begin(self._ops)
             measures.committing()
             self.batch_size.decided()
@@ -114,7 +114,7 @@ class Batching:
         ops_max = self.services.store.capabilities.commit_ops_max - FIXED_OPS
         decisions_max, records_max = self.batch_size.decisions, self.batch_size.records
         now_ms, now_s = self.services.elapsed_ms(), measures.now_s if measures.is_kept else None
-        log, marks, next_job = state.batch.log, state.batch.marks, self.work.next
+        log, dirty_keys, next_job = state.batch.log, state.batch.dirty_keys, self.work.next
         decided, starts = self._decided, self._starts
         ended_s: list[float] = []
         while len(decided) < decisions_max and len(log) < records_max and (job := next_job()) is not None:
@@ -134,7 +134,7 @@ class Batching:
                 if self._kinds.told(job.event) is None:  # else the key is read again when it is released
                     self.work.delay(job, self.services.elapsed_ms())
                 continue
-            if len(marks) > ops_max:
+            if len(dirty_keys) > ops_max:
                 undo_to(state, before)
                 if decided:
                     self.work.put_back([job])
@@ -207,7 +207,7 @@ class Batching:
         return True
 
     def _touches_held(self, before: int) -> bool:
-        return any(mark in self._held for _, _, fresh in self.state.batch.log[before:] for mark in fresh)
+        return any(dirty_key in self._held for _, _, fresh in self.state.batch.log[before:] for dirty_key in fresh)
 
     def _refuse_too_large(self, job: Job) -> None:
         error = InvalidRequest(
@@ -245,14 +245,14 @@ class Batching:
                 self._unread = result
                 return False
         self._unread = None
-        self._writer.committed(self._marks, self._ops, versions, seq)
+        self._writer.committed(self._dirty_keys, self._ops, versions, seq)
         self.state.changes.committed()
         self.reconcile.findings.written(op.key for op in self._ops)
         self.batch_size.committed(len(self._decided))
         self.services.measures.committed(self._ops)
         if self._conflicts:
-            for mark in self._marks:
-                self._conflicts.pop(mark, None)
+            for dirty_key in self._dirty_keys:
+                self._conflicts.pop(dirty_key, None)
         self._forget_reads()
         self._publish(seq)
         self.work.put_back(Job(event, cause="read again") for event in read_again)
@@ -266,7 +266,7 @@ class Batching:
     def _forget_reads(self) -> None:
         """What was read of a key before we wrote it is old: our commit would have met what was news in it."""
         if self.work.first:
-            written = set(self._marks)
+            written = set(self._dirty_keys)
             self.work.first = deque(job for job in self.work.first if self._kinds.told(job.event) not in written)
 
     def _read_versions(self) -> tuple[tuple[Version | None, ...], list[Event]]:
@@ -274,16 +274,16 @@ class Batching:
         since: it is read as such."""
         entries = self._kinds.ground.current([op.key for op in self._ops])
         versions: list[Version | None] = []
-        others: list[Mark] = []
-        for mark, op, entry in zip(self._marks, self._ops, entries, strict=True):
+        others: list[DirtyKey] = []
+        for dirty_key, op, entry in zip(self._dirty_keys, self._ops, entries, strict=True):
             versions.append(None if entry is None else entry.version)
             if entry is None:
                 is_ours = not isinstance(op, Put)
             else:  # the same bytes may have been written by somebody else since
-                is_ours = isinstance(op, Put) and entry.value == op.value and self._writer.is_next(mark, entry)
+                is_ours = isinstance(op, Put) and entry.value == op.value and self._writer.is_next(dirty_key, entry)
             if not is_ours:
-                others.append(mark)
-                if self._kinds.by_word[mark[0]].is_altered(mark[1]):
+                others.append(dirty_key)
+                if self._kinds.by_word[dirty_key[0]].is_altered(dirty_key[1]):
                     versions[-1] = None  # what is read is told from what we wrote by its version
         return tuple(versions), self._read(others)
 
@@ -292,8 +292,8 @@ class Batching:
         batch = start_batch(self.state)
         if batch.log:
             self._committed()  # whoever is answered now sees what became of it
-        self._publisher.publish(batch, self._marks, decided, seq)
-        self._marks, self._ops = [], []
+        self._publisher.publish(batch, self._dirty_keys, decided, seq)
+        self._dirty_keys, self._ops = [], []
         for job, decision in decided:
             if decision.expand:
                 request = job.request if decision.reply is LATER else None
@@ -316,33 +316,33 @@ class Batching:
         """Somebody else wrote one of our keys: undo, read that key, decide all anew. A key that keeps being written is
         left alone for a while, with the events that touch it."""
         index = cast(int, result.index)
-        mark, key = self._marks[index], self._ops[index].key
+        dirty_key, key = self._dirty_keys[index], self._ops[index].key
         jobs = self._undo()
-        self._marks, self._ops = [], []
-        count = self._conflicts[mark] = self._conflicts.get(mark, 0) + 1
+        self._dirty_keys, self._ops = [], []
+        count = self._conflicts[dirty_key] = self._conflicts.get(dirty_key, 0) + 1
         self.services.journal.conflict(key, count)
         self.services.measures.conflicted()
-        jobs = [job for job in jobs if self._kinds.told(job.event) != mark]
+        jobs = [job for job in jobs if self._kinds.told(job.event) != dirty_key]
         if count >= CONFLICTS_MAX:
-            self._held[mark] = self.services.elapsed_ms() + min(100 << (count - CONFLICTS_MAX), 10_000)
+            self._held[dirty_key] = self.services.elapsed_ms() + min(100 << (count - CONFLICTS_MAX), 10_000)
             self.work.put_back(jobs)
             return
         try:
-            events = self._read([mark])
+            events = self._read([dirty_key])
         except StoreError as error:
             raise Deposed(f"a conflict on {key} that cannot be read: {error}") from error
         self.work.put_back([*(Job(event, cause="conflict") for event in events), *jobs])
 
-    def _read(self, marks: list[Mark]) -> list[Event]:
-        return self._kinds.reread(marks, self._committer.next_seq, self.services.clock.now_ms())
+    def _read(self, dirty_keys: list[DirtyKey]) -> list[Event]:
+        return self._kinds.reread(dirty_keys, self._committer.next_seq, self.services.clock.now_ms())
 
     def release_held(self, now_ms: int) -> list[Event]:
         """What keys hold that were left alone for long enough: to be decided before the events that wait for them.
         Raises what the store raises; all of them stay held then."""
-        due = [mark for mark, until_ms in self._held.items() if until_ms <= now_ms]
+        due = [dirty_key for dirty_key, until_ms in self._held.items() if until_ms <= now_ms]
         events = self._read(due)
-        for mark in due:
-            del self._held[mark]
+        for dirty_key in due:
+            del self._held[dirty_key]
         return events
 
     def _too_large(self) -> None:

@@ -16,7 +16,7 @@ from controller.runtime.replies import Reply
 from controller.runtime.services import Services
 from controller.runtime.telling import Telling
 from controller.runtime.timers import Timers
-from controller.state import Batch, ClusterState, Mark
+from controller.state import Batch, ClusterState, DirtyKey
 
 
 class Publisher:
@@ -30,8 +30,10 @@ class Publisher:
         self._timers = timers
         self._telling = Telling(services, state, dispatcher, reconcile, timers)
 
-    def publish(self, batch: Batch, marks: Iterable[Mark], decided: Sequence[tuple[Job, Decision]], seq: int) -> None:
-        """Everybody hears of a commit; `marks`: the keys that it wrote."""
+    def publish(
+        self, batch: Batch, dirty_keys: Iterable[DirtyKey], decided: Sequence[tuple[Job, Decision]], seq: int
+    ) -> None:
+        """Everybody hears of a commit; `dirty_keys`: the keys that it wrote."""
         now_ms = self._services.clock.now_ms()
         if batch.log:
             if self._services.journal.is_kept:
@@ -41,8 +43,8 @@ class Publisher:
                     if decision.records
                 ]
                 self._services.journal.commit(seq, now_ms, rows, self._state.partition_epoch)
-            self._timers.topics_written(marks)
-            late = [t for t in batch.late_topics if ("topic", t) not in batch.marks]
+            self._timers.topics_written(dirty_keys)
+            late = [t for t in batch.late_topics if ("topic", t) not in batch.dirty_keys]
             self._timers.topics_late(late, self._services.elapsed_ms())
             self._telling.tell(batch.log)
         self.answer(decided)

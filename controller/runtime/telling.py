@@ -20,7 +20,7 @@ from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.reconcile import Reconcile
 from controller.runtime.services import Services
 from controller.runtime.timers import Timers
-from controller.state import ClusterState, Mark
+from controller.state import ClusterState, DirtyKey
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Telling:
         self._deleted: list[DeleteIntent] = []
         self._purged: list[tuple[Partition, int]] = []
 
-    def tell(self, log: Sequence[tuple[r.Record, Any, Sequence[Mark]]]) -> None:
+    def tell(self, log: Sequence[tuple[r.Record, Any, Sequence[DirtyKey]]]) -> None:
         """Publish a commit, record by record. The token of a partition record is the partition's number."""
         self._begin()
         touched = self.touched

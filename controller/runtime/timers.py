@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from controller.model.events import Event, MoveDeadline, TopicKeyDue
 from controller.model.values import Partition
 from controller.runtime.idle_throttles import IdleThrottles
-from controller.state import Mark
+from controller.state import DirtyKey
 
 
 class Timers:
@@ -31,10 +31,10 @@ class Timers:
         for topic in topics:
             self._late_topics.setdefault(topic, now_ms + self._rewrite_after_ms)
 
-    def topics_written(self, marks: Iterable[Mark]) -> None:
-        """The keys of topics among those that `marks` names are not behind any more."""
+    def topics_written(self, dirty_keys: Iterable[DirtyKey]) -> None:
+        """The keys of topics among those that `dirty_keys` names are not behind any more."""
         if self._late_topics:
-            for kind, of in marks:
+            for kind, of in dirty_keys:
                 if kind == "topic":
                     self._late_topics.pop(str(of), None)
 

@@ -1,7 +1,7 @@
-"""Marks -> ops: each dirty key encoded once, from the state, however many records touched it.
+"""Dirty keys -> ops: each encoded once, from the state, however many records touched it.
 
-`cost_max` says, before anything is encoded, what a mark adds to a commit at most, so that a batch is never more than
-the store declares (`fits`).
+`cost_max` says, before anything is encoded, what a dirty key adds to a commit at most, so that a batch is never
+more than the store declares (`fits`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from controller.codec.partition_state import ID_BYTES_MAX
 from controller.keys.states import STATE_KEY_BYTES_MAX
 from controller.keys.table import Kinds
 from controller.model.records import UNREAD
-from controller.state import Batch, Mark
+from controller.state import Batch, DirtyKey
 from stores.base import ABSENT, Entry, Op, Put, Version
 
 FIXED_BYTES: Final = 400  # the two ops of the fence
@@ -28,23 +28,23 @@ class Writer:
         self.state, self._ground, self._kinds = kinds.state, kinds.ground, kinds.by_word
         self._versions = cast(Sequence[Version], self.state.versions)
 
-    def cost_max(self, mark: Mark) -> int:
-        """An upper bound of the bytes that `mark` adds to a commit."""
-        kind, of = mark
+    def cost_max(self, dirty_key: DirtyKey) -> int:
+        """An upper bound of the bytes that `dirty_key` adds to a commit."""
+        kind, of = dirty_key
         return self._kinds[kind].cost_max(of)
 
     def fits(self, batch: Batch, bytes_max: int) -> bool:
         """Whether all that `batch` writes is within `bytes_max`, by the bounds of its keys as the state has them now,
         and the intents of each broker within their key."""
         rows, bytes_left = self.state.rows, bytes_max - FIXED_BYTES
-        for mark in batch.marks:
-            kind, of = mark
+        for dirty_key in batch.dirty_keys:
+            kind, of = dirty_key
             if kind == "state" and type(of) is int and (row := rows[of]) is not None and row.extra is None:
                 move = row.move  # most are states; what `States` says of one, without the four calls
                 ids = len(row.isr) if move is None else len(row.isr) + len(move.target) + len(move.origin)
                 bytes_left -= STATE_KEY_BYTES_MAX + len(row.topic) + ID_BYTES_MAX * ids
                 continue
-            bytes_left -= self.cost_max(mark)
+            bytes_left -= self.cost_max(dirty_key)
             if kind == "intents" and type(of) is int:
                 size = sum([small.intent_bytes_max(intent) for intent in self.state.intents.undurable(of)])
                 if size > small.INTENTS_BYTES_MAX:
@@ -52,16 +52,16 @@ class Writer:
                 bytes_left -= size
         return bytes_left >= 0
 
-    def ops(self, batch: Batch, seq: int) -> tuple[list[Mark], list[Op]]:
-        """The marks that there is something to write for, and their ops, aligned.
+    def ops(self, batch: Batch, seq: int) -> tuple[list[DirtyKey], list[Op]]:
+        """The dirty keys that there is something to write for, and their ops, aligned.
 
         Most are states of partitions, which are written here: what `States` says of one, without the four calls."""
         state, kinds, self._ground.seq = self.state, self._kinds, seq
         rows, versions, epoch = state.rows, self._versions, state.controller_epoch
-        marks: list[Mark] = []
+        dirty_keys: list[DirtyKey] = []
         ops: list[Op] = []
-        for mark in batch.marks:
-            name, of = mark
+        for dirty_key in batch.dirty_keys:
+            name, of = dirty_key
             op: Op | None
             if name == "state" and type(of) is int and (row := rows[of]) is not None and row.isr:
                 at = versions[of]
@@ -71,9 +71,9 @@ class Writer:
                 kind = kinds[name]
                 op = kind.op(of, kind.key(of))
             if op is not None:
-                marks.append(mark)
+                dirty_keys.append(dirty_key)
                 ops.append(op)
-        return marks, ops
+        return dirty_keys, ops
 
     def forget_unread(self, forbidden: Container[str]) -> None:
         """Nothing is known any more of small keys that could not be read, and can be."""
@@ -81,20 +81,22 @@ class Writer:
         for key in [key for key, found in known.items() if found == UNREAD and key not in forbidden]:
             del known[key]
 
-    def is_next(self, mark: Mark, entry: Entry) -> bool:
+    def is_next(self, dirty_key: DirtyKey, entry: Entry) -> bool:
         """Whether the key of a partition or topic was written just once since: by the commit that is looked up."""
-        kind, of = mark
+        kind, of = dirty_key
         if kind == "state":
             number = cast(int, of)
             return entry.generation == _next(self.state.versions[number], self.state.generations[number])
         row = self.state.topics.get(cast(str, of)) if kind == "topic" else None
         return row is None or entry.generation == _next(row.version, row.generation)
 
-    def committed(self, marks: Sequence[Mark], ops: Sequence[Op], versions: Sequence[Version | None], seq: int) -> None:
-        """The commit of `marks` left `versions`: the state knows where its keys stand now."""
+    def committed(
+        self, dirty_keys: Sequence[DirtyKey], ops: Sequence[Op], versions: Sequence[Version | None], seq: int
+    ) -> None:
+        """The commit of `dirty_keys` left `versions`: the state knows where its keys stand now."""
         state, kinds, found, self._ground.seq = self.state, self._kinds, self._ground.found, seq
         stood, generations, has_gone = state.versions, state.generations, state.deletions or state.reducing.purged
-        for (kind, of), op, version in zip(marks, ops, versions, strict=True):
+        for (kind, of), op, version in zip(dirty_keys, ops, versions, strict=True):
             if version and kind == "state" and type(of) is int and not has_gone:  # as `States.stands`
                 generations[of] = generations[of] + 1 if stood[of] else 0
                 stood[of] = version

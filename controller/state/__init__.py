@@ -1,7 +1,7 @@
 """The caches and their indexes; records are applied and undone here, and nothing else writes them."""
 
-from controller.state.batch import LEGACY, Batch, Mark
+from controller.state.batch import LEGACY, Batch, DirtyKey
 from controller.state.cluster import ClusterState
 from controller.state.tables import apply, apply_all, start_batch, undo_to
 
-__all__ = ["LEGACY", "Batch", "ClusterState", "Mark", "apply", "apply_all", "start_batch", "undo_to"]
+__all__ = ["LEGACY", "Batch", "ClusterState", "DirtyKey", "apply", "apply_all", "start_batch", "undo_to"]

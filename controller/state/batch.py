@@ -1,13 +1,13 @@
 """A batch: what was decided since the last commit, so that it can be undone, and which keys that makes dirty.
 
-A mark names a dirty key by what it holds, not by its path: `("state", number)`, `("topic", name)`, `("config", name)`,
+A dirty key is named by what it holds, not by its path: `("state", number)`, `("topic", name)`, `("config", name)`,
 `("broker config", name)`, `("change", entity)` (a change of settings that is told of), `("old change", key)`,
 `("admitted", broker)`, `("forgotten", broker)`, `("unregistered", broker)` (nothing is written: it is held to have no
 registration), `("intents", broker)` (its new intents), `("intents done", (broker, seq))`, `("deletion", topic)` (of a
 new topic: held to be absent), `("parent", (topic, partition or None))` (a node without data, where the store needs
 such), `("reduction", topic)` (which partitions of it go), `("throttles", slot)` (which throttles are to go),
 `("notification", key)` (one that goes), `LEGACY`, `("migration", version)` (its marker goes). Each is encoded once,
-from the state, however many records set it.
+from the state, however many records touched it.
 
 The code that applies a record changes the state by methods of the batch, which push the inverse of each change, or
 pushes the inverse itself (`undone_by`). So there is no function to undo a record, which could be forgotten
@@ -21,22 +21,22 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from controller.model.records import Record
 
-Mark: TypeAlias = tuple[str, object]
+DirtyKey: TypeAlias = tuple[str, object]
 
-LEGACY: Final[Mark] = ("legacy", "key")
+LEGACY: Final[DirtyKey] = ("legacy", "key")
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 class Batch:
-    """Records in the order in which they were applied, each with its token (what marking keys and publishing need
-    besides the record) and the marks that it set first. Only `apply_all` adds to it."""
+    """Records in the order in which they were applied, each with its token (what naming its keys and publishing need
+    besides the record) and the dirty keys that it named first. Only `apply_all` adds to it."""
 
-    __slots__ = ("_inverses", "late_topics", "log", "marks")
+    __slots__ = ("_inverses", "dirty_keys", "late_topics", "log")
 
     def __init__(self) -> None:
-        self.log: list[tuple[Record, object, tuple[Mark, ...]]] = []
-        self.marks: dict[Mark, None] = {}
+        self.log: list[tuple[Record, object, tuple[DirtyKey, ...]]] = []
+        self.dirty_keys: dict[DirtyKey, None] = {}
         self.late_topics: dict[str, int] = {}  # whose key is behind, by how many rows, and may be written later
         self._inverses: list[tuple[int, Callable[..., object], tuple[Any, ...]]] = []  # of the record with that index
 
@@ -93,10 +93,10 @@ class Batch:
     # --- undoing
 
     def take_back(self) -> tuple[Record, object]:
-        """The last record and its token, out of the batch with the marks that only it set and with what it changed."""
+        """The last record and its token, out of the batch with the dirty keys that only it named and its changes."""
         record, token, fresh = self.log.pop()
-        for mark in fresh:
-            del self.marks[mark]
+        for dirty_key in fresh:
+            del self.dirty_keys[dirty_key]
         self.take_back_rest()
         return record, token
 

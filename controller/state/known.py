@@ -186,7 +186,7 @@ class Known:
         number = self.number(partition.topic, partition.partition)
         if number is None:
             return ABSENT.generation
-        return self.generations[number] + (("state", number) in self.batch.marks)
+        return self.generations[number] + (("state", number) in self.batch.dirty_keys)
 
     def key_version(self, topic: str, partition: int | None) -> KeyVersion:
         if partition is None:
@@ -222,7 +222,7 @@ class Known:
         row = self.topics.get(topic)
         if left or row is None:
             return left
-        return sum(("state", number) in self.batch.marks for number in row.numbers)
+        return sum(("state", number) in self.batch.dirty_keys for number in row.numbers)
 
     def reductions(self) -> Iterable[str]:
         return tuple(self.reducing.of)

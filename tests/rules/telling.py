@@ -1,4 +1,4 @@
-"""Records, marks and replies as the lines of a transcript."""
+"""Records, dirty keys and replies as the lines of a transcript."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _LEFT_OUT = ("before", "configs", "versions", "found", "is_rewritten")
 def lines(state: ClusterState, ran: Ran) -> Iterator[str]:
     """What one command left, line by line; `nothing` where it left nothing."""
     told = [_record(record) for record in ran.records]
-    if ran.batch.marks:
-        told.append("dirty: " + ", ".join(_mark(state, kind, of) for kind, of in ran.batch.marks))
-    if late := [topic for topic in ran.batch.late_topics if ("topic", topic) not in ran.batch.marks]:
+    if ran.batch.dirty_keys:
+        told.append("dirty: " + ", ".join(_dirty_key(state, kind, of) for kind, of in ran.batch.dirty_keys))
+    if late := [topic for topic in ran.batch.late_topics if ("topic", topic) not in ran.batch.dirty_keys]:
         told.append("late: " + ", ".join(f"topic {topic}" for topic in late))
     if ran.reply is not None:
         told.append("-> " + _reply(ran.reply))
@@ -134,7 +134,7 @@ def _intent(intent: DeleteIntent) -> str:
     return f"{intent.topic}-{intent.partition} on {intent.broker} epoch {intent.leader_epoch}"
 
 
-def _mark(state: ClusterState, kind: str, of: object) -> str:
+def _dirty_key(state: ClusterState, kind: str, of: object) -> str:
     if kind == "state" and isinstance(of, int):
         row = state.rows[of]
         return f"state {row.tp if row else of}"

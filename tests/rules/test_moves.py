@@ -69,7 +69,7 @@ def test_the_end_of_a_move_is_three_rows_of_one_commit_led_from_within_the_targe
     changed = next(record for record in ran.records if isinstance(record, r.ReplicasChanged))
     assert (changed.before.leader, changed.after.leader) == (1, 4)
     assert changed.after.leader_epoch == changed.before.leader_epoch + 1
-    assert sum(1 for kind, _ in ran.batch.marks if kind == "state") == 1
+    assert sum(1 for kind, _ in ran.batch.dirty_keys if kind == "state") == 1
 
 
 @pytest.mark.checklist(77)
@@ -216,8 +216,8 @@ def test_a_member_that_left_i_again_is_written_to_the_topic_key_at_once() -> Non
     """Otherwise a takeover, which derives R from T and I, would lose a replica from R."""
     world = cluster((1, 2))
     alter(world, (4, 5))
-    assert ("topic", "t0") not in in_sync(world, (1, 2, 4)).batch.marks
-    assert ("topic", "t0") in in_sync(world, (1, 2)).batch.marks
+    assert ("topic", "t0") not in in_sync(world, (1, 2, 4)).batch.dirty_keys
+    assert ("topic", "t0") in in_sync(world, (1, 2)).batch.dirty_keys
     assert world.partition("t0").replicas == (1, 2, 4)
 
 

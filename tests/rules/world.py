@@ -144,7 +144,7 @@ class World:
             "migration": lambda _: None,
             "throttles": self._mark_key,
         }
-        for kind, of in done.marks:
+        for kind, of in done.dirty_keys:
             stands[kind](of)
         self.state.changes.committed()
         return done

@@ -10,11 +10,11 @@ from controller.keys.notifications import Notifications
 from controller.keys.table import KINDS, Kinds
 from controller.model.events import NotificationDone, StateKeyRead
 from controller.model.values import Partition, Settings, Topic
-from controller.state import ClusterState, Mark
+from controller.state import ClusterState, DirtyKey
 from stores import ABSENT, FaultStore, MemoryStore, Put
 
 MANY = range(100)
-MARKS: dict[str, list[Mark]] = {
+MARKS: dict[str, list[DirtyKey]] = {
     "state": [("state", number) for number in MANY],
     "topic": [("topic", f"t{number}") for number in MANY],
     "deletion": [("deletion", f"t{number}") for number in MANY],

@@ -14,12 +14,12 @@ from controller.keys.table import Kinds
 from controller.model.records import UNREAD, IsrChanged
 from controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Partition, Settings, Topic
 from controller.runtime.writer import FIXED_BYTES, Writer
-from controller.state import ClusterState, Mark, apply
+from controller.state import ClusterState, DirtyKey, apply
 from stores import MemoryStore
 from stores.base import Version
 from tests.codec.strategies import PARTITIONS
 
-MARK: Mark = ("state", 0)
+DIRTY_KEY: DirtyKey = ("state", 0)
 WITHOUT_STATE = st.builds(
     lambda partition, leader: attrs.evolve(partition, isr=(), leader=leader, move=None),
     PARTITIONS,
@@ -40,7 +40,7 @@ def test_a_state_key_is_reckoned_in_a_batch_as_by_itself(partition: Partition) -
     """To the byte: one less, and the batch would outgrow the store."""
     state = holding(partition)
     writer = Writer(Kinds(Ground(state, MemoryStore())))
-    bytes_max = FIXED_BYTES + writer.cost_max(MARK)
+    bytes_max = FIXED_BYTES + writer.cost_max(DIRTY_KEY)
     assert writer.fits(state.batch, bytes_max)
     assert not writer.fits(state.batch, bytes_max - 1)
 
@@ -50,10 +50,10 @@ def test_a_state_key_is_written_in_a_batch_as_by_itself(partition: Partition, ve
     """The same key, value and expectation; nothing where there is nothing to write."""
     state = holding(partition, version)
     kind = States(Ground(state, MemoryStore()))
-    marks, ops = Writer(Kinds(Ground(state, MemoryStore()))).ops(state.batch, 3)
+    dirty_keys, ops = Writer(Kinds(Ground(state, MemoryStore()))).ops(state.batch, 3)
     op = kind.op(0, kind.key(0))
     assert ops == ([] if op is None else [op])
-    assert marks == ([] if op is None else [MARK])
+    assert dirty_keys == ([] if op is None else [DIRTY_KEY])
 
 
 @pytest.mark.parametrize("stood, generation", [(0, -1), (5, 0), (5, 8)])
@@ -65,8 +65,8 @@ def test_where_a_state_key_stands_is_known_after_a_batch_as_by_itself(
     partition = Partition("t", 0, (1, 2), (1, 2), 1, 3)
     batch, alone = holding(partition, stood, generation), holding(partition, stood, generation)
     writer = Writer(Kinds(Ground(batch, MemoryStore())))
-    marks, ops = writer.ops(batch.batch, 3)
-    writer.committed(marks, ops, [None if left is None else Version(left)], 3)
+    dirty_keys, ops = writer.ops(batch.batch, 3)
+    writer.committed(dirty_keys, ops, [None if left is None else Version(left)], 3)
     States(Ground(alone, MemoryStore())).stands(0, left or 0)
     assert batch.key_version("t", 0) == alone.key_version("t", 0)
     assert batch.key_version("t", 0).generation == (-1 if left is None else generation + 1)

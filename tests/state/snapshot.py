@@ -52,7 +52,7 @@ def snapshot(state: ClusterState) -> dict[str, object]:
         "own settings": dict(state.broker_configs),
         "migration": state.migration_version,
         "tally": None if state.tally is None else state.tally.copy().as_dict(),
-        "marks": list(state.batch.marks),
+        "dirty_keys": list(state.batch.dirty_keys),
         "late": list(state.batch.late_topics),
         "records": [record for record, _, _ in state.batch.log],
         "on": {broker: found for broker in _ids(state) if (found := set(state.numbers_on(broker)))},

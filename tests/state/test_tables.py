@@ -41,7 +41,7 @@ def test_growth_is_late_and_taken_back_with_its_record() -> None:
     state = world.state
     for row in [world.plant(Partition("t", number, (1,), (1, 2), 1, 0)) for number in (0, 1)]:
         apply(state, records.ReplicasGrown(row, row.but(replicas=(1, 2))))
-    assert (list(state.batch.late_topics), state.batch.marks) == (["t"], {})
+    assert (list(state.batch.late_topics), state.batch.dirty_keys) == (["t"], {})
     undo_to(state, 1)
     assert list(state.batch.late_topics) == ["t"]
     undo_to(state, 0)
@@ -55,8 +55,8 @@ def test_a_started_batch_is_empty_and_the_old_one_keeps_its_records() -> None:
     record = records.KeysRewritten("t")
     apply(world.state, record)
     done = start_batch(world.state)
-    assert ([record for record, _, _ in done.log], list(done.marks)) == ([record], [("topic", "t")])
-    assert (len(world.state.batch), world.state.batch.marks) == (0, {})
+    assert ([record for record, _, _ in done.log], list(done.dirty_keys)) == ([record], [("topic", "t")])
+    assert (len(world.state.batch), world.state.batch.dirty_keys) == (0, {})
 
 
 def test_a_topic_is_loaded_with_its_versions() -> None:

@@ -1,7 +1,7 @@
 """A table keyed by record type: how a record is applied, and which keys it makes dirty.
 
-Applying changes the state by the methods of the batch, which know how that is undone, and gives a token: what its marks
-or whoever is told of it need besides the record. What a record makes dirty is read after it was applied; of one that
+Applying changes the state by the methods of the batch, which know how that is undone, and gives a token: what else its
+dirty keys, or whoever is told of it, need. What a record makes dirty is read after it was applied; of one that
 puts a row (`kinds.Table`) that is what it dirties besides the state key.
 Every record type stands in the table (a test holds it to that).
 """
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from controller.model import records as r
 from controller.model.values import Partition
-from controller.state.batch import Batch, Mark
+from controller.state.batch import Batch, DirtyKey
 from controller.state.cluster import ClusterState
 from controller.state.tables import brokers, foreign_writes, orders, partitions, reductions, settings, throttles, topics
 from controller.state.tables.kinds import Table
@@ -30,7 +30,7 @@ TABLE: Final[Table] = {
     **throttles.TABLE,
 }
 
-_NO_RUN: Final[Mark] = ("state", None)
+_NO_RUN: Final[DirtyKey] = ("state", None)
 
 
 def apply(state: ClusterState, record: r.Record) -> None:
@@ -44,14 +44,14 @@ def apply_all(state: ClusterState, records: Sequence[r.Record]) -> None:
     A completing move has five records of one partition: its row and indexes are put once, as the last of them leaves
     it. Each is undone alone all the same.
     """
-    log, marks = state.batch.log, state.batch.marks
+    log, dirty_keys = state.batch.log, state.batch.dirty_keys
     first: Partition | None = None
     last: Partition | None = None
     number, own, is_dirty = -1, _NO_RUN, False  # of the run: its row, its state key, whether that is dirty
     record: Any
     for record in records:
         do, dirty = TABLE[type(record)]
-        fresh: tuple[Mark, ...] = ()
+        fresh: tuple[DirtyKey, ...] = ()
         if do is not None:
             token = do(state, record)
         else:
@@ -61,15 +61,15 @@ def apply_all(state: ClusterState, records: Sequence[r.Record]) -> None:
                 first = record.before
                 number = number_of(state, record.before)
                 own = ("state", number)
-                is_dirty = own in marks
+                is_dirty = own in dirty_keys
             token, last = number, record.after
             if not is_dirty and dirty is not late_topic_key:
-                marks[own], fresh, is_dirty = None, (own,), True
+                dirty_keys[own], fresh, is_dirty = None, (own,), True
         if dirty is not state_key:
-            for mark in dirty(state, record, token):
-                if mark not in marks:
-                    marks[mark] = None
-                    fresh = (*fresh, mark)
+            for dirty_key in dirty(state, record, token):
+                if dirty_key not in dirty_keys:
+                    dirty_keys[dirty_key] = None
+                    fresh = (*fresh, dirty_key)
         log.append((record, token, fresh))
     if first is not None and last is not None:
         state.put_row(number, first, last)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from controller.model import records as r
-from controller.state.batch import Mark
+from controller.state.batch import DirtyKey
 from controller.state.cluster import ClusterState
 from controller.state.intents import KeyId
 from controller.state.tables.kinds import Table, no_keys, nothing
@@ -21,7 +21,7 @@ def _register(state: ClusterState, record: r.BrokerRegistered) -> None:
             state.set_disk(number, broker_id, gone=False)
 
 
-def _admitted_key(state: ClusterState, record: r.BrokerRegistered, token: object) -> list[Mark]:
+def _admitted_key(state: ClusterState, record: r.BrokerRegistered, token: object) -> list[DirtyKey]:
     fresh = state.admitted_epoch(record.broker.broker_id) != record.broker.epoch
     return [("admitted", record.broker.broker_id)] if fresh else []
 
@@ -66,7 +66,7 @@ def _open(state: ClusterState, record: r.DeleteIntended) -> None:
     state.batch.undone_by(state.intents.close, record.intent)
 
 
-def _intent_key(state: ClusterState, record: r.DeleteIntended, token: object) -> Sequence[Mark]:
+def _intent_key(state: ClusterState, record: r.DeleteIntended, token: object) -> Sequence[DirtyKey]:
     return (("intents", record.intent.broker),)
 
 
@@ -79,25 +79,25 @@ def _close(state: ClusterState, record: r.ReplicaDeleted | r.IntentDropped) -> K
 
 def _finished_key(
     state: ClusterState, record: r.ReplicaDeleted | r.IntentDropped, finished: KeyId | None
-) -> Sequence[Mark]:
+) -> Sequence[DirtyKey]:
     return () if finished is None else (("intents done", finished),)
 
 
-def _dropped_keys(state: ClusterState, record: r.IntentDropped, finished: KeyId | None) -> Sequence[Mark]:
-    marks = _finished_key(state, record, finished)
-    return [*marks, _unregistered(record.intent.broker)] if record.forgotten else marks
+def _dropped_keys(state: ClusterState, record: r.IntentDropped, finished: KeyId | None) -> Sequence[DirtyKey]:
+    dirty_keys = _finished_key(state, record, finished)
+    return [*dirty_keys, _unregistered(record.intent.broker)] if record.forgotten else dirty_keys
 
 
-def _forgotten_keys(state: ClusterState, record: r.BrokerForgotten, token: object) -> list[Mark]:
+def _forgotten_keys(state: ClusterState, record: r.BrokerForgotten, token: object) -> list[DirtyKey]:
     return [("forgotten", record.broker_id), _unregistered(record.broker_id)]
 
 
-def _unregistered(broker: int) -> Mark:
+def _unregistered(broker: int) -> DirtyKey:
     """A broker that came back just now, unseen yet, is waited for as before."""
     return ("unregistered", broker)
 
 
-def _emptied_key(state: ClusterState, record: r.IntentsKeyEmptied, token: object) -> list[Mark]:
+def _emptied_key(state: ClusterState, record: r.IntentsKeyEmptied, token: object) -> list[DirtyKey]:
     return [("intents done", (record.broker, record.seq))]
 
 

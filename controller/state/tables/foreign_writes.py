@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from controller.model import records as r
-from controller.state.batch import Mark
+from controller.state.batch import DirtyKey
 from controller.state.cluster import ClusterState
 from controller.state.tables.kinds import Table, no_keys, nothing
 
@@ -23,7 +23,7 @@ def _move_version(state: ClusterState, record: r.KeyVersionFound, at: r.KeyVersi
         state.state_key_stands(record.topic, row.numbers[record.partition], at.version, at.generation)
 
 
-def _foreign_key(state: ClusterState, record: r.ForeignChange, token: object) -> list[Mark]:
+def _foreign_key(state: ClusterState, record: r.ForeignChange, token: object) -> list[DirtyKey]:
     if not record.is_rewritten:
         return []
     if record.partition is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from controller.model import records as r
-from controller.state.batch import LEGACY, Mark
+from controller.state.batch import LEGACY, DirtyKey
 from controller.state.cluster import ClusterState
 from controller.state.tables.kinds import Table, no_keys, nothing
 
@@ -19,7 +19,7 @@ def _remove_entry(state: ClusterState, record: r.LegacyEntryRemoved) -> None:
     state.batch.take(state.legacy.entries, record.entry.name)
 
 
-def _entry_key(state: ClusterState, record: r.LegacyEntryRemoved, token: object) -> list[Mark]:
+def _entry_key(state: ClusterState, record: r.LegacyEntryRemoved, token: object) -> list[DirtyKey]:
     return [LEGACY] if record.at_once else []
 
 
@@ -31,7 +31,7 @@ def _change_legacy(state: ClusterState, record: r.LegacyKeyChanged) -> None:
     state.batch.set(state.legacy, "key", record.after)
 
 
-def _legacy_key(state: ClusterState, record: r.Record, token: object) -> list[Mark]:
+def _legacy_key(state: ClusterState, record: r.Record, token: object) -> list[DirtyKey]:
     return [LEGACY]
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from controller.model import records as r
 from controller.model.values import Partition
-from controller.state.batch import Mark
+from controller.state.batch import DirtyKey
 from controller.state.cluster import ClusterState
 from controller.state.tables.kinds import Table
 
@@ -30,12 +30,12 @@ def number_of(state: ClusterState, partition: Partition) -> int:
 # --- what is dirty besides the state key
 
 
-def state_key(_: ClusterState, __: r.PartitionRecord, ___: int) -> Sequence[Mark]:
+def state_key(_: ClusterState, __: r.PartitionRecord, ___: int) -> Sequence[DirtyKey]:
     """The state key alone."""
     return ()
 
 
-def _topic_key(_: ClusterState, record: r.PartitionRecord, __: int) -> Sequence[Mark]:
+def _topic_key(_: ClusterState, record: r.PartitionRecord, __: int) -> Sequence[DirtyKey]:
     """Of a target that is set or cleared, and of R that is another."""
     after = record.after
     if after.move is None or record.before.replicas != after.replicas:
@@ -43,7 +43,7 @@ def _topic_key(_: ClusterState, record: r.PartitionRecord, __: int) -> Sequence[
     return ()
 
 
-def _topic_of_isr(_: ClusterState, record: r.PartitionRecord, __: int) -> Sequence[Mark]:
+def _topic_of_isr(_: ClusterState, record: r.PartitionRecord, __: int) -> Sequence[DirtyKey]:
     """A member that R grew by and that leaves I again must stand in the topic key: the loader would lose it from R,
     which it grows by T and I only."""
     after, move = record.after, record.after.move
@@ -54,7 +54,7 @@ def _topic_of_isr(_: ClusterState, record: r.PartitionRecord, __: int) -> Sequen
     return ()
 
 
-def _topic_of_override(_: ClusterState, record: r.PartitionRecord, __: int) -> Sequence[Mark]:
+def _topic_of_override(_: ClusterState, record: r.PartitionRecord, __: int) -> Sequence[DirtyKey]:
     """What R grew by under the old T cannot be derived from the new one: the topic key says it. A new deadline alone
     changes nothing of that."""
     if record.before.target_replicas != record.after.target_replicas:
@@ -62,7 +62,7 @@ def _topic_of_override(_: ClusterState, record: r.PartitionRecord, __: int) -> S
     return ()
 
 
-def late_topic_key(state: ClusterState, record: r.PartitionRecord, _: int) -> Sequence[Mark]:
+def late_topic_key(state: ClusterState, record: r.PartitionRecord, _: int) -> Sequence[DirtyKey]:
     """Not even the state key: R of a moving partition can be derived from T and I, and the topic key, which holds a
     whole topic, is written later."""
     state.batch.grew(record.after.topic)

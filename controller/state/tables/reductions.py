@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from controller.model import records as r
-from controller.state.batch import Mark
+from controller.state.batch import DirtyKey
 from controller.state.cluster import ClusterState
 from controller.state.reductions import Reduction
 from controller.state.tables.kinds import Table, no_keys
@@ -20,7 +20,7 @@ def _purge(state: ClusterState, record: r.PartitionPurged) -> int:
     return purged.number
 
 
-def _purged_keys(state: ClusterState, record: r.PartitionPurged, number: int) -> list[Mark]:
+def _purged_keys(state: ClusterState, record: r.PartitionPurged, number: int) -> list[DirtyKey]:
     before = record.before
     return [("state", number), ("parent", (before.topic, before.partition)), ("topic", before.topic)]
 
@@ -30,7 +30,7 @@ def _change(state: ClusterState, record: r.ReductionChanged) -> None:
     _stands(state, record.topic, Reduction(known.version, record.after, known.extra))
 
 
-def _changed_key(state: ClusterState, record: r.ReductionChanged, token: object) -> list[Mark]:
+def _changed_key(state: ClusterState, record: r.ReductionChanged, token: object) -> list[DirtyKey]:
     return [] if record.is_written else [("reduction", record.topic)]
 
 

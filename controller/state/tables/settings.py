@@ -6,7 +6,7 @@ from typing import Final
 
 from controller.model import records as r
 from controller.model.values import TOPICS
-from controller.state.batch import Mark
+from controller.state.batch import DirtyKey
 from controller.state.cluster import ClusterState
 from controller.state.rows import OwnSettings
 from controller.state.tables.kinds import Apply, Dirty, Table, no_keys, nothing
@@ -33,7 +33,7 @@ def _alter(state: ClusterState, record: r.ConfigsAltered) -> None:
         state.batch.undone_by(state.changes.take_back, entity)
 
 
-def _altered_keys(state: ClusterState, record: r.ConfigsAltered, token: object) -> list[Mark]:
+def _altered_keys(state: ClusterState, record: r.ConfigsAltered, token: object) -> list[DirtyKey]:
     kind = "config" if record.entity.kind == TOPICS else "broker config"
     return [(kind, record.entity.name), ("change", record.entity)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from controller.model import records as r
-from controller.state.batch import LEGACY, Mark
+from controller.state.batch import LEGACY, DirtyKey
 from controller.state.cluster import ClusterState
 from controller.state.tables.kinds import Table, no_keys, nothing
 from controller.state.tables.settings import ALTERED
@@ -15,7 +15,7 @@ def _mark(state: ClusterState, record: r.ThrottleMarkChanged) -> None:
     state.batch.put(state.throttles.marks, record.slot, record.after)
 
 
-def _mark_key(state: ClusterState, record: r.ThrottleMarkChanged, token: object) -> list[Mark]:
+def _mark_key(state: ClusterState, record: r.ThrottleMarkChanged, token: object) -> list[DirtyKey]:
     return [("throttles", record.slot)]
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from controller.model import records as r
 from controller.model.values import Partition, without_state
-from controller.state.batch import Mark
+from controller.state.batch import DirtyKey
 from controller.state.cluster import ClusterState
 from controller.state.columns import PartitionColumns
 from controller.state.tables.kinds import Table, no_keys, nothing
@@ -25,7 +25,7 @@ def _drop_topic(state: ClusterState, name: str) -> None:
     state.remove_topic(name)
 
 
-def _created_keys(state: ClusterState, record: r.TopicCreated, token: object) -> list[Mark]:
+def _created_keys(state: ClusterState, record: r.TopicCreated, token: object) -> list[DirtyKey]:
     """The keys that ask for a deletion or a reduction among them: they are held to be absent, or go, so that what was
     asked of a former topic is never done to this one."""
     name = record.topic.name
@@ -54,7 +54,7 @@ def _change_topic(state: ClusterState, record: r.TopicChanged) -> None:
     state.batch.set(state.topics[record.after.name], "topic", record.after)
 
 
-def _topic_key(state: ClusterState, record: r.PartitionsAdded, token: object) -> list[Mark]:
+def _topic_key(state: ClusterState, record: r.PartitionsAdded, token: object) -> list[DirtyKey]:
     return [("topic", record.topic.name)]
 
 
@@ -66,20 +66,20 @@ def _start_deletion(state: ClusterState, record: r.TopicDeletionStarted) -> None
     state.batch.undone_by(state.deletions.pop, record.topic.name)
 
 
-def _started_key(state: ClusterState, record: r.TopicDeletionStarted, token: object) -> list[Mark]:
+def _started_key(state: ClusterState, record: r.TopicDeletionStarted, token: object) -> list[DirtyKey]:
     return [] if record.version else [("deletion", record.topic.name)]
 
 
-def _stopped_keys(state: ClusterState, record: r.PartitionStopped, token: object) -> list[Mark]:
+def _stopped_keys(state: ClusterState, record: r.PartitionStopped, token: object) -> list[DirtyKey]:
     """One without a state key is held to have none; the empty parent that it may have left goes."""
     return [] if record.after.has_state else [_parent(record.after)]
 
 
-def _removed_keys(state: ClusterState, record: r.StateKeyRemoved, token: object) -> list[Mark]:
+def _removed_keys(state: ClusterState, record: r.StateKeyRemoved, token: object) -> list[DirtyKey]:
     return [_parent(record.after)]
 
 
-def _parent(partition: Partition) -> Mark:
+def _parent(partition: Partition) -> DirtyKey:
     return ("parent", (partition.topic, partition.partition))
 
 
@@ -87,10 +87,10 @@ def _delete_topic(state: ClusterState, record: r.TopicDeleted) -> None:
     state.batch.undone_by(state.undelete_topic, state.delete_topic(record.topic.name))
 
 
-def _deleted_keys(state: ClusterState, record: r.TopicDeleted, token: object) -> list[Mark]:
+def _deleted_keys(state: ClusterState, record: r.TopicDeleted, token: object) -> list[DirtyKey]:
     """In the order in which they go."""
     name = record.topic.name
-    reduction: list[Mark] = [("reduction", name)] if state.reducing.version(name) else []
+    reduction: list[DirtyKey] = [("reduction", name)] if state.reducing.version(name) else []
     return [("parent", (name, None)), ("topic", name), ("config", name), *reduction, ("deletion", name)]
 
 
@@ -98,7 +98,7 @@ def _find_deletion(state: ClusterState, record: r.DeletionKeyFound) -> None:
     state.batch.set(state.deletions[record.topic], "version", record.found)
 
 
-def _found_key(state: ClusterState, record: r.DeletionKeyFound, token: object) -> list[Mark]:
+def _found_key(state: ClusterState, record: r.DeletionKeyFound, token: object) -> list[DirtyKey]:
     return [] if record.found else [("deletion", record.topic)]
 
 
