@@ -31,10 +31,10 @@ from controller.runtime.description import Description, describe
 from controller.runtime.executors import Executor, InlineExecutor, ThreadExecutor
 from controller.runtime.inbox import Inbox
 from controller.runtime.journal import Journal
+from controller.runtime.log_reports import LogReport, LogReports
 from controller.runtime.loop import Loop
 from controller.runtime.measures import Measures, Unmeasured
 from controller.runtime.notices import Notices
-from controller.runtime.progress import LogReport, Progress
 from controller.runtime.readable import ReadableStore
 from controller.runtime.registrar import Registrar
 from controller.runtime.replies import Outstanding
@@ -121,7 +121,7 @@ class Controller:
             inbox=Inbox(self.settings.inbox_max),
             outstanding=Outstanding(),
             journal=journal or Journal(),
-            progress=Progress(),
+            log_reports=LogReports(),
             notices=Notices(host, late),
             measures=Measures(clock) if metrics else Unmeasured(clock),
             awaits_cluster=awaits_cluster,
@@ -356,19 +356,19 @@ class Controller:
 
     def report_log(self, reports: LogReport | Iterable[LogReport]) -> None:
         """What a broker knows of a log: offsets and bytes. Kept in memory only; progress and lag are made of it."""
-        self._services.progress.report([reports] if isinstance(reports, LogReport) else reports)
+        self._services.log_reports.report([reports] if isinstance(reports, LogReport) else reports)
 
     def reported_log(self, tp: TopicPartition, broker_id: int) -> LogReport | None:
         """What was reported to this controller last of a replica's log, None where nothing was. From any thread,
         without waiting for the loop."""
-        return self._services.progress.of(tp.topic, tp.partition, broker_id)
+        return self._services.log_reports.of(tp.topic, tp.partition, broker_id)
 
     def admin_for(self, principal: str | None) -> Admin:
         """The admin API as `principal` (None: the host itself, which may do everything)."""
         return Admin(
             self._submitter,
             self._services.chance,
-            self._services.progress,
+            self._services.log_reports,
             principal=principal,
             hooks=self._hooks,
         )

@@ -12,6 +12,7 @@ from controller.model import events as e
 from controller.model.events import Decision, Event
 from controller.rules import (
     brokers,
+    config_changes,
     deletion,
     foreign_writes,
     forgetting,
@@ -21,7 +22,6 @@ from controller.rules import (
     migration,
     preferred,
     reassignment,
-    settings,
     shutdown,
     topics,
 )
@@ -48,8 +48,8 @@ RULES: Final[dict[type[Event], Rule]] = {
     e.CreateTopic: topics.create_topic,
     e.CreatePartitions: topics.create_partitions,
     e.DeleteTopic: deletion.delete_topic,
-    e.AlterConfigs: settings.alter_configs,
-    e.ChangesDue: settings.changes_due,
+    e.AlterConfigs: config_changes.alter_configs,
+    e.ChangesDue: config_changes.changes_due,
     e.DeletePartitions: reduction.delete_partitions,
     e.ReductionKeyRead: reduction_keys.reduction_key_read,
     e.ReductionDue: reduction_keys.reduction_due,

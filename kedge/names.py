@@ -101,7 +101,7 @@ from controller.runtime.journal import (
     Journal,
     MemorySink,
 )
-from controller.runtime.progress import (
+from controller.runtime.log_reports import (
     LogReport,
 )
 from controller.runtime.replies import (

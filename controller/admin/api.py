@@ -57,7 +57,7 @@ from controller.rules.reassignment import expand_cancel
 from controller.runtime.clock import Chance
 from controller.runtime.inbox import Job
 from controller.runtime.listing import describe_topic, take_topics
-from controller.runtime.progress import Progress
+from controller.runtime.log_reports import LogReports
 from controller.runtime.submit import Submitter
 
 DEFAULT_TIMEOUT_S: Final = 60.0
@@ -74,14 +74,14 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
         self,
         submitter: Submitter,
         chance: Chance,
-        progress: Progress,
+        log_reports: LogReports,
         *,
         principal: str | None = None,
         hooks: Hooks | None = None,
     ) -> None:
         self._submitter = submitter
         self._chance = chance
-        self._progress = progress
+        self._log_reports = log_reports
         self._principal = principal
         self._hooks = hooks or Hooks()
 

@@ -1,4 +1,4 @@
-"""Settings of topics and brokers: described and altered (KIP-133, KIP-226, KIP-339). A future per resource."""
+"""Configs of topics and brokers: described and altered (KIP-133, KIP-226, KIP-339). A future per resource."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from controller.model.errors import ApiError
 from controller.model.events import AlterConfigs
 from controller.model.values import TOPICS, ConfigEntity
 from controller.model.view import ClusterView
+from controller.rules.config_changes import check_entity
 from controller.rules.configs import describe, describe_with
-from controller.rules.settings import check_entity
 from controller.runtime.clock import Chance
 from controller.runtime.submit import Submitter
 
@@ -25,7 +25,7 @@ _CHANGES: Final = "a list of AlterConfigOp"
 
 
 class ConfigRequests(abc.ABC):
-    """The requests about settings, of one principal."""
+    """The requests about configs, of one principal."""
 
     _submitter: Submitter
     _chance: Chance
@@ -74,7 +74,7 @@ class ConfigRequests(abc.ABC):
         validate_only: bool = False,
         timeout_s: float = TIMEOUT_S,
     ) -> Results[ConfigResource, None]:
-        """Each resource has these settings and no others; `validate_only`: could have them. All that is said of one
+        """Each resource has these configs and no others; `validate_only`: could have them. All that is said of one
         resource or nothing; one bad resource does not hurt another. What changes nothing writes nothing. Written
         together with a notification below `/config/changes`, and told to the host by `config_changed`.
 
@@ -84,7 +84,7 @@ class ConfigRequests(abc.ABC):
         require(resources, Mapping, "resources")
         ops = {}
         for one in _resources(resources):
-            require(resources[one], Mapping, "settings")
+            require(resources[one], Mapping, "configs")
             ops[one] = tuple(AlterConfigOp(name, value) for name, value in resources[one].items())
         return self._alter_configs(
             ops, "alter_configs", replaces=True, validate_only=validate_only, timeout_s=timeout_s
@@ -97,7 +97,7 @@ class ConfigRequests(abc.ABC):
         validate_only: bool = False,
         timeout_s: float = TIMEOUT_S,
     ) -> Results[ConfigResource, None]:
-        """Single settings are set, deleted, appended to or subtracted from, and the others stay (KIP-339); else as
+        """Single configs are set, deleted, appended to or subtracted from, and the others stay (KIP-339); else as
         `alter_configs`. Errors: the same; 40 for appending to what is no list, 42 for a name that stands there twice
         or a value that is missing."""
         require(resources, Mapping, "resources")

@@ -11,7 +11,7 @@ from controller.model.errors import ApiError
 from controller.model.requests import ReplicaLogDirInfo, TopicPartitionReplica
 from controller.model.view import ClusterView
 from controller.runtime.listing import describe_log
-from controller.runtime.progress import Progress
+from controller.runtime.log_reports import LogReports
 from controller.runtime.submit import Submitter
 
 _TIMEOUT_S: Final = 60.0
@@ -21,7 +21,7 @@ class LogDirsAdmin:
     """What `Admin` has of logs."""
 
     _submitter: Submitter
-    _progress: Progress
+    _log_reports: LogReports
 
     def _refusal(self, operation: str) -> Callable[[], ApiError] | None:
         raise NotImplementedError
@@ -39,9 +39,9 @@ class LogDirsAdmin:
         wanted = list(dict.fromkeys(as_all(replicas, TopicPartitionReplica, "a set of TopicPartitionReplica")))
         if error := self._refusal("DESCRIBE"):
             return Results(self._submitter.failed_each(wanted, error))
-        progress = self._progress
+        log_reports = self._log_reports
 
         def ask(view: ClusterView, replica: TopicPartitionReplica) -> ReplicaLogDirInfo | ApiError:
-            return describe_log(view, progress, replica)
+            return describe_log(view, log_reports, replica)
 
         return Results(self._submitter.query_each(wanted, ask, as_timeout(timeout_s)))

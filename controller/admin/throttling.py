@@ -18,7 +18,7 @@ from controller.model.events import (
     ThrottleRequest,
 )
 from controller.model.requests import NewPartitionReassignment
-from controller.model.throttle_settings import FAMILIES, Family
+from controller.model.throttle_configs import FAMILIES, Family
 from controller.model.throttles import ADVISED_MIN, ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
 from controller.model.values import TopicPartition
 from controller.runtime.clock import Chance

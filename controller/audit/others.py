@@ -23,11 +23,11 @@ from controller.audit.standing import (
     topic_id_of,
     word,
 )
-from controller.audit.term import Slot, Term, slot_of
+from controller.audit.term import ReplayedTerm, Slot, slot_of
 from controller.audit.throttles import throttle_given_back, throttle_set
 
 
-def take_over(term: Term, row: Row) -> None:
+def take_over(term: ReplayedTerm, row: Row) -> None:
     """Everything in flight, as the term finds it. `deleting`: names of topics that are being deleted."""
     said = detail(row)
     for move in listed(said, "moves"):
@@ -39,7 +39,7 @@ def take_over(term: Term, row: Row) -> None:
     term.deleting.update(name for name in listed(said, "deleting") if isinstance(name, str))
 
 
-def _running(term: Term, move: Any) -> None:
+def _running(term: ReplayedTerm, move: Any) -> None:
     if not isinstance(move, Mapping):
         broken("shape", "an object for each move", f"{move!r:.80}")
     now = read_standing(move)
@@ -53,7 +53,7 @@ def _running(term: Term, move: Any) -> None:
 # --- intents
 
 
-def intended(term: Term, row: Row) -> None:
+def intended(term: ReplayedTerm, row: Row) -> None:
     slot, epoch = slot_of(row), number(row, "leader_epoch")
     term.commit.owed.pop(slot, None)
     now = _standing(term, slot)
@@ -68,7 +68,7 @@ def intended(term: Term, row: Row) -> None:
         broken("intent", f"the leader epoch {now.leader_epoch} of its partition", epoch)
 
 
-def closed(term: Term, row: Row) -> None:
+def closed(term: ReplayedTerm, row: Row) -> None:
     """Acknowledged, or void."""
     slot, epoch = slot_of(row), number(row, "leader_epoch")
     held = term.intents.pop(slot, None)
@@ -79,7 +79,7 @@ def closed(term: Term, row: Row) -> None:
         _dropped(term, row, slot)
 
 
-def _dropped(term: Term, row: Row, slot: Slot) -> None:
+def _dropped(term: ReplayedTerm, row: Row, slot: Slot) -> None:
     now = _standing(term, slot)
     if row.get("cause") == "superseded":
         term.commit.owed[slot] = "has a newer one"
@@ -87,7 +87,7 @@ def _dropped(term: Term, row: Row, slot: Slot) -> None:
         broken("intent", f"a member of R and T {list(now.members)}, since it is dropped", slot[3])
 
 
-def _standing(term: Term, slot: Slot) -> Standing | None:
+def _standing(term: ReplayedTerm, slot: Slot) -> Standing | None:
     """The partition of an intent, if it still is the one that the intent is about."""
     now = term.partitions.get((slot[0], slot[2]))
     return now if now is not None and (now.topic_id or slot[1]) == slot[1] else None
@@ -96,14 +96,14 @@ def _standing(term: Term, slot: Slot) -> Standing | None:
 # --- topics
 
 
-def created(term: Term, row: Row) -> None:
+def created(term: ReplayedTerm, row: Row) -> None:
     name, topic_id = word(row, "topic"), topic_id_of(row)
     if name in term.topics:
         broken("topic", f"a name that is free, or deleted before it is created again: {name}", "it exists")
     _add(term, name, topic_id, 0, listed(detail(row), "assignments"), is_fresh=True)
 
 
-def added(term: Term, row: Row) -> None:
+def added(term: ReplayedTerm, row: Row) -> None:
     name, topic_id = word(row, "topic"), term.topic_id(row)
     said = detail(row)
     first, count = number(said, "first"), term.counts.get(name)
@@ -112,7 +112,7 @@ def added(term: Term, row: Row) -> None:
     _add(term, name, topic_id, first, listed(said, "assignments"), is_fresh=False)
 
 
-def _add(term: Term, name: str, topic_id: str, first: int, assignments: list[Any], *, is_fresh: bool) -> None:
+def _add(term: ReplayedTerm, name: str, topic_id: str, first: int, assignments: list[Any], *, is_fresh: bool) -> None:
     for partition, replicas in enumerate(assignments, first):
         standing = Standing(name, partition, topic_id, brokers(replicas, "replicas"), is_fresh=is_fresh)
         term.partitions[standing.key] = standing
@@ -120,7 +120,7 @@ def _add(term: Term, name: str, topic_id: str, first: int, assignments: list[Any
     term.counts[name] = first + len(assignments)
 
 
-def purged(term: Term, row: Row) -> None:
+def purged(term: ReplayedTerm, row: Row) -> None:
     """A reduction took the last partition of a topic away."""
     name, partition, topic_id = word(row, "topic"), number(row, "partition"), term.topic_id(row)
     now, count = term.partitions.pop((name, partition), None), term.counts.get(name)
@@ -135,12 +135,12 @@ def purged(term: Term, row: Row) -> None:
         broken("purge", f"that nobody has to delete {name}-{partition}", holders)
 
 
-def deletion_started(term: Term, row: Row) -> None:
+def deletion_started(term: ReplayedTerm, row: Row) -> None:
     term.topic_id(row)
     term.deleting.add(word(row, "topic"))
 
 
-def deleted(term: Term, row: Row) -> None:
+def deleted(term: ReplayedTerm, row: Row) -> None:
     term.topic_id(row)
     name = word(row, "topic")
     held = [standing for standing in term.partitions.values() if standing.topic == name]
@@ -150,7 +150,7 @@ def deleted(term: Term, row: Row) -> None:
         broken("topic", f"no move of {name} when it is deleted", f"partitions {moving[:20]} move")
 
 
-def _forget_topic(term: Term, name: str) -> None:
+def _forget_topic(term: ReplayedTerm, name: str) -> None:
     for key in [key for key in term.partitions if key[0] == name]:
         del term.partitions[key]
     for known in (term.topics, term.counts):
@@ -160,7 +160,7 @@ def _forget_topic(term: Term, name: str) -> None:
     term.deleting.discard(name)
 
 
-def foreign(term: Term, row: Row) -> None:
+def foreign(term: ReplayedTerm, row: Row) -> None:
     """Somebody else's change: of a partition with its values, of a whole topic, or of a key that is written again."""
     if "replicas" in row:
         partition_row(term, row)
@@ -180,7 +180,7 @@ def foreign(term: Term, row: Row) -> None:
             term.stand(attrs.evolve(held, partition_epoch=None))
 
 
-def key_of_topic(term: Term, row: Row) -> None:
+def key_of_topic(term: ReplayedTerm, row: Row) -> None:
     """A row that names a topic and says nothing of its partitions; or no topic at all."""
     if "topic" in row:
         topic_id = term.topic_id(row)
@@ -190,8 +190,8 @@ def key_of_topic(term: Term, row: Row) -> None:
         _legacy_again(term)
 
 
-def config_changed(term: Term, row: Row) -> None:
-    """The settings of a topic; or of brokers, of which nothing follows."""
+def config_changed(term: ReplayedTerm, row: Row) -> None:
+    """The configs of a topic; or of brokers, of which nothing follows."""
     if "topic" in row:
         key_of_topic(term, row)
 
@@ -199,7 +199,7 @@ def config_changed(term: Term, row: Row) -> None:
 # --- brokers
 
 
-def registered(term: Term, row: Row) -> None:
+def registered(term: ReplayedTerm, row: Row) -> None:
     broker, said = number(row, "broker"), detail(row)
     epoch = number(said, "broker_epoch") if "broker_epoch" in said else None
     held = term.brokers.get(broker)
@@ -210,7 +210,7 @@ def registered(term: Term, row: Row) -> None:
         broken("broker", f"BrokerLeft before another epoch than {held}", epoch)
 
 
-def left(term: Term, row: Row) -> None:
+def left(term: ReplayedTerm, row: Row) -> None:
     broker = number(row, "broker")
     gone = broker in term.left
     term.brokers.pop(broker, None)
@@ -219,7 +219,7 @@ def left(term: Term, row: Row) -> None:
         broken("broker", f"broker {broker} registered again before it leaves again", "it left before")
 
 
-def forgotten(term: Term, row: Row) -> None:
+def forgotten(term: ReplayedTerm, row: Row) -> None:
     """Its intents are dropped, before this row or after it."""
     broker = number(row, "broker")
     lives = broker in term.brokers
@@ -231,31 +231,31 @@ def forgotten(term: Term, row: Row) -> None:
 # --- the legacy key
 
 
-def _legacy_again(term: Term) -> None:
+def _legacy_again(term: ReplayedTerm) -> None:
     """Somebody else wrote the key, or it cannot be read: it may be there, whatever was removed before."""
     term.legacy_key = None
 
 
-def legacy_submitted(term: Term, row: Row) -> None:
+def legacy_submitted(term: ReplayedTerm, row: Row) -> None:
     term.legacy_key = True
 
 
-def legacy_entry_removed(term: Term, row: Row) -> None:
+def legacy_entry_removed(term: ReplayedTerm, row: Row) -> None:
     if term.legacy_key is False:
         broken("legacy key", "a legacy key, to remove an entry from", "it was removed")
 
 
-def legacy_key_removed(term: Term, row: Row) -> None:
+def legacy_key_removed(term: ReplayedTerm, row: Row) -> None:
     was, term.legacy_key = term.legacy_key, False
     if was is False:
         broken("legacy key", "a legacy key, to be removed", "it was removed before")
 
 
-def _nothing(term: Term, row: Row) -> None:
+def _nothing(term: ReplayedTerm, row: Row) -> None:
     """Nothing follows from it."""
 
 
-TABLE: Final[Mapping[str, Callable[[Term, Row], None]]] = {
+TABLE: Final[Mapping[str, Callable[[ReplayedTerm, Row], None]]] = {
     "DeleteIntended": intended,
     "ReplicaDeleted": closed,
     "IntentDropped": closed,

@@ -14,14 +14,14 @@ import attrs
 from controller.audit import steps
 from controller.audit.standing import Row, Standing, broken, read_standing
 from controller.audit.steps import Step, check_step, step_of
-from controller.audit.term import Commit, Slot, Term
+from controller.audit.term import ReplayedCommit, ReplayedTerm, Slot
 from controller.model.values import NO_LEADER
 
 _ALL_GO: Final = frozenset({"topic deleted", "offline"})
 """Why a move ends whose replicas all go, in commits to come."""
 
 
-def partition_row(term: Term, row: Row) -> None:
+def partition_row(term: ReplayedTerm, row: Row) -> None:
     """A row with a partition's values; the term knows it from now on, legal or not. Raises Broken."""
     now = read_standing(row)
     before = term.partitions.get(now.key)
@@ -42,7 +42,7 @@ def partition_row(term: Term, row: Row) -> None:
         term.stand(now)
 
 
-def _check_order(term: Term, step: Step, before: Standing | None, now: Standing) -> None:
+def _check_order(term: ReplayedTerm, step: Step, before: Standing | None, now: Standing) -> None:
     """The three rows of a completion follow each other; none of the later two stands without the first."""
     came = term.commit.completing.get(now.key)
     expected: tuple[Step, ...] = ()
@@ -56,7 +56,7 @@ def _check_order(term: Term, step: Step, before: Standing | None, now: Standing)
         broken("completion", f"{'TargetCleared' if came == 'ReplicasChanged' else 'IsrShrunk'} next", "another row")
 
 
-def _check_past(term: Term, before: Standing | None, now: Standing) -> None:
+def _check_past(term: ReplayedTerm, before: Standing | None, now: Standing) -> None:
     if before is None:
         if now.leader_epoch < term.past_epoch(now):
             broken("leader epoch", f"at least {term.past_epoch(now)}, of a former term", now.leader_epoch)
@@ -66,7 +66,7 @@ def _check_past(term: Term, before: Standing | None, now: Standing) -> None:
         broken("partition epoch", f"at least {was}", is_now)
 
 
-def _check_world(term: Term, step: Step, before: Standing | None, now: Standing) -> None:
+def _check_world(term: ReplayedTerm, step: Step, before: Standing | None, now: Standing) -> None:
     """What other rows said of the topic and of brokers."""
     if step in (steps.ELECTION, steps.FIRST_LEADER, steps.COMPLETION) and now.leader in term.left:
         broken("broker", "a leader that is there", f"{now.leader}, which left")
@@ -82,7 +82,7 @@ def _check_world(term: Term, step: Step, before: Standing | None, now: Standing)
         broken("topic", f"neither elections nor moves of {now.topic}, which is being deleted", "one")
 
 
-def _owe(term: Term, step: Step, before: Standing | None, now: Standing, cause: str | None) -> None:
+def _owe(term: ReplayedTerm, step: Step, before: Standing | None, now: Standing, cause: str | None) -> None:
     commit = term.commit
     if cause == "topic deleted":
         term.deleting.add(now.topic)
@@ -102,15 +102,15 @@ def _owe(term: Term, step: Step, before: Standing | None, now: Standing, cause: 
         commit.grows.add(now.key)
 
 
-def _owe_intents(term: Term, now: Standing, brokers: Iterable[int], why: str) -> None:
+def _owe_intents(term: ReplayedTerm, now: Standing, brokers: Iterable[int], why: str) -> None:
     for broker in brokers:
         if broker not in now.members and broker not in term.forgotten:
             term.commit.owed[now.topic, now.topic_id, now.partition, broker] = why
 
 
-def check_commit(term: Term) -> None:
+def check_commit(term: ReplayedTerm) -> None:
     """The commit is whole: it left nothing half done, and a new one begins. Raises Broken."""
-    commit, term.commit = term.commit, Commit()
+    commit, term.commit = term.commit, ReplayedCommit()
     _check_completed(term, commit)
     for key in commit.grows:
         now = term.partitions.get(key)
@@ -124,7 +124,7 @@ def check_commit(term: Term) -> None:
         _check_void(term, term.partitions.get(key))
 
 
-def _check_completed(term: Term, commit: Commit) -> None:
+def _check_completed(term: ReplayedTerm, commit: ReplayedCommit) -> None:
     for key, came in commit.completing.items():
         now = term.partitions.get(key)
         if came == "ReplicasChanged":
@@ -133,7 +133,7 @@ def _check_completed(term: Term, commit: Commit) -> None:
             broken("completion", f"IsrShrunk of {key[0]}-{key[1]} in the same commit", "none")
 
 
-def _check_void(term: Term, now: Standing | None) -> None:
+def _check_void(term: ReplayedTerm, now: Standing | None) -> None:
     for broker in now.target or () if now is not None else ():
         assert now is not None
         slot: Slot = (now.topic, now.topic_id, now.partition, broker)

@@ -19,7 +19,7 @@ Slot: TypeAlias = tuple[str, str, int, int]
 
 
 @attrs.define
-class Commit:
+class ReplayedCommit:
     """What rows of this commit have begun and must end in it. `completing`: the row that came last. `grows`: partitions
     whose R must hold what is in T and the isr. `owed`: replicas that are to get an intent, with the reason. `targeted`:
     partitions with a new T."""
@@ -31,7 +31,7 @@ class Commit:
 
 
 @attrs.define
-class Term:
+class ReplayedTerm:
     """One controller epoch. `epochs`: the last leader epoch of each partition of a topic with an id, over all terms,
     until it is deleted.
     `topics`: ids of the topics that are known to exist; `counts`: how many partitions, where a row said so.
@@ -49,7 +49,7 @@ class Term:
     left: set[int] = attrs.field(factory=set)
     forgotten: set[int] = attrs.field(factory=set)
     legacy_key: bool | None = None
-    commit: Commit = attrs.field(factory=Commit)
+    commit: ReplayedCommit = attrs.field(factory=ReplayedCommit)
 
     def lost(self) -> None:
         """Rows are missing: what is known is what comes from here on."""
@@ -59,7 +59,7 @@ class Term:
         for named in (self.deleting, self.left, self.forgotten):
             named.clear()
         self.legacy_key = None
-        self.commit = Commit()
+        self.commit = ReplayedCommit()
 
     def stand(self, standing: Standing) -> None:
         """The partition stands like this now."""

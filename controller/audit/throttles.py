@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from controller.audit.standing import Row, broken, topic_id_of, word
-from controller.audit.term import Term
+from controller.audit.term import ReplayedTerm
 
 _REMOVAL: Final = "throttle removal"
 
 
-def throttle_set(term: Term, row: Row) -> None:
+def throttle_set(term: ReplayedTerm, row: Row) -> None:
     """Of a topic, or of a broker, of which nothing follows."""
     if "topic" in row and (topic_id := topic_id_of(row)):
         term.topics[word(row, "topic")] = topic_id
 
 
-def throttle_given_back(term: Term, row: Row) -> None:
+def throttle_given_back(term: ReplayedTerm, row: Row) -> None:
     """By a request that replaces it at any time; by the removal only once the last move has ended."""
     throttle_set(term, row)
     if row.get("cause") != _REMOVAL:

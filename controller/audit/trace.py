@@ -16,9 +16,9 @@ from controller.audit.others import TABLE, take_over
 from controller.audit.partitions import check_commit, partition_row
 from controller.audit.standing import Broken, Illegal, Row, Standing, broken, detail, number
 from controller.audit.steps import PARTITION_EVENTS
-from controller.audit.term import Term
+from controller.audit.term import ReplayedTerm
 
-_RULES: Final[Mapping[str, Callable[[Term, Row], None]]] = {
+_RULES: Final[Mapping[str, Callable[[ReplayedTerm, Row], None]]] = {
     **dict.fromkeys(PARTITION_EVENTS, partition_row),
     **TABLE,
 }
@@ -32,7 +32,7 @@ class Trace:
 
     def __init__(self) -> None:
         self.unchecked: Counter[str] = Counter()
-        self._term: Term | None = None
+        self._term: ReplayedTerm | None = None
         self._epochs: dict[tuple[str, str, int], int] = {}
         self._rows_lost = False
         self._resigned = False
@@ -77,14 +77,14 @@ class Trace:
                 broken("term", "nothing after Resigned", event)
             return
         self._rows_lost = self._resigned = False
-        self._term = Term(epoch, self._epochs, is_whole=event == "Takeover")
+        self._term = ReplayedTerm(epoch, self._epochs, is_whole=event == "Takeover")
         self._ended, self._row, self._anywhere = True, -1, lost
         if before is not None and epoch <= before.epoch:
             broken("term", f"a controller epoch above {before.epoch}", epoch)
         if event not in ("Takeover", "Gap") and not lost:
             broken("term", f"the Takeover of epoch {epoch}", event)
 
-    def _lose(self, term: Term) -> None:
+    def _lose(self, term: ReplayedTerm) -> None:
         term.lost()
         self._rows_lost, self._ended, self._anywhere = False, True, True
 
@@ -117,13 +117,13 @@ class Trace:
         else:
             self._unknown(term, row, event)
 
-    def _gap(self, term: Term, row: Row) -> None:
+    def _gap(self, term: ReplayedTerm, row: Row) -> None:
         """A Gap of a former term, told after this one's Takeover, hides nothing of this one."""
         first = detail(row).get("first")
         if not isinstance(first, Mapping) or first.get("controller_epoch") == term.epoch:
             term.lost()
 
-    def _unknown(self, term: Term, row: Row, event: str) -> None:
+    def _unknown(self, term: ReplayedTerm, row: Row, event: str) -> None:
         self.unchecked[event] += 1
         if "replicas" in row and "partition" in row:
             partition_row(term, row)

@@ -1,4 +1,4 @@
-"""Topic keys, settings and state keys by the thousand, as a takeover reads them.
+"""Topic keys, configs and state keys by the thousand, as a takeover reads them.
 
 Rules
 * What stands as Kafka and Kedge write it is read by one regular expression over thousands of keys at once, without an
@@ -109,7 +109,7 @@ class Bulk:
             return found
 
     def settings(self, values: Sequence[bytes | None]) -> list[dict[str, str] | BadValue | None]:
-        """What each settings key of a topic says, None where there is none."""
+        """What the configs key of each topic says, None where there is none."""
         found = {value: _or_error(lambda: small.decode_config(value)) for value in set(values) if value is not None}  # noqa: B023
         return [None if value is None else found[value] for value in values]
 

@@ -1,5 +1,5 @@
 """Keys by which others tell the controller something: which partitions, which broker, which settings. Changes of
-settings are told here as well."""
+configs are told here as well."""
 
 from __future__ import annotations
 

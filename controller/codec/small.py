@@ -7,24 +7,24 @@ from functools import lru_cache
 from typing import Final
 
 from controller.codec.text import BadValue, bad, dump, dump_name, fields, number, parse, text
-from controller.model.values import DeleteIntent, KeySettings
+from controller.model.values import DeleteIntent, KeyConfigs
 
 INTENTS_BYTES_MAX: Final = 64_000  # one key of intents (one per broker and commit)
 
 
 def decode_config(value: bytes) -> dict[str, str]:
-    """`{"version":1,"config":{"k":"v"}}`; BadValue for anything else. KeySettings where there are more fields."""
+    """`{"version":1,"config":{"k":"v"}}`; BadValue for anything else. KeyConfigs where there are more fields."""
     key = fields(parse(value), "config key")
     found = fields(key.get("config"), "config")
     configs = {name: text(content, f"config.{name}") for name, content in found.items()}
     if len(key) == 1 + ("version" in key):
         return configs
-    return KeySettings(configs, {name: said for name, said in key.items() if name not in {"version", "config"}})
+    return KeyConfigs(configs, {name: said for name, said in key.items() if name not in {"version", "config"}})
 
 
 def encode_config(config: Mapping[str, str]) -> bytes:
     """The key's value, with the fields that it had beside."""
-    more = config.more if isinstance(config, KeySettings) else {}
+    more = config.more if isinstance(config, KeyConfigs) else {}
     return dump({"version": 1, "config": dict(config), **more}).encode()
 
 

@@ -128,7 +128,7 @@ def name_of(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-class Kind:
+class KeyKind:
     """One kind of key. `of`: what a dirty key says beside its kind, `dirty`. `roots`: its keys stand there or directly
     below, and how they are watched. `told`: the event that says what such a key holds, and which field of it is `of`.
     `hinted`: paths to look at again; a root stands for all keys below it."""

@@ -11,7 +11,7 @@ from typing import Final
 from controller.codec import BadValue, keys, small
 from controller.codec import broker as codec
 from controller.codec.names import broker_in
-from controller.keys.base import Ground, Kind
+from controller.keys.base import Ground, KeyKind
 from controller.keys.unreadable import FORBIDDEN, broken
 from controller.model.events import BrokerRedescribed, Event
 from controller.model.records import UNREAD
@@ -23,7 +23,7 @@ from stores.recipes import TOKEN_KEY
 UNKNOWN_EPOCH: Final = -1  # of an admission that cannot be read: no registration has it, so it is a death, then a birth
 
 
-class Registrations(Kind):
+class RegistrationKeys(KeyKind):
     """A dirty key says that a broker is not registered; `of`: its id. `brokers`: whose registration could be read.
     `unread`: of whom it is there and could not, with its `created`, None where not even that could be read. `is_due`:
     compare what is registered with who is live."""
@@ -92,7 +92,7 @@ class Registrations(Kind):
         return Check(key, ABSENT)
 
 
-class Admissions(Kind):
+class AdmissionKeys(KeyKind):
     """The last registration of a broker that was admitted. `of`: its id. Nobody but a controller writes them."""
 
     dirty, path = "admitted", staticmethod(keys.admitted)
@@ -133,7 +133,7 @@ class Admissions(Kind):
         self.state.admission_stands(of, version)
 
 
-class Forgotten(Kind):
+class ForgottenKeys(KeyKind):
     """The same key, of a broker that is forgotten."""
 
     dirty, path = "forgotten", staticmethod(keys.admitted)

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from controller.codec import BadValue, keys, notifications
-from controller.keys.base import Ground, Kind, name_of
+from controller.keys.base import Ground, KeyKind, name_of
 from controller.keys.unreadable import FORBIDDEN
 from controller.model.events import ChangesDue, Event
 from controller.model.values import BROKERS, TOPICS, ConfigEntity
@@ -25,7 +25,7 @@ PURGE_AFTER_MS: Final = 15 * 60_000  # Kafka's own
 _PURGED_MAX: Final = 100  # in one Decision
 
 
-class Changes(Kind):
+class ChangeKeys(KeyKind):
     """`of`: whose config was changed. Where they stand nobody asks; for their numbers see `state.Changes.committed`."""
 
     dirty = "change"
@@ -99,7 +99,7 @@ class Changes(Kind):
         return notifications.encode_config_change(of.kind, of.name)
 
 
-class OldChanges(Kind):
+class OldChangeKeys(KeyKind):
     """A notification that is deleted. `of`: its path."""
 
     dirty = "old change"

@@ -2,7 +2,7 @@
 
 Kafka's tools write the config key first, then a notification (`changes`); the key itself is watched, too. A hint of
 either is looked up by version, so our own writes and repeated hints come to nothing. Of a key that cannot be read the
-configs stay as they were last known, as UnreadSettings: they allow nothing that would have to be allowed.
+configs stay as they were last known, as UnreadConfigs: they allow nothing that would have to be allowed.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from controller.codec import BadValue, keys, small
-from controller.keys.base import PATH_BYTES, Ground, Kind, gone, name_of
+from controller.keys.base import PATH_BYTES, Ground, KeyKind, gone, name_of
 from controller.keys.unreadable import FORBIDDEN, broken
 from controller.model.events import BrokerConfigRead, ConfigKeyRead, Event
-from controller.model.values import UnreadSettings
+from controller.model.values import UnreadConfigs
 from stores.base import Depth, Op, Put
 from stores.checks import OP_BYTES_FIXED
 from stores.recipes import TOKEN_KEY
 
 
-class TopicConfigs(Kind):
+class TopicConfigKeys(KeyKind):
     """`of`: the topic, which may have been deleted."""
 
     dirty, path, told = "config", staticmethod(keys.topic_config), (ConfigKeyRead, "topic")
@@ -63,7 +63,7 @@ class TopicConfigs(Kind):
         self.state.config_stands(of, version)
 
 
-class BrokerConfigs(Kind):
+class BrokerConfigKeys(KeyKind):
     """`of`: a broker's id in decimal, or "<default>"."""
 
     dirty, path, told = "broker config", staticmethod(keys.broker_config), (BrokerConfigRead, "name")
@@ -125,4 +125,4 @@ def config_in(ground: Ground, key: str, value: bytes | None, known: Mapping[str,
     except BadValue as error:
         if value is not FORBIDDEN:
             ground.findings.bad(key, broken(key, error))
-        return UnreadSettings(known)
+        return UnreadConfigs(known)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from controller.codec import keys
-from controller.keys.base import Kind, expect, gone
+from controller.keys.base import KeyKind, expect, gone
 from controller.keys.unreadable import FORBIDDEN
 from controller.model.events import DeletionKeyRead, Event, TopicDeletionDue
 from controller.model.records import UNREAD
@@ -13,7 +13,7 @@ from controller.rules.takeover import deletion_goes_on
 from stores.base import Delete, Depth, Op, Put, Version
 
 
-class Deletions(Kind):
+class DeletionKeys(KeyKind):
     """`of`: the name of the topic."""
 
     dirty, path, told = "deletion", staticmethod(keys.delete_topic), (DeletionKeyRead, "topic")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from controller.codec import BadValue, keys, small
 from controller.codec.names import broker_in, number_in
-from controller.keys.base import Kind
+from controller.keys.base import KeyKind
 from controller.keys.unreadable import FORBIDDEN, forbidden
 from controller.model.events import Event, IntentsDue
 from controller.state.intents import KeyId
 from stores.base import Delete, Entry, Op, Put
 
 
-class NewIntents(Kind):
+class NewIntentKeys(KeyKind):
     """What a broker has to delete by this commit. `of`: its id. Each intent adds bytes of its own. `seq_max`: the
     highest number that a takeover found in the name of a key."""
 
@@ -45,7 +45,7 @@ class NewIntents(Kind):
         self.state.intents.durable(of, self.ground.intents_seq, version)
 
 
-class DoneIntents(Kind):
+class DoneIntentKeys(KeyKind):
     """A key of intents of which none is open. `of`: broker and number of the key."""
 
     dirty = "intents done"

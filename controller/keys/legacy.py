@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from controller.codec import BadValue, keys
 from controller.codec import legacy as codec
-from controller.keys.base import PATH_BYTES, Ground, Kind, expect
+from controller.keys.base import PATH_BYTES, Ground, KeyKind, expect
 from controller.keys.unreadable import FORBIDDEN, forbidden
 from controller.model.events import Event, LegacyKeyDue, LegacyKeyRead, LegacyPlanDue
 from controller.model.legacy import NO_KEY, LegacyKey
@@ -20,7 +20,7 @@ from controller.state import LEGACY
 from stores.base import Delete, Depth, Op, Put, Version
 
 
-class LegacyPlan(Kind):
+class LegacyKeys(KeyKind):
     """The entries in force; without any the key is deleted. Times are `elapsed_ms`."""
 
     dirty, path, told = LEGACY[0], staticmethod(lambda _: keys.REASSIGN_PARTITIONS), (LegacyKeyRead, "")

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from controller.codec import BadValue, keys, notifications
-from controller.keys.base import Ground, Kind
+from controller.keys.base import Ground, KeyKind
 from controller.keys.states import read_states
 from controller.keys.unreadable import FORBIDDEN
 from controller.model.events import Event, LogDirNotified, NotificationDone, PreferredElectionPut
@@ -29,7 +29,7 @@ from stores.checks import OP_BYTES_FIXED, parent
 Named: TypeAlias = dict[TopicPartition, None]
 
 
-class Notifications(Kind):
+class NotificationKeys(KeyKind):
     """A dirty key is one that was worked off; `of`: its path. One reading of a key at a time: the end of it shows
     whether the key was put anew."""
 
@@ -94,7 +94,7 @@ class Notifications(Kind):
         self.state.notification_is_gone(of)
 
 
-class Migrations(Kind):
+class MigrationKeys(KeyKind):
     """The marker of a move to this store, which is deleted as notifications are. `of`: its version."""
 
     dirty, path = "migration", staticmethod(lambda _: keys.MIGRATION)

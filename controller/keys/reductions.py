@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from controller.codec import BadValue, keys, orders
-from controller.keys.base import PATH_BYTES, Kind, expect
+from controller.keys.base import PATH_BYTES, KeyKind, expect
 from controller.keys.unreadable import FORBIDDEN
 from controller.model.events import Event, ReductionKeyRead
 from controller.model.records import UNREAD
@@ -13,7 +13,7 @@ from controller.rules.takeover import reduction_found
 from stores.base import ABSENT, Check, Delete, Depth, Entry, Op, Put, Version
 
 
-class Reductions(Kind):
+class ReductionKeys(KeyKind):
     """Without any partition left the key is deleted, or of a new topic is held to be absent. `of`: the topic, which may
     have been deleted."""
 

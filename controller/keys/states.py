@@ -7,7 +7,7 @@ from typing import Final
 
 from controller.codec import BadValue, keys, partition_state
 from controller.codec.text import parse
-from controller.keys.base import PATH_BYTES, Ground, Kind, expect, gone
+from controller.keys.base import PATH_BYTES, Ground, KeyKind, expect, gone
 from controller.keys.unreadable import FORBIDDEN, forbidden
 from controller.model.events import Event, StateKeyRead
 from controller.model.records import KeyVersion
@@ -18,7 +18,7 @@ from stores.base import Entry, Op, Put
 STATE_KEY_BYTES_MAX: Final = PATH_BYTES + partition_state.FIXED_BYTES_MAX  # but for names, ids and fields of others
 
 
-class States(Kind):
+class StateKeys(KeyKind):
     """`of`: the number of a partition."""
 
     dirty, told = "state", (StateKeyRead, "")

@@ -6,42 +6,58 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, TypeVar, cast
 
 from controller.codec import keys
-from controller.keys.base import Ground, Kind
-from controller.keys.brokers import Admissions, Forgotten, Registrations
-from controller.keys.changes import Changes, OldChanges
-from controller.keys.configs import BrokerConfigs, TopicConfigs
-from controller.keys.deletions import Deletions
-from controller.keys.intents import DoneIntents, NewIntents
-from controller.keys.legacy import LegacyPlan
-from controller.keys.notifications import Migrations, Notifications
-from controller.keys.reductions import Reductions
-from controller.keys.states import States
-from controller.keys.throttles import Throttles
-from controller.keys.topics import Parents, Topics
+from controller.keys.base import Ground, KeyKind
+from controller.keys.brokers import AdmissionKeys, ForgottenKeys, RegistrationKeys
+from controller.keys.changes import ChangeKeys, OldChangeKeys
+from controller.keys.configs import BrokerConfigKeys, TopicConfigKeys
+from controller.keys.deletions import DeletionKeys
+from controller.keys.intents import DoneIntentKeys, NewIntentKeys
+from controller.keys.legacy import LegacyKeys
+from controller.keys.notifications import MigrationKeys, NotificationKeys
+from controller.keys.reductions import ReductionKeys
+from controller.keys.states import StateKeys
+from controller.keys.throttles import ThrottleKeys
+from controller.keys.topics import ParentKeys, TopicKeys
 from controller.model.events import Event, KeyRead
 from controller.state import ClusterState, DirtyKey
 from stores.checks import parent
 
-KINDS: Final[tuple[type[Kind], ...]] = (
-    *(Admissions, Forgotten, Registrations, Topics, Deletions, Reductions, LegacyPlan, States, Parents),
-    *(Changes, OldChanges, BrokerConfigs, TopicConfigs, NewIntents, DoneIntents, Throttles, Notifications, Migrations),
+KINDS: Final[tuple[type[KeyKind], ...]] = (
+    AdmissionKeys,
+    ForgottenKeys,
+    RegistrationKeys,
+    TopicKeys,
+    DeletionKeys,
+    ReductionKeys,
+    LegacyKeys,
+    StateKeys,
+    ParentKeys,
+    ChangeKeys,
+    OldChangeKeys,
+    BrokerConfigKeys,
+    TopicConfigKeys,
+    NewIntentKeys,
+    DoneIntentKeys,
+    ThrottleKeys,
+    NotificationKeys,
+    MigrationKeys,
 )
 """In this order keys are loaded and looked at: admissions before registrations, topics before what is asked of them,
 and changes, which hint at configs, before those."""
 _BY_ROOT: Final = {root: kind.dirty for kind in KINDS for root, _ in kind.roots}
 _BY_EVENT: Final = {kind.told[0]: kind.dirty for kind in KINDS if kind.told}
-K = TypeVar("K", bound=Kind)
+K = TypeVar("K", bound=KeyKind)
 
 
-class Kinds:
+class KeyKinds:
     """The kinds of one term. `by_word`: by the first word of a dirty key."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
-        self.by_word: Mapping[str, Kind] = {kind.dirty: kind(ground) for kind in KINDS}
+        self.by_word: Mapping[str, KeyKind] = {kind.dirty: kind(ground) for kind in KINDS}
         ground.hint = self.hint
 
-    def __iter__(self) -> Iterator[Kind]:
+    def __iter__(self) -> Iterator[KeyKind]:
         return iter(self.by_word.values())
 
     @property
@@ -55,7 +71,9 @@ class Kinds:
 
     def hint(self, path: str) -> None:
         """Look again at `path`, if it is a root or a key of a kind that is read on hints."""
-        word = _BY_ROOT.get(path) or _BY_ROOT.get(parent(path)) or (States.dirty if keys.partition_of(path) else None)
+        word = (
+            _BY_ROOT.get(path) or _BY_ROOT.get(parent(path)) or (StateKeys.dirty if keys.partition_of(path) else None)
+        )
         if word is not None:
             self.by_word[word].hinted[path] = None
 

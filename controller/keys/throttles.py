@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from controller.codec import BadValue, keys, throttles
-from controller.keys.base import Kind
+from controller.keys.base import KeyKind
 from controller.keys.unreadable import FORBIDDEN, broken, forbidden
 from controller.model.events import Event, ThrottleRemovalDue
 from controller.model.records import UNREAD
@@ -22,7 +22,7 @@ _PATHS: Final[Mapping[MarkSlot, str]] = {
 }
 
 
-class Throttles(Kind):
+class ThrottleKeys(KeyKind):
     """`of`: the slot. A mark that names nobody is deleted; those under the other names are never written."""
 
     dirty, path = "throttles", _PATHS.__getitem__

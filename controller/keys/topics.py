@@ -14,18 +14,18 @@ from controller.codec import BadValue, keys
 from controller.codec import topic as codec
 from controller.codec.names import NO_TOPIC, is_topic
 from controller.codec.topic import TopicKey
-from controller.keys.base import PATH_BYTES, Kind, expect, gone, name_of
+from controller.keys.base import PATH_BYTES, KeyKind, expect, gone, name_of
 from controller.keys.configs import config_in
 from controller.keys.states import partition_in, problem_of, read_states, stands_at
 from controller.model.events import Event, TopicKeyRead
 from controller.model.records import KeyVersions
 from controller.model.values import Replicas, TopicPartition
-from controller.rules.progress import kafka_moves
+from controller.rules.completion import kafka_moves
 from controller.state.rows import TopicRow
 from stores.base import PRESENT, Delete, Depth, Entry, Op, Put, Version
 
 
-class Topics(Kind):
+class TopicKeys(KeyKind):
     """`of`: the topic, which may have been deleted."""
 
     dirty, path, told = "topic", staticmethod(keys.topic), (TopicKeyRead, "name")
@@ -125,7 +125,7 @@ class Topics(Kind):
         self.state.topic_key_stands(of, version)
 
 
-class Parents(Kind):
+class ParentKeys(KeyKind):
     """Nodes without data of a topic that was deleted, where the store keeps such. `of`: topic, partition (or None)."""
 
     dirty = "parent"

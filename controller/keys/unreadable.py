@@ -59,7 +59,7 @@ TABLE: Final = (
         "topic_load, keys.states, rules.foreign_writes.state_key_read, rules.deletion",
     ),
     _row(
-        "settings of a topic",
+        "configs of a topic",
         "/config/topics/[^/]+",
         "what was known stays in force, but for unclean election, which is off there whatever the defaults say",
         "what was known stays in force, but for unclean election, which is off there whatever the defaults say; the "
@@ -74,11 +74,11 @@ TABLE: Final = (
         "keys.configs, rules.leader_election.allows_unclean_by_default",
     ),
     _row(
-        "settings of a broker",
+        "configs of a broker",
         "/config/brokers/[^/<][^/]*",
         "what was known stays in force, and they are not altered here",
         "what was known stays in force, and they are not altered here",
-        "keys.configs, rules.settings",
+        "keys.configs, rules.config_changes",
     ),
     _row(
         "registration",
@@ -142,10 +142,10 @@ TABLE: Final = (
         "keys.notifications",
     ),
     _row(
-        "change of settings",
+        "change of configs",
         "/config/changes/[^/]+",
-        "it is passed over: the key of the settings is watched by itself",
-        "it is passed over: the key of the settings is watched by itself",
+        "it is passed over: the key of the configs is watched by itself",
+        "it is passed over: the key of the configs is watched by itself",
         "keys.changes",
     ),
     _row(

@@ -2,7 +2,7 @@
 
 * Not copied: ephemeral keys (their sessions are the old store's), the keys of leadership, of the format and of the move
   itself (each side has its own), what was admitted last (the new store counts its registrations anew), what tells of
-  changes of settings (whoever comes to the new store reads the settings; it numbers changes by a count of its own), and
+  changes of configs (whoever comes to the new store reads the configs; it numbers changes by a count of its own), and
   nodes without data that have children, which only a store that needs parents has.
 * `/brokers/seqid` is a number in its generation, which starts again in the new store: it is written down as text.
 """

@@ -1,4 +1,4 @@
-"""What callers ask of settings, and get: the shape of Kafka's AdminClient."""
+"""What callers ask of configs, and get: the shape of Kafka's AdminClient."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ConfigResource:
 
     @property
     def entity(self) -> ConfigEntity:
-        """Whose settings these are, as keys spell it."""
+        """Whose configs these are, as keys spell it."""
         if self.type is ConfigResourceType.BROKER and not self.name:
             return ConfigEntity(BROKERS, ALL_BROKERS)
         return ConfigEntity(self.type.value, self.name)

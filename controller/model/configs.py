@@ -1,4 +1,4 @@
-"""Settings of topics and brokers, by Kafka's names: where each may be set, of what kind it is, its default.
+"""Configs of topics and brokers, by Kafka's names: where each may be set, of what kind it is, its default.
 
 Rules
 * One row per setting. What is not in the table is refused, so that a misspelt setting is not kept in silence; what
@@ -17,7 +17,7 @@ from typing import Final
 
 import attrs
 
-from controller.model.throttle_settings import (
+from controller.model.throttle_configs import (
     LIST_SEPARATOR,
     LONG_MAX,
     list_elements,
@@ -253,7 +253,7 @@ TOPIC_CONFIGS: Final[Mapping[str, Definition]] = {
     name: Definition(name, Scope.TOPIC, kind, default, check, said, broker_name, broker_name not in _UNSET)
     for name, (kind, check), default, broker_name, said in _TOPIC_ROWS
 }
-"""Settings of topics, by name."""
+"""Configs of topics, by name."""
 
 _OF_BROKERS: Final = [
     Definition(name, scope, kind, default, check, said) for name, scope, (kind, check), default, said in _BROKER_ROWS
@@ -269,4 +269,4 @@ _FALLBACKS: Final = [
 BROKER_CONFIGS: Final[Mapping[str, Definition]] = {
     one.name: one for one in sorted([*_OF_BROKERS, *_FALLBACKS], key=lambda one: one.name)
 }
-"""Settings of a broker, or of all, by name."""
+"""Configs of a broker, or of all, by name."""

@@ -17,7 +17,7 @@ from controller.model.errors import ApiError
 from controller.model.frozen import frozen
 from controller.model.legacy import LegacyEntry
 from controller.model.requests import as_replicas
-from controller.model.throttle_settings import LISTS, RATES
+from controller.model.throttle_configs import LISTS, RATES
 from controller.model.values import Extra, Replicas
 
 MarkKind: TypeAlias = Literal["topics", "brokers"]
@@ -69,7 +69,7 @@ NO_MARK: Final = ThrottleMark()
 
 
 @frozen
-class Room:
+class CommitLimits:
     """What one commit of the store takes, beside its fence."""
 
     keys: int

@@ -257,15 +257,15 @@ class Broker:
         return self.registration.rack
 
 
-class UnreadSettings(dict[str, str]):
-    """Settings as they were known last (none at all, where they never were), of a key that cannot be read now: it may
+class UnreadConfigs(dict[str, str]):
+    """Configs as they were known last (none at all, where they never were), of a key that cannot be read now: it may
     say anything, so nothing is done that would need its permission."""
 
     __slots__ = ()
 
 
-class KeySettings(dict[str, str]):
-    """Settings from a key that says more beside them: fields that are unknown here survive a rewrite."""
+class KeyConfigs(dict[str, str]):
+    """Configs from a key that says more beside them: fields that are unknown here survive a rewrite."""
 
     __slots__ = ("more",)
 
@@ -274,9 +274,9 @@ class KeySettings(dict[str, str]):
         self.more = more
 
 
-def settings_after(before: Mapping[str, str], after: Mapping[str, str]) -> Mapping[str, str]:
+def configs_after(before: Mapping[str, str], after: Mapping[str, str]) -> Mapping[str, str]:
     """`after`, for the key that held `before`."""
-    return KeySettings(after, before.more) if isinstance(before, KeySettings) else after
+    return KeyConfigs(after, before.more) if isinstance(before, KeyConfigs) else after
 
 
 TOPICS: Final = "topics"

@@ -47,7 +47,7 @@ class ThrottlesView(Protocol):
 
     @property
     def is_left_over(self) -> bool:
-        """Whether a removal left something marked, since settings could not be read."""
+        """Whether a removal left something marked, since configs could not be read."""
 
     @property
     def is_marked(self) -> bool:
@@ -110,14 +110,14 @@ class ClusterView(Protocol):
     def topic_names(self) -> Iterable[str]: ...
 
     def topic_config(self, name: str) -> Mapping[str, str]:
-        """The topic's own settings, empty where it has none; UnreadSettings where they cannot be read."""
+        """The topic's own configs, empty where it has none; UnreadConfigs where they cannot be read."""
 
     def config_version(self, name: str) -> int:
         """At which version the topic's config key is known to stand; 0 where there is none."""
 
     def broker_config(self, name: str) -> Mapping[str, str]:
-        """The own settings of a broker (its id in decimal) or of all brokers ("<default>"): /config/brokers/<name>.
-        Empty where there are none; UnreadSettings where they cannot be read."""
+        """The own configs of a broker (its id in decimal) or of all brokers ("<default>"): /config/brokers/<name>.
+        Empty where there are none; UnreadConfigs where they cannot be read."""
 
     def broker_config_version(self, name: str) -> int:
         """At which version that key is known to stand; 0 where there is none."""
@@ -127,7 +127,7 @@ class ClusterView(Protocol):
 
     @property
     def broker_defaults(self) -> Mapping[str, str]:
-        """The settings of all brokers that do not say otherwise, broker_config("<default>")."""
+        """The configs of all brokers that do not say otherwise, broker_config("<default>")."""
 
     def partition_count(self, topic: str) -> int:
         """0 for an unknown topic."""

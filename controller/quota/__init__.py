@@ -5,7 +5,7 @@ Rules (KIP-73, KIP-542)
   `replication` (replicas that the lists of a topic name) and the family `reassignment` (replicas that a move adds: in T
   and not in I; no list). Who is in sync is bound by none of them, clients never.
 * What both families hold is bound by both limits, and its bytes count in both.
-* Limits come by the names of settings, as `config_changed` of the host hands them on; they hold at once.
+* Limits come by the names of configs, as `config_changed` of the host hands them on; they hold at once.
 
 No thread, no clock of its own, no lock: a host calls a broker's quotas from one thread or under a lock of its own, and
 gives the clock. `docs/quota.md` shows a host that uses them.
@@ -16,7 +16,7 @@ gives the clock. `docs/quota.md` shows a host that uses them.
     Rotation            whose turn it is, so that nobody starves under a limit
 """
 
-from controller.model.throttle_settings import (
+from controller.model.throttle_configs import (
     ALL_REPLICAS,
     FAMILIES,
     SIDES,

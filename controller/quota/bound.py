@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from controller.model.throttle_settings import UNLIMITED
+from controller.model.throttle_configs import UNLIMITED
 from controller.quota.limit import ReplicationQuota
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from controller.model.throttle_settings import UNLIMITED, is_rate
+from controller.model.throttle_configs import UNLIMITED, is_rate
 from controller.quota.window import RateWindow
 
 PACE_MS: Final = 250

@@ -4,7 +4,7 @@ Rules
 * As a leader: a follower is bound by `reassignment` while it is in T and not in I (KIP-542), and by `replication` while
   it is not in I and the topic's leader list names the partition on this broker, the leader (KIP-73).
 * As a follower: the same of this broker itself, with the follower list.
-* Settings of another broker are none of its business. A rate of `replication` that the broker has not itself is taken
+* Configs of another broker are none of its business. A rate of `replication` that the broker has not itself is taken
   from `<default>`; rates of `reassignment` are per broker alone.
 * A value that is wrong is passed over: what was in force stays. It is named by what `config_changed` returns.
 * A name that is not there any more is deleted: unlimited, no list, at once.
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-from controller.model.throttle_settings import (
+from controller.model.throttle_configs import (
     FAMILIES,
     SIDES,
     UNLIMITED,
@@ -49,10 +49,10 @@ class ReplicationQuotas:
             for side in SIDES
         }
 
-    # --- settings
+    # --- configs
 
     def config_changed(self, kind: str, name: str, configs: Mapping[str, str]) -> Mapping[str, str]:
-        """`configs` are all settings of an entity from now on, as the host is told them: `kind` "brokers" with an id or
+        """`configs` are all configs of an entity from now on, as the host is told them: `kind` "brokers" with an id or
         "<default>", or "topics" with a name; of others nothing is taken. Returns what was wrong: name to reason."""
         if kind == "topics":
             return self._topic_changed(name, configs)

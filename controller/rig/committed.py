@@ -18,7 +18,7 @@ from controller.rig.operators import MARKS
 from controller.rig.server import FOREIGN, Committed, RecordingServer
 from controller.rig.timeline import Timeline
 from controller.rules.leader_election import UNCLEAN
-from controller.rules.reduction.settings import RETENTION, RETENTION_DEFAULT
+from controller.rules.reduction.configs import RETENTION, RETENTION_DEFAULT
 from stores.base import Check, Delete, Put
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
 

@@ -36,7 +36,7 @@ from controller.rig.node import Node, State
 from controller.rig.replica import IsrAsked, Replica, Role
 from controller.rig.server import Connection, RecordingServer
 from controller.rig.timeline import Timeline
-from controller.runtime.progress import LogReport
+from controller.runtime.log_reports import LogReport
 from controller.runtime.registrar import Registrar
 from stores.base import StoreError
 

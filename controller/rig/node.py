@@ -34,8 +34,8 @@ from controller.rig.operators import Operators
 from controller.rig.server import Client, RecordingServer
 from controller.rig.watched import WatchedAdmin
 from controller.runtime.executors import Call
+from controller.runtime.log_reports import LogReport
 from controller.runtime.notices import LANE
-from controller.runtime.progress import LogReport
 from stores.base import Depth, Session, StoreEvent, Subscription
 from stores.faults import FaultStore
 

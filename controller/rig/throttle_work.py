@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from controller.model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
-from controller.model.throttle_settings import LISTS, RATES, Family
+from controller.model.throttle_configs import LISTS, RATES, Family
 from controller.model.throttles import MarkKind, ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
 from controller.rig.throttle_marks import THEIR_ELEMENTS, THEIR_RATES, set_by_hand
 from controller.rig.world import World

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from controller.codec import keys
 from controller.codec.small import encode_admitted
-from controller.keys.notifications import Notifications
+from controller.keys.notifications import NotificationKeys
 from controller.model.durations import milliseconds
 from controller.model.values import NO_LEADER, DeleteIntent, TopicPartition
 from controller.quota import Family, Side
@@ -122,7 +122,7 @@ def _not_admitted(rig: Parts) -> list[str]:
 
 
 def _is_notification(key: str) -> bool:
-    return any(key == root if depth is Depth.SELF else parent(key) == root for root, depth in Notifications.roots)
+    return any(key == root if depth is Depth.SELF else parent(key) == root for root, depth in NotificationKeys.roots)
 
 
 def _disk_gone(rig: Parts, tp: TopicPartition, broker: int) -> bool:

@@ -14,7 +14,7 @@ from controller.admin import Admin
 from controller.admin.results import Results
 from controller.admin.throttling import Assignments
 from controller.model.config_requests import AlterConfigOp, ConfigResource, OpType
-from controller.model.throttle_settings import LISTS, RATES, Family
+from controller.model.throttle_configs import LISTS, RATES, Family
 from controller.model.throttles import (
     CONFIGS,
     KINDS,

@@ -18,7 +18,7 @@ from controller.rig import legacy
 from controller.rig.broker import Life
 from controller.rig.world import World
 from controller.rules.leader_election import UNCLEAN
-from controller.rules.reduction.settings import RETENTION
+from controller.rules.reduction.configs import RETENTION
 from stores.base import ABSENT, Put, Version
 from stores.memory import MemoryStore
 

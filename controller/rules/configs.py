@@ -1,4 +1,4 @@
-"""What settings may be, and which value of a setting holds: its own, that of all brokers, the host's, the default."""
+"""What configs may be, and which value of a setting holds: its own, that of all brokers, the host's, the default."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from controller.model.config_requests import ConfigEntry, ConfigSource, ConfigSynonym
 from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, Definition, Scope
-from controller.model.throttle_settings import LONG_MAX
-from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, KeySettings
+from controller.model.throttle_configs import LONG_MAX
+from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, KeyConfigs
 from controller.model.view import ClusterView
 from controller.rules.static_configs import STATIC, static_entries, static_value
 
@@ -16,12 +16,12 @@ CONFIG_BYTES_MAX = 950_000  # of any key (`znodes.md`)
 
 
 def definitions_of(kind: str) -> Mapping[str, Definition]:
-    """The settings that such an entity may have."""
+    """The configs that such an entity may have."""
     return TOPIC_CONFIGS if kind == TOPICS else BROKER_CONFIGS
 
 
 def check_topic_configs(configs: Mapping[str, str]) -> str | None:
-    """What is wrong with the settings of a topic; None if nothing is."""
+    """What is wrong with the configs of a topic; None if nothing is."""
     of = ConfigEntity(TOPICS, "")
     return next((said for name, value in configs.items() if (said := check_config(of, name, value))), None) or (
         check_size(configs)
@@ -58,12 +58,12 @@ def _scope(entity: ConfigEntity) -> Scope:
 
 
 def check_size(configs: Mapping[str, str]) -> str | None:
-    """Whether settings fit into their key."""
-    more = json.dumps(configs.more) if isinstance(configs, KeySettings) else ""
+    """Whether configs fit into their key."""
+    more = json.dumps(configs.more) if isinstance(configs, KeyConfigs) else ""
     size = 40 + len(more) + sum(len(json.dumps(name)) + len(json.dumps(value)) + 2 for name, value in configs.items())
     if size <= CONFIG_BYTES_MAX:
         return None
-    return f"the settings may take {size} bytes, their key holds {CONFIG_BYTES_MAX} at most"
+    return f"the configs may take {size} bytes, their key holds {CONFIG_BYTES_MAX} at most"
 
 
 # --- which value holds
@@ -76,7 +76,7 @@ def describe(view: ClusterView, entity: ConfigEntity) -> dict[str, ConfigEntry]:
 
 
 def describe_with(view: ClusterView, entity: ConfigEntity, own: Mapping[str, str]) -> dict[str, ConfigEntry]:
-    """As `describe`, of an entity that has these settings of its own."""
+    """As `describe`, of an entity that has these configs of its own."""
     known = definitions_of(entity.kind)
     scope = _scope(entity)
     names = [name for name, one in known.items() if one.scope & scope or name in own]

@@ -6,7 +6,7 @@
    it has an intent to delete that. Its leader epoch goes above all that a broker was ever told. Where they are too
    many for a small commit, the others stand in the state key (`holders_left`), and follow one part after the other.
 3. When no partition is left to stop and no intent of the topic is open, state keys go, partition by partition.
-4. When none is left, the topic's key, its settings and the key of 1 go in one commit.
+4. When none is left, the topic's key, its configs and the key of 1 go in one commit.
 
 A takeover begins with 2 for the partitions whose state key does not say that they were stopped. One without a state
 key was never told to anybody, or is behind step 3 already: of its replicas only brokers that were admitted and not
@@ -64,8 +64,8 @@ from controller.model.values import (
     without_state,
 )
 from controller.model.view import ClusterView
+from controller.rules.completion import intend_deletion
 from controller.rules.isr import told_by_key
-from controller.rules.progress import intend_deletion
 from controller.rules.throttling.marks import without_owner
 
 INTENT_KEYS_MAX: Final = 4  # that one Decision writes or removes, beside the state key, the topic's and a parent

@@ -57,9 +57,9 @@ from controller.model.records import (
 from controller.model.values import ALL_BROKERS, HOLDERS_LEFT, NO_LEADER, Move, Partition, Topic, TopicPartition
 from controller.model.view import ClusterView, is_alive, is_up
 from controller.rules import deletion
+from controller.rules.completion import drop_intents, is_void, kafka_move_due, settle
 from controller.rules.isr import told_by_key
 from controller.rules.leader_election import UNCLEAN, allows_unclean, allows_unclean_by_default
-from controller.rules.progress import drop_intents, is_void, kafka_move_due, settle
 
 _NOTES_MAX: Final = 20
 _FORBIDDEN: Final = KeyVersion(UNREAD, 0)  # what is known of such a key stays in force
@@ -154,7 +154,7 @@ def intents_key_due(view: ClusterView, event: IntentsKeyDue) -> Decision:
 
 
 def config_key_read(view: ClusterView, event: ConfigKeyRead) -> Decision:
-    """The topic's settings are those that its key holds. Where unclean election is allowed by them, leaderless
+    """The topic's configs are those that its key holds. Where unclean election is allowed by them, leaderless
     partitions are due at once."""
     if view.topic(event.topic) is None:
         return Decision()
@@ -166,7 +166,7 @@ def config_key_read(view: ClusterView, event: ConfigKeyRead) -> Decision:
 
 
 def due_by_topic(view: ClusterView, topic: str, configs: Mapping[str, str], now_ms: int) -> tuple[PartitionDue, ...]:
-    """The partitions that may get a leader now that the topic's settings are `configs`."""
+    """The partitions that may get a leader now that the topic's configs are `configs`."""
     if not allows_unclean(view, configs):
         return ()
     leaderless = (p for p in view.partitions_of(topic) if p.leader == NO_LEADER)
@@ -174,7 +174,7 @@ def due_by_topic(view: ClusterView, topic: str, configs: Mapping[str, str], now_
 
 
 def broker_config_read(view: ClusterView, event: BrokerConfigRead) -> Decision:
-    """The own settings of a broker, or the defaults of all, are those that the key holds."""
+    """The own configs of a broker, or the defaults of all, are those that the key holds."""
     before, version = view.broker_config(event.name), view.broker_config_version(event.name)
     if version == event.version:
         return Decision()
@@ -183,7 +183,7 @@ def broker_config_read(view: ClusterView, event: BrokerConfigRead) -> Decision:
 
 
 def due_by_brokers(view: ClusterView, name: str, configs: Mapping[str, str], now_ms: int) -> tuple[PartitionDue, ...]:
-    """The partitions that may get a leader now that the settings of `name` are `configs`: where the defaults switch
+    """The partitions that may get a leader now that the configs of `name` are `configs`: where the defaults switch
     unclean election on, those of topics that do not say otherwise."""
     if name != ALL_BROKERS:
         return ()

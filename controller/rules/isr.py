@@ -23,7 +23,7 @@ from controller.model.reductions import OFFLINE
 from controller.model.requests import AcceptedIsr
 from controller.model.values import NO_LEADER, Partition
 from controller.model.view import ClusterView, all_alive, is_alive, is_up
-from controller.rules.progress import settle
+from controller.rules.completion import settle
 
 
 def alter_isr(view: ClusterView, event: AlterIsr) -> Decision:

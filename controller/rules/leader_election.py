@@ -4,7 +4,7 @@ when nobody in I is alive the partition has no leader and keeps its I, unless un
 A broker that shuts down is passed over as long as another one of I is alive; the last one keeps the lead, and goes
 before any unclean election. Every change of leader, and every removal of a dead follower from I, raises the leader
 epoch by one. A broker whose registration cannot be read is not elected, and keeps its lead and its place in I: as long
-as one is in I nobody outside I is elected. Settings that cannot be read allow nothing.
+as one is in I nobody outside I is elected. Configs that cannot be read allow nothing.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from controller.model.errors import (
 from controller.model.events import Decision, ElectLeader, PartitionDue, ReplicaDied, ReplicasDied, refuse
 from controller.model.records import IsrChanged, LeaderElected, Record
 from controller.model.reductions import OFFLINE
-from controller.model.values import NO_LEADER, Partition, Replicas, UnreadSettings
+from controller.model.values import NO_LEADER, Partition, Replicas, UnreadConfigs
 from controller.model.view import ClusterView, is_alive, is_kept, is_up
-from controller.rules.progress import kafka_move_due, settle
+from controller.rules.completion import kafka_move_due, settle
 
 UNCLEAN = "unclean.leader.election.enable"
 _NOT_NEEDED = "Leader election not needed for topic partition"
@@ -88,7 +88,7 @@ def is_unclean_allowed(view: ClusterView, topic: str) -> bool:
 
 def allows_unclean(view: ClusterView, configs: Mapping[str, str]) -> bool:
     """What `is_unclean_allowed` says of a topic with these settings."""
-    if isinstance(configs, UnreadSettings):
+    if isinstance(configs, UnreadConfigs):
         return False
     own = configs.get(UNCLEAN)
     return allows_unclean_by_default(view, view.broker_defaults) if own is None else _is_true(own)
@@ -96,7 +96,7 @@ def allows_unclean(view: ClusterView, configs: Mapping[str, str]) -> bool:
 
 def allows_unclean_by_default(view: ClusterView, defaults: Mapping[str, str]) -> bool:
     """What holds for topics that do not say, with these defaults of all brokers."""
-    if isinstance(defaults, UnreadSettings):
+    if isinstance(defaults, UnreadConfigs):
         return False  # also where the controller's own setting would: they may say otherwise
     said = defaults.get(UNCLEAN)
     return view.settings.unclean_leader_election_enable if said is None else _is_true(said)

@@ -30,8 +30,8 @@ from controller.model.records import LeaderElected, Record, TargetCleared, Targe
 from controller.model.requests import BROKER_ID_MAX, PartitionReassignment, ReassignmentAnswer, WaitingOn
 from controller.model.values import Move, Partition, Replicas
 from controller.model.view import ClusterView, is_alive, is_up
+from controller.rules.completion import drop_intents, intend_deletion, settle
 from controller.rules.leader_election import elect_first, is_gone_to_requests
-from controller.rules.progress import drop_intents, intend_deletion, settle
 
 _INCLUDES: Final = "The manual partition assignment includes"
 _REASONS_MAX: Final = 20  # in a message: a list of a million wrong ids is answered as one of twenty

@@ -15,7 +15,7 @@ from controller.model.events import LATER, Decision, ReplicaLeaves, ShutdownAske
 from controller.model.records import BrokerShutsDown, IsrChanged, LeaderElected
 from controller.model.values import NO_LEADER
 from controller.model.view import ClusterView, is_alive
-from controller.rules.progress import settle
+from controller.rules.completion import settle
 
 CAUSE = "controlled shutdown"
 

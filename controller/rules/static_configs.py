@@ -1,4 +1,4 @@
-"""Read-only settings of a broker, under Kafka's names: what it registered with, and the host's `Settings`."""
+"""Read-only configs of a broker, under Kafka's names: what it registered with, and the host's `Settings`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATIC: Final = {"broker.id", "advertised.listeners", "broker.rack", *(name for 
 
 
 def static_entries(view: ClusterView, broker: str) -> Iterator[ConfigEntry]:
-    """The read-only settings of the broker with this id. What it registered with is missing if it is not live."""
+    """The read-only configs of the broker with this id. What it registered with is missing if it is not live."""
     yield _entry("broker.id", broker, "-1", ConfigKind.INT, "The id of the broker.")
     live = view.brokers.get(int(broker))
     if live is not None:

@@ -25,7 +25,7 @@ from controller.model.host import (
     UpdateMetadataRequest,
 )
 from controller.model.values import LEADER_DURING_DELETE, Broker, DeleteIntent, Partition, TopicPartition
-from controller.rules.progress import is_void
+from controller.rules.completion import is_void
 from controller.runtime import requests
 from controller.runtime.clock import Clock, elapsed_ms
 from controller.runtime.executors import Executor

@@ -20,7 +20,7 @@ from controller.model.requests import (
 from controller.model.values import Partition, TopicPartition
 from controller.model.view import ClusterView
 from controller.rules.reassignment import describe_move
-from controller.runtime.progress import Progress
+from controller.runtime.log_reports import LogReports
 from controller.state import ClusterState
 
 
@@ -117,7 +117,9 @@ def describe_topic(view: ClusterView, name: str) -> TopicDescription | UnknownTo
     return TopicDescription(name, topic.topic_id, tuple(_described(p) for p in view.partitions_of(name)))
 
 
-def describe_log(view: ClusterView, progress: Progress, replica: TopicPartitionReplica) -> ReplicaLogDirInfo | ApiError:
+def describe_log(
+    view: ClusterView, reports: LogReports, replica: TopicPartitionReplica
+) -> ReplicaLogDirInfo | ApiError:
     """The log of a replica as it was reported last; the error if there is no such replica, or no report."""
     topic, number, broker = replica.topic, replica.partition, replica.broker_id
     partition = None if view.is_deleting(topic) else view.partition(topic, number)
@@ -127,10 +129,10 @@ def describe_log(view: ClusterView, progress: Progress, replica: TopicPartitionR
         return ReplicaNotAvailable(f"broker {broker} has no replica of {partition.tp}")
     if view.disk_gone(partition, broker):
         return StorageError(f"broker {broker} reported that its disk with {partition.tp} failed")
-    own = progress.of(topic, number, broker)
+    own = reports.of(topic, number, broker)
     if own is None:
         return ReplicaNotAvailable(f"no log of {partition.tp} on broker {broker} was reported to this controller")
-    return ReplicaLogDirInfo(own.size_bytes, own.lag_behind(progress.of(topic, number, partition.leader)))
+    return ReplicaLogDirInfo(own.size_bytes, own.lag_behind(reports.of(topic, number, partition.leader)))
 
 
 def _described(partition: Partition) -> PartitionDescription:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from controller.keys.findings import Findings
-from controller.keys.table import Kinds
+from controller.keys.table import KeyKinds
 from controller.model.events import Event
 from controller.state import ClusterState
 
@@ -15,7 +15,7 @@ class Loaded:
     """The kinds of keys of a term as it begins, and what there is to do. `first`: decided before `events`, before any
     request, and before leader epochs are raised."""
 
-    kinds: Kinds
+    kinds: KeyKinds
     first: list[Event] = attrs.field(factory=list)
     events: list[Event] = attrs.field(factory=list)
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from controller.keys.base import Ground
-from controller.keys.brokers import Registrations
-from controller.keys.table import Kinds
-from controller.keys.topics import Topics
+from controller.keys.brokers import RegistrationKeys
+from controller.keys.table import KeyKinds
+from controller.keys.topics import TopicKeys
 from controller.model.events import Event
 from controller.rules.brokers import expand_deaths
 from controller.rules.takeover import died
@@ -35,10 +35,10 @@ def load(services: Services, controller_epoch: int, now_ms: int) -> Loaded:
     state = ClusterState(services.controller_id, controller_epoch, services.settings, keys_at_once)
     parents_stay = store.capabilities.parents_stay
     ground = Ground(state, store, services.elapsed_ms, chance.topic_id, parents_stay=parents_stay)
-    loaded = Loaded(Kinds(ground))
+    loaded = Loaded(KeyKinds(ground))
     with collector_off():
         for kind in loaded.kinds:
-            if isinstance(kind, Topics):
+            if isinstance(kind, TopicKeys):
                 load_topics(store, loaded, now_ms, chance, services.read_timeout_s)
             loaded.events += kind.load(now_ms)
     if len(state.rows) > _FREEZE_ABOVE:
@@ -48,7 +48,7 @@ def load(services: Services, controller_epoch: int, now_ms: int) -> Loaded:
 
 
 def _deaths(loaded: Loaded, now_ms: int) -> list[Event]:
-    dead, registered = died(loaded.state), loaded.kinds.one(Registrations).brokers
+    dead, registered = died(loaded.state), loaded.kinds.one(RegistrationKeys).brokers
     loaded.state.load_dying(dead)
     returned = {broker_id: registered[broker_id] for broker_id in dead if broker_id in registered}
     return expand_deaths(loaded.state, dead, returned, now_ms)

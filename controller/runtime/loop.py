@@ -11,7 +11,7 @@ import logging
 import threading
 from typing import Final
 
-from controller.keys.intents import NewIntents
+from controller.keys.intents import NewIntentKeys
 from controller.keys.table import KINDS
 from controller.model.errors import NotController
 from controller.runtime.candidacy import Another, Candidacy, Won
@@ -290,7 +290,7 @@ class Loop:
         if services.measures.is_kept:
             loaded.state.start_tally()
         seq = committer.next_seq - 1
-        seq_max = loaded.kinds.one(NewIntents).seq_max
+        seq_max = loaded.kinds.one(NewIntentKeys).seq_max
         loaded.kinds.ground.intents_seq_offset = seq_max if seq_max > seq else 0
         self._check_leader = False
         self.findings.clear()

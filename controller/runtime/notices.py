@@ -41,13 +41,13 @@ class Notices:
         return self._controller_changed is not None
 
     def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
-        """The settings of a topic (`entity_type` "topics"), a broker ("brokers", its id in decimal) or all brokers
+        """The configs of a topic (`entity_type` "topics"), a broker ("brokers", its id in decimal) or all brokers
         ("brokers", "<default>") are `configs` from now on."""
         if self._config_changed is not None:
             self._waiting.append(partial(_tell, self._config_changed, entity_type, name, dict(configs)))
 
     def term_began(self, view: ClusterView) -> None:
-        """All settings are told once, empty ones too: of every topic, every broker that is live or has any, and the
+        """All configs are told once, empty ones too: of every topic, every broker that is live or has any, and the
         defaults of all brokers."""
         if self._config_changed is None:
             return

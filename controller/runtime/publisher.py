@@ -55,7 +55,7 @@ class Publisher:
         if ended is None or ended.before.move is None:
             return None
         added = [b for b in ended.before.isr if b not in ended.before.move.origin]
-        return self._services.progress.bytes_of(ended.after.topic, ended.after.partition, added)
+        return self._services.log_reports.bytes_of(ended.after.topic, ended.after.partition, added)
 
     def answer(self, decided: Sequence[tuple[Job, Decision]]) -> None:
         """The callers are answered."""

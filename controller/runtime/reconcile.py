@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from controller.codec import keys
-from controller.keys.brokers import Registrations
-from controller.keys.deletions import Deletions
-from controller.keys.legacy import LegacyPlan
-from controller.keys.reductions import Reductions
-from controller.keys.table import Kinds
+from controller.keys.brokers import RegistrationKeys
+from controller.keys.deletions import DeletionKeys
+from controller.keys.legacy import LegacyKeys
+from controller.keys.reductions import ReductionKeys
+from controller.keys.table import KeyKinds
 from controller.model.events import Event
 from controller.runtime.services import Services
 from stores.base import Changed, Resync, StoreEvent
@@ -29,12 +29,12 @@ _UNWATCHED: Final = (keys.ADMITTED + "/", keys.REPLICA_DELETIONS + "/")  # nobod
 class Reconcile:
     """Of one term."""
 
-    def __init__(self, services: Services, kinds: Kinds) -> None:
+    def __init__(self, services: Services, kinds: KeyKinds) -> None:
         self._services = services
         self.kinds = kinds
         self.findings = kinds.ground.findings
-        self.registrations = kinds.one(Registrations)
-        self._legacy = kinds.one(LegacyPlan)
+        self.registrations = kinds.one(RegistrationKeys)
+        self._legacy = kinds.one(LegacyKeys)
         self._recheck_ms = services.elapsed_ms() + RECHECK_MS
 
     def next_due_ms(self) -> int | None:
@@ -56,7 +56,7 @@ class Reconcile:
 
     def hint_requests(self) -> None:
         """A topic was found: a key that asks for its deletion, or its reduction, may have waited for it."""
-        for kind in (Deletions, Reductions):
+        for kind in (DeletionKeys, ReductionKeys):
             self.kinds.hint(kind.roots[0][0])
 
     def look(self) -> Iterator[list[Event]]:

@@ -10,8 +10,8 @@ from typing import Final
 
 from controller.model.events import Event, RetirementsDue
 from controller.model.reductions import READ_ONLY
-from controller.rules.reduction.settings import interval_ms
-from controller.runtime.progress import Progress
+from controller.rules.reduction.configs import interval_ms
+from controller.runtime.log_reports import LogReports
 from controller.state import ClusterState
 
 FIRST_MS: Final = 5_000
@@ -20,9 +20,9 @@ FIRST_MS: Final = 5_000
 class Retirements:
     """The timer of one term. Times are `elapsed_ms`."""
 
-    def __init__(self, state: ClusterState, progress: Progress, elapsed_ms: int) -> None:
+    def __init__(self, state: ClusterState, log_reports: LogReports, elapsed_ms: int) -> None:
         self._state = state
-        self._progress = progress
+        self._log_reports = log_reports
         self._began_ms = elapsed_ms
         self._looked_ms: int | None = None
 
@@ -52,7 +52,7 @@ class Retirements:
                 p = self._state.partition(topic, number)
                 if p is None or p.status_code != READ_ONLY:
                     continue
-                said = self._progress.of(topic, number, p.leader)
+                said = self._log_reports.of(topic, number, p.leader)
                 if said is None or said.leader_epoch != p.leader_epoch or said.start_offset != said.end_offset:
                     continue
                 found.add((topic, number, p.leader_epoch))

@@ -10,9 +10,9 @@ from controller.runtime.clock import Chance, Clock, elapsed_ms
 from controller.runtime.executors import Executor
 from controller.runtime.inbox import Inbox
 from controller.runtime.journal import Journal
+from controller.runtime.log_reports import LogReports
 from controller.runtime.measures import Measures
 from controller.runtime.notices import Notices
-from controller.runtime.progress import Progress
 from controller.runtime.readable import ReadableStore
 from controller.runtime.replies import Outstanding
 
@@ -31,7 +31,7 @@ class Services:
     inbox: Inbox
     outstanding: Outstanding
     journal: Journal
-    progress: Progress
+    log_reports: LogReports
     notices: Notices
     measures: Measures
     awaits_cluster: bool = False  # it leads over a store only once that holds a cluster

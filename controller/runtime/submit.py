@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from controller.model.errors import ApiError
 from controller.model.events import Event
-from controller.model.throttles import Room
+from controller.model.throttles import CommitLimits
 from controller.model.values import TopicPartition
 from controller.model.view import ClusterView
 from controller.runtime.inbox import Answer, Item, Job, Query, Request
@@ -55,10 +55,10 @@ class Submitter:
         return self._services.clock.now_ms()
 
     @property
-    def room(self) -> Room:
+    def room(self) -> CommitLimits:
         """What a commit takes beside its fence."""
         capabilities = self._services.store.capabilities
-        return Room(capabilities.commit_ops_max - FIXED_OPS, capabilities.commit_bytes_max - FIXED_BYTES)
+        return CommitLimits(capabilities.commit_ops_max - FIXED_OPS, capabilities.commit_bytes_max - FIXED_BYTES)
 
     def job(
         self,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 from controller.codec import keys
-from controller.keys.notifications import Notifications
+from controller.keys.notifications import NotificationKeys
 from controller.model import records as r
 from controller.model.values import BROKERS, TOPICS, DeleteIntent, Partition
 from controller.rules.legacy import DROPPED
@@ -74,7 +74,7 @@ class Telling:
         self.timers.moves(self.moves)
         self.dispatcher.intended(self._intended)
         self.dispatcher.partitions_changed(touched)
-        self.services.progress.forget((i.topic, i.partition, i.broker) for i in self._deleted)
+        self.services.log_reports.forget((i.topic, i.partition, i.broker) for i in self._deleted)
         for partition, number in self._purged:
             self.dispatcher.purged(number, partition)
             self.services.notices.partition_purged(partition.topic, partition.partition)
@@ -90,7 +90,7 @@ class Telling:
     def forget_reports(self, partition: Partition) -> None:
         """Nobody asks any more what its logs hold; a report that came after its log was deleted goes with the topic."""
         brokers = (*partition.members, *partition.isr)
-        self.services.progress.forget([(partition.topic, partition.partition, broker) for broker in brokers])
+        self.services.log_reports.forget([(partition.topic, partition.partition, broker) for broker in brokers])
 
     def intended(self, record: r.DeleteIntended, _: object) -> None:
         self._intended.append(record.intent)
@@ -225,10 +225,10 @@ def _asked_again(telling: Telling, record: r.BrokerAskedAgain, _: object) -> Non
 def _intent_dropped(telling: Telling, record: r.IntentDropped, _: object) -> None:
     if record.forgotten:
         intent = record.intent
-        telling.services.progress.forget([(intent.topic, intent.partition, intent.broker)])
+        telling.services.log_reports.forget([(intent.topic, intent.partition, intent.broker)])
 
 
-# --- settings, throttles, and what others wrote
+# --- configs, throttles, and what others wrote
 
 
 def _configs_altered(telling: Telling, record: r.ConfigsAltered, _: object) -> None:
@@ -261,7 +261,7 @@ def _legacy(_: Telling, record: r.Record, __: object) -> None:
 
 
 def _notification_worked_off(telling: Telling, record: r.NotificationWorkedOff, _: object) -> None:
-    for said in telling.reconcile.kinds.one(Notifications).worked_off(record):
+    for said in telling.reconcile.kinds.one(NotificationKeys).worked_off(record):
         _log.warning("%s", said)
 
 

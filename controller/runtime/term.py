@@ -72,7 +72,7 @@ class Term:
         self._timers = Timers(services.settings.topic_rewrite_interval_ms, IdleThrottles(self.state))
         self._rebalancing = Rebalancing(services.settings, services.elapsed_ms())
         self.work = WorkQueue(services.measures.now_s if services.measures.is_kept else None)
-        self._retirements = Retirements(self.state, services.progress, services.elapsed_ms())
+        self._retirements = Retirements(self.state, services.log_reports, services.elapsed_ms())
         self._batching = Batching(
             services,
             self.state,

@@ -1,4 +1,4 @@
-"""The part of a takeover's load that grows with the cluster: every topic with its settings and states.
+"""The part of a takeover's load that grows with the cluster: every topic with its configs and states.
 
 Rules
 * By columns: keys are read in bulk, parsed in bulk, and what stays is made once.
@@ -20,9 +20,9 @@ from controller.codec.topic import TopicKey
 from controller.keys.unreadable import broken, forbidden
 from controller.model.events import Event, TopicIdMissing
 from controller.model.records import UNREAD, KeyVersion, KeyVersions
-from controller.model.values import Partition, UnreadSettings
+from controller.model.values import Partition, UnreadConfigs
+from controller.rules.completion import kafka_moves
 from controller.rules.foreign_writes import follow_up
-from controller.rules.progress import kafka_moves
 from controller.runtime.clock import Chance
 from controller.runtime.loaded import Loaded
 from controller.runtime.readable import FORBIDDEN
@@ -80,7 +80,7 @@ class TopicLoad:
         return topics
 
     def _read(self, part: Sequence[_Found]) -> tuple[Columns, Columns]:
-        """Settings and states of some topics: all that is done beside the decoding."""
+        """Configs and states of some topics: all that is done beside the decoding."""
         configs = self._columns([keys.topic_config(found.key.topic.name) for found in part])
         states = [
             f"/brokers/topics/{found.key.topic.name}/partitions/{number}/state"
@@ -124,7 +124,7 @@ class TopicLoad:
             key = keys.topic_config(found.topic.name)
             if not is_forbidden:
                 self._loaded.findings.bad(key, broken(key, config))
-            return UnreadSettings()
+            return UnreadConfigs()
         return {} if config is None else config
 
     def _add_topic(

@@ -12,7 +12,7 @@ from typing import Final, cast
 from controller.codec import keys, partition_state, small
 from controller.codec.partition_state import ID_BYTES_MAX
 from controller.keys.states import STATE_KEY_BYTES_MAX
-from controller.keys.table import Kinds
+from controller.keys.table import KeyKinds
 from controller.model.records import UNREAD
 from controller.state import Batch, DirtyKey
 from stores.base import ABSENT, Entry, Op, Put, Version
@@ -24,7 +24,7 @@ FIXED_OPS: Final = 2
 class Writer:
     """Turns the batch of a state into ops, and the versions of a commit into versions of the state."""
 
-    def __init__(self, kinds: Kinds) -> None:
+    def __init__(self, kinds: KeyKinds) -> None:
         self.state, self._ground, self._kinds = kinds.state, kinds.ground, kinds.by_word
         self._versions = cast(Sequence[Version], self.state.versions)
 

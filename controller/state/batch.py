@@ -1,7 +1,7 @@
 """A batch: what was decided since the last commit, so that it can be undone, and which keys that makes dirty.
 
 A dirty key is named by what it holds, not by its path: `("state", number)`, `("topic", name)`, `("config", name)`,
-`("broker config", name)`, `("change", entity)` (a change of settings that is told of), `("old change", key)`,
+`("broker config", name)`, `("change", entity)` (a change of configs that is told of), `("old change", key)`,
 `("admitted", broker)`, `("forgotten", broker)`, `("unregistered", broker)` (nothing is written: it is held to have no
 registration), `("intents", broker)` (its new intents), `("intents done", (broker, seq))`, `("deletion", topic)` (of a
 new topic: held to be absent), `("parent", (topic, partition or None))` (a node without data, where the store needs

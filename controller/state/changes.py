@@ -1,6 +1,6 @@
-"""Changes of settings that the batch tells of below `/config/changes`, and the number of the next one there.
+"""Changes of configs that the batch tells of below `/config/changes`, and the number of the next one there.
 
-Each settings key that a batch writes is told once. Numbers are given out in the order in which keys were first altered,
+A key of configs that a batch writes is told once. Numbers are given out in the order in which keys were first altered,
 and given back with the records; they are used up when the commit was applied.
 """
 

@@ -28,7 +28,7 @@ from controller.state.columns import Rows
 from controller.state.intents import Intents
 from controller.state.legacy import Legacy
 from controller.state.reductions import Reductions
-from controller.state.rows import ABSENT, NO_SETTINGS, Admitted, BrokerIndex, Deletion, OwnSettings, TopicRow
+from controller.state.rows import ABSENT, NO_SETTINGS, Admitted, BrokerIndex, Deletion, OwnConfigs, TopicRow
 from controller.state.tally import Tally
 from controller.state.throttles import Throttles
 
@@ -59,7 +59,7 @@ class Known:
         self.shutting_down: dict[int, int] = {}
         self.worked_off: dict[str, int] = {}  # notifications that the next commit deletes: key -> version
         self.admitted: dict[int, Admitted] = {}
-        self.broker_configs: dict[str, OwnSettings] = {}
+        self.broker_configs: dict[str, OwnConfigs] = {}
         self.changes = Changes()
         self.rows = Rows()
         self.versions = array("q")

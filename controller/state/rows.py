@@ -30,14 +30,14 @@ class Admitted(NamedTuple):
     epoch: int
 
 
-class OwnSettings(NamedTuple):
+class OwnConfigs(NamedTuple):
     """What /config/brokers/<name> holds, and the version at which it stands."""
 
     version: int
     configs: Mapping[str, str]
 
 
-NO_SETTINGS: Final = OwnSettings(0, {})
+NO_SETTINGS: Final = OwnConfigs(0, {})
 
 
 @attrs.define

@@ -13,7 +13,7 @@ from controller.model.values import Broker, Extra, TopicPartition
 from controller.state.intents import KeyId
 from controller.state.known import Known
 from controller.state.reductions import Reduction
-from controller.state.rows import Admitted, Deletion, OwnSettings
+from controller.state.rows import Admitted, Deletion, OwnConfigs
 
 
 class Stored(Known):
@@ -49,7 +49,7 @@ class Stored(Known):
         self.dying.update(dead)
 
     def load_broker_config(self, name: str, version: int, configs: Mapping[str, str]) -> None:
-        self.broker_configs[name] = OwnSettings(version, configs)
+        self.broker_configs[name] = OwnConfigs(version, configs)
 
     def load_change_number(self, number: int) -> None:
         self.changes.next_number = number
@@ -112,7 +112,7 @@ class Stored(Known):
             row.config_version = version
 
     def broker_config_stands(self, name: str, version: int) -> None:
-        self.broker_configs[name] = OwnSettings(version, self.broker_config(name))
+        self.broker_configs[name] = OwnConfigs(version, self.broker_config(name))
 
     def deletion_stands(self, name: str, version: int) -> None:
         self.refused.pop(name, None)

@@ -14,7 +14,7 @@ from controller.model.throttles import KINDS, NO_MARK, OLD, SLOTS, MarkKind, Mar
 
 class Throttles:
     """`marks`: by slot. `request`: what is under way. `is_removing`: a removal runs. `is_left_over`: it could not give
-    back what is in settings that cannot be read."""
+    back what is in configs that cannot be read."""
 
     __slots__ = ("is_left_over", "is_removing", "marks", "request")
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from controller.audit.standing import Standing
-from controller.audit.term import Term
+from controller.audit.term import ReplayedTerm
 from pipeline.audit.edges import Edge, Last, Light
 from pipeline.audit.topics import TopicTrace
 from pipeline.journal.lines import Event
@@ -90,7 +90,7 @@ def restore_trace(trace: TopicTrace, value: Any) -> None:
     trace.rows_lost, trace.begun, trace.losses, of_term = value
     if of_term is not None:
         epoch, is_whole, brokers, left, forgotten, legacy_key = of_term
-        term = trace.term = Term(epoch, trace.epochs, is_whole)
+        term = trace.term = ReplayedTerm(epoch, trace.epochs, is_whole)
         term.brokers, term.left, term.forgotten = _mapping(brokers), set(left), set(forgotten)
         term.legacy_key = legacy_key
 

@@ -16,14 +16,14 @@ from controller.audit.others import TABLE, take_over
 from controller.audit.partitions import check_commit, partition_row
 from controller.audit.standing import Broken, Row, detail, listed
 from controller.audit.steps import PARTITION_EVENTS
-from controller.audit.term import Commit, Key, Term
+from controller.audit.term import Key, ReplayedCommit, ReplayedTerm
 from controller.audit.throttles import throttle_set
 from pipeline.audit.edges import Lost
 from pipeline.audit.status import Statuses
 from pipeline.audit.values import Violation
 from pipeline.journal.lines import Event
 
-_RULES: Final[Mapping[str, Callable[[Term, Row], None]]] = {
+_RULES: Final[Mapping[str, Callable[[ReplayedTerm, Row], None]]] = {
     **dict.fromkeys(PARTITION_EVENTS, partition_row),
     **TABLE,
     # Whether anything moves is asked of all topics, which no group has: `throttles` does.
@@ -42,7 +42,7 @@ class _Open(NamedTuple):
 
     epoch: int
     seq: int
-    partitions: dict[int, tuple[Commit, Event]]
+    partitions: dict[int, tuple[ReplayedCommit, Event]]
 
 
 class TopicTrace:
@@ -51,10 +51,10 @@ class TopicTrace:
 
     def __init__(self) -> None:
         self.partitions: set[Key] = set()
-        self.term: Term | None = None
+        self.term: ReplayedTerm | None = None
         self.epochs: dict[tuple[str, str, int], int] = {}
         self._open: dict[str, _Open] = {}  # by topic
-        self._spare = Commit()  # one that is empty
+        self._spare = ReplayedCommit()  # one that is empty
         self.rows_lost = False
         self.begun = self.losses = 0
         self._torn: set[tuple[int, int]] = set()
@@ -123,10 +123,10 @@ class TopicTrace:
                 found.append(_violation(last, error))
         return found
 
-    def _begin(self, row: Row) -> Term:
+    def _begin(self, row: Row) -> ReplayedTerm:
         term = self.term
         if term is None or term.epoch != row["epoch"] or row["event"] == "Takeover":
-            term = self.term = Term(row["epoch"], self.epochs, is_whole=row["event"] == "Takeover")
+            term = self.term = ReplayedTerm(row["epoch"], self.epochs, is_whole=row["event"] == "Takeover")
             self.begun += 1
             self._open.clear()
             if self.rows_lost:
@@ -136,7 +136,7 @@ class TopicTrace:
         self.rows_lost = False
         return term
 
-    def _lose(self, term: Term) -> None:
+    def _lose(self, term: ReplayedTerm) -> None:
         term.lost()
         self._open.clear()
         self._forget()
@@ -145,7 +145,7 @@ class TopicTrace:
         self.statuses.lost()
         self.losses += 1
 
-    def _apply(self, term: Term, event: Event, row: Row) -> Broken | None:
+    def _apply(self, term: ReplayedTerm, event: Event, row: Row) -> Broken | None:
         name = row["event"]
         rule = _RULES.get(name)
         if rule is None and name not in KNOWN and "replicas" in row and "partition" in row:
@@ -161,11 +161,11 @@ class TopicTrace:
             return error
         return None
 
-    def _rule(self, term: Term, event: Event, row: Row, rule: Callable[[Term, Row], None]) -> None:
+    def _rule(self, term: ReplayedTerm, event: Event, row: Row, rule: Callable[[ReplayedTerm, Row], None]) -> None:
         """A partition has its own part of a commit; kept is what has something to end. Raises Broken."""
         topic, partition = row.get("topic"), row.get("partition")
         if topic is None or partition is None:
-            term.commit = Commit()
+            term.commit = ReplayedCommit()
             rule(term, row)
             return
         held = self._open.get(topic)
@@ -178,18 +178,18 @@ class TopicTrace:
         finally:
             if begun is not None or commit.grows or commit.completing or commit.owed or commit.targeted:
                 if begun is None:
-                    self._spare = Commit()
+                    self._spare = ReplayedCommit()
                 if held is None:
                     held = self._open[topic] = _Open(row["epoch"], row["seq"], {})
                 held.partitions[partition] = commit, event
 
-    def _gap(self, term: Term, row: Row) -> None:
+    def _gap(self, term: ReplayedTerm, row: Row) -> None:
         """A Gap of a former term, told after this one's Takeover, hides nothing of this one."""
         first = detail(row).get("first")
         if not isinstance(first, Mapping) or first.get("controller_epoch") == term.epoch:
             self._lose(term)
 
-    def _in_flight(self, term: Term, event: Event, row: Row) -> Iterator[Violation]:
+    def _in_flight(self, term: ReplayedTerm, event: Event, row: Row) -> Iterator[Violation]:
         """Each thing that a Takeover lists, by itself."""
         for name in ("moves", "intents"):
             try:

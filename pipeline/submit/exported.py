@@ -17,7 +17,7 @@ import attrs
 
 from controller.codec import legacy
 from controller.codec.text import BadValue
-from controller.model.throttle_settings import RATES
+from controller.model.throttle_configs import RATES
 from controller.model.values import Replicas
 from pipeline.errors import BadInput
 from pipeline.stages.export import MANIFEST, verify

@@ -24,7 +24,7 @@ from controller.model.errors import (
     RequestTimedOut,
 )
 from controller.model.legacy import LegacyEntry
-from controller.model.throttle_settings import UNLIMITED
+from controller.model.throttle_configs import UNLIMITED
 from controller.model.throttles import ReassignPartitionsOptions, ThrottledRate
 from controller.model.values import TopicPartition
 from pipeline.submit.cluster import CALL_S, Look, Name, alive, has_marks, look, moving_in

@@ -10,7 +10,7 @@ Rules
 * Nothing here waits or sleeps: what is retryable goes to the caller, who has a deadline and a clock.
 """
 
-from stores.recipes.election import Term, decode_epoch, elect
+from stores.recipes.election import ElectedTerm, decode_epoch, elect
 from stores.recipes.fence import FENCE_OPS, Attempt, Fence, Outcome, Resolution, is_fence_conflict, resolve
 from stores.recipes.holding import Contested, hold
 from stores.recipes.leftover import reap_own_leftover
@@ -25,10 +25,10 @@ __all__ = [
     "TOKEN_KEY",
     "Attempt",
     "Contested",
+    "ElectedTerm",
     "Fence",
     "Outcome",
     "Resolution",
-    "Term",
     "Token",
     "decode_epoch",
     "elect",

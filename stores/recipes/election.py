@@ -27,7 +27,7 @@ _DECIMAL: Final = re.compile(rb"[0-9]{1,19}")
 
 
 @attrs.frozen
-class Term:
+class ElectedTerm:
     """What a won election gives: the epoch, the version of EPOCH_KEY, and the token as the term before left it (None,
     ABSENT: nobody ever committed). No commit of an older term can change that token any more."""
 
@@ -44,7 +44,7 @@ def decode_epoch(value: bytes) -> int:
     return int(value)
 
 
-def elect(store: MetadataStore, leader_value: bytes, nonce: str, timeout_s: float) -> Term | None:
+def elect(store: MetadataStore, leader_value: bytes, nonce: str, timeout_s: float) -> ElectedTerm | None:
     """Stand for election once: afterwards the session of `store` holds LEADER_KEY under a new epoch, or the answer is
     None because somebody else holds it (perhaps a former session of ourselves: see `reap_own_leftover`).
 
@@ -80,7 +80,7 @@ class _Candidacy:
     timeout_s: float
     epoch_sent: int | None = None  # the epoch of a commit whose outcome is not known
 
-    def stand(self) -> Term | None:
+    def stand(self) -> ElectedTerm | None:
         leader = self._read(LEADER_KEY)
         if leader is not None and leader.owner != self.store.session.session_id:
             return None
@@ -107,10 +107,10 @@ class _Candidacy:
         except OutcomeUnknown as error:
             raise OutcomeUnknown(f"candidacy {self.nonce} for epoch {epoch_new}: {error}", key=LEADER_KEY) from error
 
-    def _term(self, epoch: int, epoch_version: Version) -> Term:
+    def _term(self, epoch: int, epoch_version: Version) -> ElectedTerm:
         # The token is read after the epoch was won: from here on no older term can move it.
         token, token_version = self._token()
-        return Term(epoch, epoch_version, token, token_version)
+        return ElectedTerm(epoch, epoch_version, token, token_version)
 
     def _token(self) -> tuple[Token | None, Expect]:
         entry = self._read(TOKEN_KEY)

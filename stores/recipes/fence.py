@@ -20,7 +20,7 @@ from stores.base import (
     Put,
     Version,
 )
-from stores.recipes.election import Term
+from stores.recipes.election import ElectedTerm
 from stores.recipes.token import EPOCH_KEY, TOKEN_KEY, Token
 
 FENCE_OPS: Final = 2
@@ -62,7 +62,7 @@ class Fence:
     `resolved`; only then make the next one. Not thread-safe: it belongs to whoever commits.
     """
 
-    def __init__(self, term: Term) -> None:
+    def __init__(self, term: ElectedTerm) -> None:
         self.term: Final = term
         self.token = term.token
         self.token_version = term.token_version
@@ -110,7 +110,7 @@ class Fence:
         self.token, self.token_version = attempt.after, version
 
 
-def _gaps(term: Term) -> tuple[tuple[int, int], ...]:
+def _gaps(term: ElectedTerm) -> tuple[tuple[int, int], ...]:
     """Epochs between the last token and this term: an election that came to nothing, or a controller that writes no
     token. The claim overwrites the token that shows this, so every token from then on carries the gap, beside those
     that it carried before, until `gaps` is replaced."""

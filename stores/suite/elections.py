@@ -10,9 +10,9 @@ from stores.recipes import (
     EPOCH_KEY,
     LEADER_KEY,
     TOKEN_KEY,
+    ElectedTerm,
     Fence,
     Outcome,
-    Term,
     Token,
     elect,
     is_fence_conflict,
@@ -36,12 +36,12 @@ from stores.suite.backend import (
 )
 
 
-def stand(store: MetadataStore, name: str = "node") -> Term | None:
+def stand(store: MetadataStore, name: str = "node") -> ElectedTerm | None:
     """Stand for election under `name`."""
     return elect(store, name.encode(), name, CALL_S)
 
 
-def won(store: MetadataStore, name: str = "node") -> Term:
+def won(store: MetadataStore, name: str = "node") -> ElectedTerm:
     """Stand for an election that must be won."""
     term = stand(store, name)
     assert term is not None
@@ -59,7 +59,7 @@ def one_winner_of_five(backend: Backend) -> None:
     """Of five that stand at once exactly one wins, under epoch 1, and the key names it."""
     stores = [backend.open() for _ in range(5)]
     barrier = threading.Barrier(5)
-    terms: dict[int, Term | None] = {}
+    terms: dict[int, ElectedTerm | None] = {}
 
     def run(number: int) -> None:
         barrier.wait()
@@ -225,7 +225,7 @@ def a_lost_reply_of_an_election_resolves_to_the_winner(backend: Backend) -> None
     store, other = backend.open(), backend.open()
     with backend.blackout(store), contextlib.suppress(OutcomeUnknown, Unavailable):
         elect(store, b"node", "lost", 0.5)
-    terms: list[Term] = []
+    terms: list[ElectedTerm] = []
 
     def leads() -> bool:
         try:

@@ -17,7 +17,7 @@ from controller.machine import RULES
 from controller.model.events import Decision, ThrottleBackDue
 from controller.model.requests import NewTopic
 from controller.rig.throttle_marks import configs, is_marked
-from controller.rules import progress, reassignment
+from controller.rules import completion, reassignment
 from controller.rules.throttling import removal
 from controller.runtime.journal import FolderSink
 from pipeline.audit import Audit, audit
@@ -129,7 +129,7 @@ def deleted_too_early(folder: Path) -> list[Path]:
         decision = right(view, partition, target, event)
         leaving = [broker for broker in partition.replicas if broker not in target]
         moved = partition.but(leader_epoch=partition.leader_epoch + 1)
-        early = progress.intend_deletion(view, moved, leaving)
+        early = completion.intend_deletion(view, moved, leaving)
         return attrs.evolve(decision, records=(*decision.records, *early))
 
     with Patch.context() as patch:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.model.throttle_settings import RATES
+from controller.model.throttle_configs import RATES
 from controller.model.values import TopicPartition
 from controller.rig import Rig
 from controller.rig.throttle_marks import set_by_hand

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from controller.model.throttle_settings import RATES
+from controller.model.throttle_configs import RATES
 from controller.model.values import TopicPartition
 from controller.rig.throttle_marks import configs, is_marked
 from pipeline.audit import audit

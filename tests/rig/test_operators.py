@@ -10,7 +10,7 @@ import pytest
 
 from controller.codec import keys
 from controller.model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
-from controller.model.throttle_settings import LISTS, RATES
+from controller.model.throttle_configs import LISTS, RATES
 from controller.model.throttles import MarkKind
 from controller.rig import Rig
 from controller.rig.operators import MARKS, Operators

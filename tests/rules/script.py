@@ -15,8 +15,8 @@ from controller.model import events as e
 from controller.model.config_requests import AlterConfigOp, OpType
 from controller.model.records import KeyVersion, KeyVersions
 from controller.model.reductions import Retirement
-from controller.model.throttle_settings import Family
-from controller.model.throttles import Room
+from controller.model.throttle_configs import Family
+from controller.model.throttles import CommitLimits
 from controller.model.values import (
     Broker,
     BrokerRegistration,
@@ -25,7 +25,7 @@ from controller.model.values import (
     Replicas,
     Topic,
     TopicPartition,
-    UnreadSettings,
+    UnreadConfigs,
 )
 from tests.rules.planting import Line, Planting, ids, name_of, plan, read_line
 from tests.rules.telling import lines
@@ -231,7 +231,7 @@ class Script(Planting):
     def do_defaults(self, line: Line) -> e.Event:
         return e.BrokerConfigRead(self.world.now_ms, "<default>", _settings(line), int(line.options["version"]))
 
-    def do_brokersettings(self, line: Line) -> e.Event:
+    def do_brokerconfigs(self, line: Line) -> e.Event:
         return e.BrokerConfigRead(self.world.now_ms, line.words[0], _settings(line), int(line.options["version"]))
 
     # --- settings
@@ -339,8 +339,8 @@ class Script(Planting):
         throttle = int(options["throttle"]) if "throttle" in options else None
         return e.ReassignPartitions(*self._common(line), targets, throttle)
 
-    def _common(self, line: Line) -> tuple[int, bool, bool, Room]:
-        room = Room(int(line.options.get("keys", 1000)), 1_000_000)
+    def _common(self, line: Line) -> tuple[int, bool, bool, CommitLimits]:
+        room = CommitLimits(int(line.options.get("keys", 1000)), 1_000_000)
         return self.world.now_ms, "only" in line.words, "stays" not in line.words, room
 
     def do_rates(self, line: Line) -> e.Event:
@@ -389,7 +389,7 @@ def _retirements(words: list[str]) -> dict[int, Retirement]:
 def _settings(line: Line) -> Mapping[str, str]:
     """`unread`: those that were known last, of a key that cannot be read."""
     configs = {name: value for name, value in line.options.items() if name != "version"}
-    return UnreadSettings(configs) if "unread" in line.words else configs
+    return UnreadConfigs(configs) if "unread" in line.words else configs
 
 
 def _broker(word: str, options: Mapping[str, str]) -> Broker:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from controller.model.throttle_settings import LISTS, RATES
+from controller.model.throttle_configs import LISTS, RATES
 from controller.model.throttles import Kept
 from controller.rules.throttling.keeping import elements, given_back, joined, trimmed, written
 

@@ -12,7 +12,7 @@ from stores import MemoryStore
 from stores.base import ABSENT, MetadataStore, Put
 from stores.faults import DeliverLater, ExpireSession, FailBefore, FaultStore, LoseReply, LoseRequest, Rule
 from stores.memory import MemoryServer
-from stores.recipes import EPOCH_KEY, TOKEN_KEY, Fence, Term, elect
+from stores.recipes import EPOCH_KEY, TOKEN_KEY, ElectedTerm, Fence, elect
 from tests.runtime.world import HandClock
 
 KEY = "/a"
@@ -43,7 +43,7 @@ class Bench:
         return None if entry is None else entry.value
 
 
-def won(store: MetadataStore) -> Term:
+def won(store: MetadataStore) -> ElectedTerm:
     term = elect(store, b"{}", "n", 1)
     assert term is not None
     return term

@@ -6,7 +6,7 @@ import pytest
 
 from controller.codec import keys
 from controller.keys.base import Ground
-from controller.keys.table import Kinds
+from controller.keys.table import KeyKinds
 from controller.machine import step
 from controller.model.errors import ErrorCode, StorageError
 from controller.model.events import DeleteTopic, DeletionAcknowledged, StateKeyDue, TopicGoneDue
@@ -202,7 +202,7 @@ def test_where_the_store_has_parents_they_go_right_after_what_stood_below_them()
     world.plant_broker(1)
     for number in range(2):
         world.plant(Partition("t", number, (1,), (1,), 1, 3))
-    writer = Writer(Kinds(Ground(world.state, MemoryStore(), parents_stay=True)))
+    writer = Writer(KeyKinds(Ground(world.state, MemoryStore(), parents_stay=True)))
     ops: list[Op] = []
     world.run(DeleteTopic(1, "t"))
     step(world.state, DeletionAcknowledged(1, tuple(world.state.open_intents(1))))

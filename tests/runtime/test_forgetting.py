@@ -133,7 +133,7 @@ def test_all_that_is_dropped_is_in_the_journal_under_the_request() -> None:
 def test_reports_of_logs_that_nobody_asks_for_any_more_are_forgotten(is_forgotten: bool) -> None:
     """Of a broker that is forgotten, and of a topic that is deleted, also where they came after its log was gone."""
     cluster = owing()
-    progress = cluster.controller._services.progress  # noqa: SLF001 - nothing public shows a single report
+    progress = cluster.controller._services.log_reports  # noqa: SLF001 - nothing public shows a single report
     report = LogReport("t", 0, 3, 0, 0, 10, 8, 100)
     if is_forgotten:
         cluster.controller.report_log(report)

@@ -6,8 +6,8 @@ import pytest
 
 from controller.codec import keys
 from controller.keys.base import Ground
-from controller.keys.notifications import Notifications
-from controller.keys.table import KINDS, Kinds
+from controller.keys.notifications import NotificationKeys
+from controller.keys.table import KINDS, KeyKinds
 from controller.model.events import NotificationDone, StateKeyRead
 from controller.model.values import Partition, Settings, Topic
 from controller.state import ClusterState, DirtyKey
@@ -25,12 +25,12 @@ MARKS: dict[str, list[DirtyKey]] = {
 }
 
 
-def kinds() -> tuple[Kinds, FaultStore]:
+def kinds() -> tuple[KeyKinds, FaultStore]:
     """The kinds of a term with topics of one partition each, over a store that has none of their keys."""
     store, state = FaultStore(MemoryStore()), ClusterState(1, 1, Settings())
     for number in MANY:
         state.add_partition(state.add_topic(Topic(f"t{number}", "i"), {}), Partition(f"t{number}", 0, (1,), (1,), 1, 0))
-    return Kinds(Ground(state, store)), store
+    return KeyKinds(Ground(state, store)), store
 
 
 def test_each_kind_has_a_word_and_roots_of_its_own() -> None:
@@ -62,6 +62,6 @@ def test_partitions_of_many_notifications_are_read_together() -> None:
     values = [f'{{"version":1,"partitions":[{{"topic":"t{number}","partition":0}}]}}'.encode() for number in MANY]
     store.commit([Put(path, value, ABSENT) for path, value in zip(paths, values, strict=True)], timeout_s=1)
     store.forget_calls()
-    found = of.one(Notifications).look(paths, 0)
+    found = of.one(NotificationKeys).look(paths, 0)
     assert [type(event) for event in found] == [StateKeyRead] * 100 + [NotificationDone] * 100
     assert len(store.calls) <= 4

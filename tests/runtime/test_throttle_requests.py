@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from controller.codec import keys
-from controller.model.throttle_settings import RATES
+from controller.model.throttle_configs import RATES
 from kedge import (
     InvalidThrottle,
     ReassignPartitionsOptions,

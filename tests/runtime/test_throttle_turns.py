@@ -93,7 +93,7 @@ def test_settings_that_somebody_breaks_while_a_request_is_carried_out_are_not_wr
     cluster.wait(1_000)
     error = asked[T].exception(0)
     assert isinstance(error, StorageError)
-    assert "the settings of topics t cannot be read" in error.message
+    assert "the configs of topics t cannot be read" in error.message
     assert cluster.keys()[keys.topic_config("t")] == b'{"version":'
     assert "targetReplicas" not in cluster.state()
     assert marked(cluster)[0] == ["t"]

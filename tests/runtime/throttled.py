@@ -9,7 +9,7 @@ import pytest
 
 from controller.admin import Admin
 from controller.codec import keys
-from controller.model.throttle_settings import LISTS, RATES
+from controller.model.throttle_configs import LISTS, RATES
 from kedge import Hooks, ReassignPartitionsOptions, ThrottledRate, TopicPartition
 from tests.runtime.world import Cluster
 
@@ -71,7 +71,7 @@ def nobody(cluster: Cluster) -> Admin:
     """An admin who may do nothing."""
     given = cluster.controller.admin
     hooks = Hooks(authorizer=lambda *_: False)
-    return Admin(given._submitter, given._chance, given._progress, principal="u", hooks=hooks)  # noqa: SLF001
+    return Admin(given._submitter, given._chance, given._log_reports, principal="u", hooks=hooks)  # noqa: SLF001
 
 
 def set_by_hand(cluster: Cluster, key: str, **configs: str) -> None:

@@ -283,7 +283,7 @@ def test_a_joining_replica_is_told_by_metadata_and_costs_no_leader_epoch() -> No
 def test_reports_of_logs_reach_the_active_controller() -> None:
     rig = orders(records=700)
     rig.run(1_000)
-    progress = running(leading(rig))._services.progress  # noqa: SLF001 - what the listing will be made of
+    progress = running(leading(rig))._services.log_reports  # noqa: SLF001 - what the listing will be made of
     report = progress.of("orders", 0, 2)
     assert report is not None
     assert report.end_offset == 700

@@ -9,8 +9,8 @@ import attrs
 import pytest
 
 from controller.codec import legacy as codec
-from controller.keys.configs import TopicConfigs
-from controller.keys.intents import NewIntents
+from controller.keys.configs import TopicConfigKeys
+from controller.keys.intents import NewIntentKeys
 from controller.machine import RULES
 from controller.model import records as r
 from controller.model.events import AlterIsr, Decision, NotificationDone, ReductionKeyDue
@@ -19,7 +19,7 @@ from controller.model.values import Settings, TopicPartition
 from controller.rig import InvariantBroken, NotInTime, Rig
 from controller.rig.explore import run_seed
 from controller.rig.legacy import submit_by_key
-from controller.rules import deletion, isr, leader_election, legacy, progress, reassignment, takeover
+from controller.rules import completion, deletion, isr, leader_election, legacy, reassignment, takeover
 from controller.rules.reduction import clock, partitions, purge
 from controller.runtime import requests
 from controller.runtime.batching import Batching
@@ -45,14 +45,14 @@ def _move_half_way(rig: Rig) -> None:
 
 def _everywhere(patch: Patch, name: str, mutant: Any) -> None:
     """A rule that several modules imported."""
-    for module in (progress, isr, leader_election, reassignment):
+    for module in (completion, isr, leader_election, reassignment):
         if hasattr(module, name):
             patch.setattr(module, name, mutant)
 
 
 def completes_early(patch: Patch) -> None:
     """Complete as soon as one member of T is in sync."""
-    right = progress.settle
+    right = completion.settle
 
     def settle_early(view: Any, partition: Any) -> Any:
         records, partition = right(view, partition)
@@ -61,7 +61,7 @@ def completes_early(patch: Patch) -> None:
         able = [b for b in partition.move.target if b in partition.isr]
         if not able:
             return records, partition
-        done, partition = progress._complete(view, partition, partition.move.target, able[0])  # noqa: SLF001
+        done, partition = completion._complete(view, partition, partition.move.target, able[0])  # noqa: SLF001
         return records + done, partition
 
     _everywhere(patch, "settle", settle_early)
@@ -95,17 +95,17 @@ def deletes_keys_before_logs(patch: Patch) -> None:
 
 def leaves_settings_behind(patch: Patch) -> None:
     """The settings of a deleted topic stay for the next of its name."""
-    right = TopicConfigs.op
+    right = TopicConfigKeys.op
 
-    def op(self: TopicConfigs, of: str, key: str) -> Any:
+    def op(self: TopicConfigKeys, of: str, key: str) -> Any:
         return right(self, of, key) if of in self.state.topics else None
 
-    patch.setattr(TopicConfigs, "op", op)
+    patch.setattr(TopicConfigKeys, "op", op)
 
 
 def loads_no_intents(patch: Patch) -> None:
     """A takeover does not look for open deletions."""
-    patch.setattr(NewIntents, "load", lambda *_: [])
+    patch.setattr(NewIntentKeys, "load", lambda *_: [])
 
 
 def has_no_fence(patch: Patch) -> None:
@@ -137,7 +137,7 @@ def keeps_the_leader_epoch(patch: Patch) -> None:
 
 def deletes_what_stays(patch: Patch) -> None:
     """A cancel deletes every replica that lags, also the original ones."""
-    right = progress.intend_deletion
+    right = completion.intend_deletion
 
     def intend(view: Any, partition: Any, brokers: Any) -> Any:
         return right(view, partition, [*brokers, *(b for b in partition.replicas if b != partition.leader)])
@@ -165,7 +165,7 @@ def believes_every_isr(patch: Patch) -> None:
 
 def shrinks_t(patch: Patch) -> None:
     """T loses who joined."""
-    right = progress.settle
+    right = completion.settle
 
     def settle_and_shrink(view: Any, partition: Any) -> Any:
         records, partition = right(view, partition)

@@ -11,7 +11,7 @@ import pytest
 
 from controller.codec import keys, partition_state
 from controller.codec import topic as topic_codec
-from controller.keys.brokers import Registrations
+from controller.keys.brokers import RegistrationKeys
 from controller.machine import RULES
 from controller.model.events import BrokerCame, BrokerGone, Decision, Event, PartitionDue
 from controller.model.records import BadKey, BrokerRegistered
@@ -78,14 +78,14 @@ def lets_a_birth_overtake_the_death(patch: Patch) -> None:
     def came(view: Any, event: BrokerCame) -> Decision:
         return Decision() if event.broker.broker_id in view.brokers else Decision((BrokerRegistered(event.broker),))
 
-    def brokers(self: Registrations, now_ms: int) -> list[Event]:
+    def brokers(self: RegistrationKeys, now_ms: int) -> list[Event]:
         self.is_due = False
         changed = [b for b in self.brokers.values() if self.state.brokers.get(b.broker_id, b).epoch != b.epoch]
         gone = [BrokerGone(now_ms, b.broker_id, self.state.brokers[b.broker_id].epoch) for b in changed]
         return [*gone, *(BrokerCame(now_ms, b) for b in changed)]
 
     patch.setitem(RULES, BrokerCame, came)
-    patch.setattr(Registrations, "due", brokers)
+    patch.setattr(RegistrationKeys, "due", brokers)
 
 
 def misses_deaths(patch: Patch) -> None:

@@ -9,8 +9,8 @@ import attrs
 import pytest
 
 from controller.codec import keys
-from controller.keys.throttles import Throttles
-from controller.model.throttle_settings import RATES
+from controller.keys.throttles import ThrottleKeys
+from controller.model.throttle_configs import RATES
 from controller.model.throttles import ReassignPartitionsOptions, ThrottledReplicas
 from controller.model.values import Settings
 from controller.rig import InvariantBroken, NotInTime, Rig
@@ -66,7 +66,7 @@ def marks_after_the_settings(patch: Patch) -> None:
 
 def finds_no_marks(patch: Patch) -> None:
     """A takeover does not look for them."""
-    patch.setattr(Throttles, "load", lambda *_: [])
+    patch.setattr(ThrottleKeys, "load", lambda *_: [])
 
 
 def _reassign(rig: Rig) -> None:

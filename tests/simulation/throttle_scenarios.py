@@ -14,7 +14,7 @@ from controller.admin import Admin
 from controller.codec import keys
 from controller.model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType, OpType
 from controller.model.requests import NewTopic
-from controller.model.throttle_settings import LISTS, RATES
+from controller.model.throttle_configs import LISTS, RATES
 from controller.model.throttles import ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
 from controller.model.values import Settings, TopicPartition
 from controller.rig import Rig

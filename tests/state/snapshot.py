@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from controller.model.values import Partition, UnreadSettings
+from controller.model.values import Partition, UnreadConfigs
 from controller.state import ClusterState
 from controller.state.intents import Intents
 
@@ -63,7 +63,7 @@ def _topic(state: ClusterState, name: str) -> tuple[object, ...]:
     row = state.topics[name]
     twin = state.colliding_topic(name.replace(".", "_"))
     keys = (row.version, row.generation, row.config_version)
-    return (row.topic, dict(row.configs), isinstance(row.configs, UnreadSettings), list(row.numbers), keys, twin)
+    return (row.topic, dict(row.configs), isinstance(row.configs, UnreadConfigs), list(row.numbers), keys, twin)
 
 
 def _intents(state: ClusterState) -> dict[str, object]:

@@ -12,7 +12,7 @@ from controller.model import records as r
 from controller.model.config_requests import AlterConfigOp
 from controller.model.legacy import NO_KEY, LegacyEntry, LegacyKey
 from controller.model.reductions import Retirement
-from controller.model.throttles import Room
+from controller.model.throttles import CommitLimits
 from controller.model.values import Broker, BrokerRegistration, ConfigEntity, Partition, Replicas
 from controller.state import ClusterState, apply, start_batch, undo_to
 from controller.state.rows import ABSENT
@@ -44,7 +44,7 @@ def events(draw: st.DrawFn) -> e.Event:
     """Any event of any kind; most of them fit the cluster of `planted`."""
     name, broker, epoch = draw(NAMES), draw(st.integers(1, 6)), draw(st.integers(1, 3))
     live = Broker(BrokerRegistration(broker, rack=draw(st.sampled_from([None, "r"]))), epoch)
-    common = (1000, False, draw(st.booleans()), Room(draw(st.sampled_from([2, 1000])), 1_000_000))
+    common = (1000, False, draw(st.booleans()), CommitLimits(draw(st.sampled_from([2, 1000])), 1_000_000))
     kinds = [
         e.AlterReassignment(1000, *name, draw(st.one_of(LISTS, st.none())), force=draw(st.booleans())),
         e.AlterReassignment(1000, *name, draw(LISTS), 5),
@@ -195,7 +195,7 @@ def test_a_number_of_a_topic_that_was_taken_back_is_used_again() -> None:
 
 
 @given(st.lists(events(), max_size=10), st.lists(events(), max_size=10))
-@example([e.AlterThrottledReplicas(1000, False, True, Room(1000, 1_000_000), (("a", 0, None, ()),))], [])
+@example([e.AlterThrottledReplicas(1000, False, True, CommitLimits(1000, 1_000_000), (("a", 0, None, ()),))], [])
 def test_a_deleted_topic_is_taken_back_with_all_that_was_known_of_it(
     before: list[e.Event], after: list[e.Event]
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stores import ABSENT, Entry, FaultStore, MemoryServer, MemoryStore, MetadataStore, Put, Version
 from stores.faults import Plan
-from stores.recipes import Term, elect
+from stores.recipes import ElectedTerm, elect
 
 
 def faulty(plan: Plan = ()) -> tuple[FaultStore, MemoryStore]:
@@ -12,11 +12,11 @@ def faulty(plan: Plan = ()) -> tuple[FaultStore, MemoryStore]:
     return FaultStore(MemoryStore(server), plan), MemoryStore(server)
 
 
-def stand(store: MetadataStore) -> Term | None:
+def stand(store: MetadataStore) -> ElectedTerm | None:
     return elect(store, b"me", "nonce", 1.0)
 
 
-def won(store: MetadataStore) -> Term:
+def won(store: MetadataStore) -> ElectedTerm:
     term = stand(store)
     assert term is not None
     return term

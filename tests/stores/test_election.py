@@ -6,7 +6,7 @@ import pytest
 
 from stores import ABSENT, PRESENT, Conflict, Corrupt, Delete, MemoryStore, OutcomeUnknown, Unavailable
 from stores.faults import Call, DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, Rule, at_commit
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Fence, Term, Token, decode_epoch
+from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, ElectedTerm, Fence, Token, decode_epoch
 from tests.stores.standing import faulty, found, put, stand, won
 
 
@@ -41,7 +41,7 @@ def test_the_epoch_goes_on_from_what_stands_there() -> None:
         put(store, EPOCH_KEY, before)
         term = won(store)
         assert (found(store, EPOCH_KEY).value, term.controller_epoch) == (after, int(after))
-        assert term == Term(int(after), found(store, EPOCH_KEY).version, None, ABSENT)
+        assert term == ElectedTerm(int(after), found(store, EPOCH_KEY).version, None, ABSENT)
 
 
 def test_the_epoch_is_above_that_of_the_token() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
-from controller.model.throttle_settings import LISTS, RATES
+from controller.model.throttle_configs import LISTS, RATES
 from kedge import TopicPartition
 from tests.wire.asking import ask, contents, in_sync, led, new_topic, partitions_of
 from tests.wire.served import DEADLINE_S, RawClient, Served, until

@@ -18,7 +18,7 @@ from kafka.protocol.admin.configs import (
 )
 
 from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS
-from controller.model.throttle_settings import RATES
+from controller.model.throttle_configs import RATES
 from controller.wire.apis.config_words import invalid_value
 from kedge import NewTopic
 from tests.wire.served import RawClient, Served, until

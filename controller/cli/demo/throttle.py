@@ -9,7 +9,7 @@ import attrs
 
 from controller.cli.demo.screen import Screen
 from controller.model.config_requests import AlterConfigOp, ConfigResource, ConfigResourceType
-from controller.model.throttle_settings import RATES
+from controller.model.throttle_configs import RATES
 from controller.model.throttles import ReassignPartitionsOptions, ThrottledRate
 from controller.model.values import Replicas, TopicPartition
 from controller.rig import Rig

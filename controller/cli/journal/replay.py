@@ -20,7 +20,7 @@ import click
 from controller.audit import RULES, Illegal, Trace
 from controller.cli.journal.moves import Move, Moves
 from controller.cli.printing import fail, say
-from controller.runtime.journal import Finding, JournalError, Reading
+from controller.runtime.journal import JournalError, JournalProblem, Reading
 
 _ROWS_ARE_GONE: Final = ("missing start", "missing file")
 EPOCHS_SAID_MAX: Final = 20
@@ -73,7 +73,7 @@ class Replay:
     _terms: list[int] = attrs.field(factory=list)
     _seen: list[int] = attrs.field(factory=list)
     _noted: int = 0  # findings that were looked at
-    _link: Finding | None = None
+    _link: JournalProblem | None = None
 
     def run(self) -> None:
         """Feed the rows that are asked for, and print moves as they end. Raises JournalError."""
@@ -155,7 +155,7 @@ class Replay:
         terms = f"{len(self._terms)} term{'' if len(self._terms) == 1 else 's'}"
         say(f"{self.rows} rows of {terms} are legal")
 
-    def _untold(self, finding: Finding) -> tuple[int | None, ...]:
+    def _untold(self, finding: JournalProblem) -> tuple[int | None, ...]:
         return (self.epoch,) if finding.epoch is None else ()
 
     def _condemn(self, path: Path, line: int, found: Illegal) -> None:

@@ -20,7 +20,7 @@ from controller.cli.kafka.errors import Refused
 from controller.cli.kafka.values import TopicPartition
 from controller.cli.reassign.throttled import FOLLOWER_REPLICAS, LEADER_REPLICAS, RATE_KEYS, REPLICA_KEYS, lists
 from controller.cli.reassign.throttling import removes_by_itself
-from controller.model.throttle_settings import ALL_REPLICAS, LIST_SEPARATOR, UNLIMITED, list_elements
+from controller.model.throttle_configs import ALL_REPLICAS, LIST_SEPARATOR, UNLIMITED, list_elements
 from pipeline.errors import Refused as NotGivenBack
 from pipeline.submit import OTHERS_MOVE
 from pipeline.submit.exported import Wave

@@ -8,7 +8,7 @@ from typing import Final
 from controller.cli.kafka.errors import Failed
 from controller.codec import keys, small
 from controller.codec.notifications import encode_config_change
-from controller.model.values import KeySettings
+from controller.model.values import KeyConfigs
 from stores import ABSENT, Conflict, MetadataStore, Put
 from stores.base import Op
 from stores.recipes import next_in_sequence
@@ -27,8 +27,8 @@ def change_settings(store: MetadataStore, kind: str, name: str, changes: Mapping
         after = {n: v for n, v in {**before, **changes}.items() if v is not None}
         if after == before:
             return
-        if isinstance(before, KeySettings):
-            after = KeySettings(after, before.more)
+        if isinstance(before, KeyConfigs):
+            after = KeyConfigs(after, before.more)
         number = next_in_sequence(store, keys.CONFIG_CHANGES, keys.CONFIG_CHANGE, _CALL_S)
         note = f"{keys.CONFIG_CHANGES}/{keys.CONFIG_CHANGE}{number:010d}"
         put = Put(key, small.encode_config(after), ABSENT if entry is None else entry.version)

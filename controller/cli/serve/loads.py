@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import attrs
 
-from controller.model.throttle_settings import LISTS, RATES
+from controller.model.throttle_configs import LISTS, RATES
 from controller.model.values import TopicPartition
 from controller.model.view import ClusterView
-from controller.runtime.progress import LogReport
+from controller.runtime.log_reports import LogReport
 
 TOPICS_MAX: Final = 50
 COUNTED: Final = ("leaving_partitions", "under_replicated", "leaderless")

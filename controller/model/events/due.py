@@ -97,6 +97,6 @@ class MigrationDone(LastOf):
 
 @frozen
 class ChangesDue(Event):
-    """These notifications of changed settings are old enough to go."""
+    """These notifications of changed configs are old enough to go."""
 
     changes: tuple[str, ...]

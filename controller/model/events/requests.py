@@ -68,7 +68,7 @@ class DeleteTopic(Event):
 
 @frozen
 class AlterConfigs(Event):
-    """Alter the settings of a topic, a broker or all brokers. `replaces`: what `ops` set is all that there is then.
+    """Alter the configs of a topic, a broker or all brokers. `replaces`: what `ops` set is all that there is then.
     `policy_message`: what the host's policy has against it."""
 
     entity: ConfigEntity

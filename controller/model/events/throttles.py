@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from controller.model.events.base import Event, LastOf
 from controller.model.frozen import frozen
-from controller.model.throttle_settings import UNLIMITED, Family
-from controller.model.throttles import MarkKind, Room, ThrottleStep
+from controller.model.throttle_configs import UNLIMITED, Family
+from controller.model.throttles import CommitLimits, MarkKind, ThrottleStep
 from controller.model.values import Replicas
 
 
@@ -25,7 +25,7 @@ class ThrottleRequest(Event):
 
     validate_only: bool
     auto_remove: bool
-    room: Room
+    room: CommitLimits
 
     @property
     def sets_throttles(self) -> bool:

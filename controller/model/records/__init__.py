@@ -27,6 +27,7 @@ from controller.model.records.brokers import (
     RegistrationUnread,
     ReplicaDeleted,
 )
+from controller.model.records.configs import BrokerConfigChanged, ChangePurged, ConfigChanged, ConfigsAltered
 from controller.model.records.found import (
     BadKey,
     ForeignChange,
@@ -63,7 +64,6 @@ from controller.model.records.reductions import (
     ReductionUnread,
     StatusChanged,
 )
-from controller.model.records.settings import BrokerConfigChanged, ChangePurged, ConfigChanged, ConfigsAltered
 from controller.model.records.throttles import (
     LegacyPlanWritten,
     ThrottleMarkChanged,

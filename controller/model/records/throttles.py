@@ -5,7 +5,7 @@ from __future__ import annotations
 from controller.model.frozen import frozen
 from controller.model.legacy import LegacyEntry
 from controller.model.records.base import Record
-from controller.model.records.settings import ConfigsAltered
+from controller.model.records.configs import ConfigsAltered
 from controller.model.throttles import MarkSlot, ThrottleMark, ThrottlePlan
 from controller.model.values import ConfigEntity
 
@@ -70,7 +70,7 @@ class ThrottleRemovalBegan(Record):
 
 @frozen
 class ThrottleRemovalEnded(Record):
-    """That is over. `is_left_over`: some could not be, since their settings cannot be read; `was_left_over`: before the
+    """That is over. `is_left_over`: some could not be, since their configs cannot be read; `was_left_over`: before the
     removal. Kept in memory only."""
 
     is_left_over: bool

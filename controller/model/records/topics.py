@@ -77,7 +77,7 @@ class StateKeyRemoved(Record):
 
 @frozen
 class TopicDeleted(Record):
-    """Nothing is left of a topic: its key goes, and its settings, and the key under /admin/delete_topics."""
+    """Nothing is left of a topic: its key goes, and its configs, and the key under /admin/delete_topics."""
 
     topic: Topic
 

@@ -11,7 +11,7 @@ from controller.rig.committed import Change
 from controller.rig.invariants.case import Case, words
 from controller.rig.replica import IsrAsked
 from controller.rules.leader_election import UNCLEAN
-from controller.rules.reduction.settings import RETENTION_MS
+from controller.rules.reduction.configs import RETENTION_MS
 
 _STATUS: Final = (ONLINE, READ_ONLY, OFFLINE)  # in the order in which a partition may have them
 _SKEW_MS_MAX: Final = 7_200_000  # of the clocks of controllers, which write the times down, among each other

@@ -29,8 +29,8 @@ from controller.model.records import (
 )
 from controller.model.reductions import Retirement, Retirements
 from controller.model.view import ClusterView
+from controller.rules.reduction.configs import is_enabled
 from controller.rules.reduction.requests import DISABLED, INTERNAL, check_size, check_tail
-from controller.rules.reduction.settings import is_enabled
 
 _KEY = "/admin/delete_topic_partitions"
 

@@ -12,9 +12,9 @@ from controller.model.records import UNREAD, HoldersTold, Record, StatusChanged,
 from controller.model.reductions import OFFLINE, READ_ONLY, Retirement
 from controller.model.values import HOLDERS_LEFT, Extra, Partition, Replicas
 from controller.model.view import ClusterView
+from controller.rules.completion import intend_deletion
 from controller.rules.deletion import split_holders
-from controller.rules.progress import intend_deletion
-from controller.rules.reduction.settings import retention_ms
+from controller.rules.reduction.configs import retention_ms
 
 
 def retirement_due(view: ClusterView, event: RetirementDue) -> Decision:

@@ -21,7 +21,7 @@ from controller.model.events import Decision, DeletePartitions, ReductionDue, re
 from controller.model.records import UNREAD, ReductionChanged
 from controller.model.reductions import OFFLINE, READ_ONLY, Retirement, Retirements, entries_bytes_max
 from controller.model.view import ClusterView
-from controller.rules.reduction.settings import is_enabled
+from controller.rules.reduction.configs import is_enabled
 from controller.rules.topics import VALUE_BYTES_MAX
 
 INTERNAL: Final = "__"

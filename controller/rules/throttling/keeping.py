@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from controller.model.throttle_settings import ALL_REPLICAS, LISTS, list_elements
+from controller.model.throttle_configs import ALL_REPLICAS, LISTS, list_elements
 from controller.model.throttles import Kept
 
 

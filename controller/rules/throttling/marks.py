@@ -36,7 +36,7 @@ from controller.model.throttles import (
     ThrottlePlan,
     Wanted,
 )
-from controller.model.values import ConfigEntity, UnreadSettings, settings_after
+from controller.model.values import ConfigEntity, UnreadConfigs, configs_after
 from controller.model.view import ClusterView
 from controller.rules.throttling.keeping import given_back, joined, released, trimmed, values_in, written
 
@@ -63,7 +63,7 @@ def is_unread(view: ClusterView, kind: MarkKind, owner: str) -> bool:
     """Whether its configs cannot be read; or nobody knows a topic, since its key cannot."""
     if kind == "topics" and view.topic(owner) is None:
         return view.unreadable(owner) is not None
-    return isinstance(configs_of(view, kind, owner), UnreadSettings)
+    return isinstance(configs_of(view, kind, owner), UnreadConfigs)
 
 
 # --- what is kept
@@ -229,7 +229,7 @@ def with_values(before: Mapping[str, str], values: Mapping[str, str | None]) -> 
     """The configs with these values; None: without it."""
     after = {**before, **{name: value for name, value in values.items() if value is not None}}
     left = {name: value for name, value in after.items() if name not in values or values[name] is not None}
-    return settings_after(before, left)
+    return configs_after(before, left)
 
 
 def unread_mark(view: ClusterView) -> str | None:

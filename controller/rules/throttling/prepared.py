@@ -32,7 +32,7 @@ def missing(view: ClusterView, plan: ThrottlePlan, step: ThrottleStep) -> ApiErr
 def _unread(view: ClusterView, step: ThrottleStep, kind: MarkKind, owner: str) -> ApiError | None:
     if not is_unread(view, kind, owner):
         return None
-    return StorageError(_given_up(step, f"the settings of {kind} {owner} cannot be read").message)
+    return StorageError(_given_up(step, f"the configs of {kind} {owner} cannot be read").message)
 
 
 def _unset(view: ClusterView, plan: ThrottlePlan, step: ThrottleStep, kind: MarkKind, owner: str) -> ApiError | None:

@@ -32,7 +32,7 @@ from controller.model.events import (
 )
 from controller.model.legacy import LegacyEntry
 from controller.model.requests import BROKER_ID_MAX
-from controller.model.throttle_settings import LISTS, RATES, is_rate
+from controller.model.throttle_configs import LISTS, RATES, is_rate
 from controller.model.throttles import KINDS, MarkKind, ThrottlePlan, Wanted
 from controller.model.values import Replicas, TopicPartition
 from controller.model.view import ClusterView
@@ -109,7 +109,7 @@ def _is_known(view: ClusterView, broker: int) -> bool:
 def _check_readable(view: ClusterView, kind: MarkKind, owner: str) -> ApiError | None:
     if not is_unread(view, kind, owner):
         return None
-    return StorageError(f"the settings of {kind} {owner} cannot be read, so no throttle can be put beside them")
+    return StorageError(f"the configs of {kind} {owner} cannot be read, so no throttle can be put beside them")
 
 
 def _wanted(view: ClusterView, event: ReassignPartitions, good: list[NamedTarget]) -> Mapping[MarkKind, Wanted]:
@@ -232,7 +232,7 @@ def _obstacle(view: ClusterView, plan: ThrottlePlan) -> ApiError | None:
         for owner in plan.wanted[kind]:
             record = set_record(view, kind, owner, plan)
             if record is not None:
-                sizes[f"the settings of {kind} {owner}"] = sum(len(v) for v in record.after.values())
+                sizes[f"the configs of {kind} {owner}"] = sum(len(v) for v in record.after.values())
     for name, size in sizes.items():
         if size > BYTES_MAX:
             return InvalidRequest(f"{name} would take {size} bytes; a key takes {BYTES_MAX} at most")

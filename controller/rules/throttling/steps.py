@@ -35,7 +35,7 @@ from controller.model.records import (
     ThrottleRequestEnded,
 )
 from controller.model.requests import ReassignmentAnswer
-from controller.model.throttles import KINDS, MarkKind, Room, ThrottleMark, ThrottlePlan, ThrottleStep
+from controller.model.throttles import KINDS, CommitLimits, MarkKind, ThrottleMark, ThrottlePlan, ThrottleStep
 from controller.model.view import ClusterView
 from controller.rules.reassignment import alter_reassignment
 from controller.rules.throttling.marks import (
@@ -59,7 +59,7 @@ _KEYS_OF_MOVE: Final = 2
 _KEY_BYTES: Final = 400  # a path, and what the store adds
 
 
-def carry_out(view: ClusterView, plan: ThrottlePlan, now_ms: int, room: Room) -> Decision:
+def carry_out(view: ClusterView, plan: ThrottlePlan, now_ms: int, room: CommitLimits) -> Decision:
     """Do what the plan says, or begin to."""
     records = _at_once(view, plan, now_ms, room)
     if records is not None:
@@ -74,7 +74,7 @@ def carry_out(view: ClusterView, plan: ThrottlePlan, now_ms: int, room: Room) ->
 # --- at once
 
 
-def _at_once(view: ClusterView, plan: ThrottlePlan, now_ms: int, room: Room) -> list[Record] | None:
+def _at_once(view: ClusterView, plan: ThrottlePlan, now_ms: int, room: CommitLimits) -> list[Record] | None:
     """All records of the plan; None if they may be more than a commit takes."""
     if len(plan.moves) > AT_ONCE_MAX or len(plan.moves) * _KEYS_OF_MOVE > room.keys:
         return None
@@ -137,7 +137,7 @@ def request_of(now_ms: int, entry: LegacyEntry) -> AlterReassignment:
     return AlterReassignment(now_ms, entry.topic, entry.partition, entry.target)
 
 
-def _fits(view: ClusterView, records: list[Record], room: Room) -> bool:
+def _fits(view: ClusterView, records: list[Record], room: CommitLimits) -> bool:
     """Whether the records are within a commit, by upper bounds."""
     keys = size = 0
     for record in records:

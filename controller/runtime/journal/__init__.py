@@ -6,18 +6,18 @@
 from controller.runtime.journal.files import FolderSink, Fsync
 from controller.runtime.journal.journal import Journal
 from controller.runtime.journal.lines import EVENTS, Decided
-from controller.runtime.journal.reader import Finding, JournalError, Reading
+from controller.runtime.journal.reader import JournalError, JournalProblem, Reading
 from controller.runtime.journal.sinks import CallableSink, MemorySink, Sink
 
 __all__ = [
     "EVENTS",
     "CallableSink",
     "Decided",
-    "Finding",
     "FolderSink",
     "Fsync",
     "Journal",
     "JournalError",
+    "JournalProblem",
     "MemorySink",
     "Reading",
     "Sink",

@@ -20,7 +20,7 @@ import attrs
 
 from controller.model.values import Partition
 from controller.runtime.journal import unrecorded
-from controller.runtime.journal.lines import Commit, Decided, rows_of
+from controller.runtime.journal.lines import Decided, LineContext, rows_of
 from controller.runtime.journal.sinks import Sink
 from controller.state import ClusterState
 
@@ -94,7 +94,7 @@ class Journal:
         partition has after the commit. Conflicts that were met on the way stand before them."""
         if self._sink is None or self._state is None:
             return
-        rows = rows_of(decided, Commit(ts_ms, partition_epoch, self._topic_id))
+        rows = rows_of(decided, LineContext(ts_ms, partition_epoch, self._topic_id))
         if not rows:
             return
         if self._conflicts:

@@ -35,7 +35,7 @@ class Decided:
 
 
 @frozen
-class Commit:
+class LineContext:
     """What rows need to know of the commit that they belong to. `topic_id`: of a topic by its name, None where there is
     none such any more."""
 
@@ -44,13 +44,13 @@ class Commit:
     topic_id: Callable[[str], str | None]
 
 
-Row: TypeAlias = Callable[[str, Any, Decided, Commit], str]
+Row: TypeAlias = Callable[[str, Any, Decided, LineContext], str]
 
 
 # --- partitions
 
 
-def _partition(event: str, record: r.PartitionRecord, decided: Decided, commit: Commit) -> str:
+def _partition(event: str, record: r.PartitionRecord, decided: Decided, commit: LineContext) -> str:
     after = record.after
     # A row without a move after it may be the one that ends it: it carries where the move came from.
     move = after.move or record.before.move
@@ -60,13 +60,13 @@ def _partition(event: str, record: r.PartitionRecord, decided: Decided, commit: 
     return f'"event":"{event}",{now}{why(cause, decided.request)}'
 
 
-def _target(event: str, record: r.PartitionRecord, decided: Decided, commit: Commit) -> str:
+def _target(event: str, record: r.PartitionRecord, decided: Decided, commit: LineContext) -> str:
     row = _partition(event, record, decided, commit)
     move = record.after.move
     return row if move is None or move.deadline_ms is None else f'{row},"detail":{{"deadline_ms":{move.deadline_ms}}}'
 
 
-def _cleared(event: str, record: r.TargetCleared, decided: Decided, commit: Commit) -> str:
+def _cleared(event: str, record: r.TargetCleared, decided: Decided, commit: LineContext) -> str:
     move = record.before.move
     started_ms = commit.ts_ms if move is None else move.started_ms
     copied = "" if decided.bytes_copied is None else f'"bytes_copied":{decided.bytes_copied},'
@@ -83,17 +83,17 @@ def _topic_row(event: str, named: str, decided: Decided, detail: str = "") -> st
     return f'"event":"{event}",{named}{why(decided.cause, decided.request)}{said}'
 
 
-def _created(event: str, record: r.TopicCreated, decided: Decided, commit: Commit) -> str:
+def _created(event: str, record: r.TopicCreated, decided: Decided, commit: LineContext) -> str:
     detail = f'"assignments":{lists(record.assignments)},"configs":{dump(dict(record.configs))}'
     return _topic_row(event, topic(record.topic.name, record.topic.topic_id), decided, detail)
 
 
-def _added(event: str, record: r.PartitionsAdded, decided: Decided, commit: Commit) -> str:
+def _added(event: str, record: r.PartitionsAdded, decided: Decided, commit: LineContext) -> str:
     detail = f'"first":{record.first},"assignments":{lists(record.assignments)}'
     return _topic_row(event, topic(record.topic.name, record.topic.topic_id), decided, detail)
 
 
-def _found(event: str, record: r.TopicFound, decided: Decided, commit: Commit) -> str:
+def _found(event: str, record: r.TopicFound, decided: Decided, commit: LineContext) -> str:
     """A foreign topic: what each partition has as R, and the moves that it brought along."""
     replicas = lists(p.replicas for p in record.partitions)
     moving = [p for p in record.partitions if p.move is not None]
@@ -104,49 +104,51 @@ def _found(event: str, record: r.TopicFound, decided: Decided, commit: Commit) -
     return _topic_row(event, topic(record.topic.name, record.topic.topic_id), decided, detail)
 
 
-def _changed(event: str, record: r.TopicChanged, decided: Decided, commit: Commit) -> str:
+def _changed(event: str, record: r.TopicChanged, decided: Decided, commit: LineContext) -> str:
     """What we changed ourselves is a key written again, and nobody else's change."""
     event = "KeysRewritten" if record.ours else event
     return _topic_row(event, topic(record.after.name, record.after.topic_id), attrs.evolve(decided, cause=record.cause))
 
 
-def _deletion(event: str, record: r.TopicDeletionStarted | r.TopicDeleted, decided: Decided, commit: Commit) -> str:
+def _deletion(
+    event: str, record: r.TopicDeletionStarted | r.TopicDeleted, decided: Decided, commit: LineContext
+) -> str:
     return _topic_row(event, topic(record.topic.name, record.topic.topic_id), decided)
 
 
-def _refused(event: str, record: r.DeletionRefused, decided: Decided, commit: Commit) -> str:
+def _refused(event: str, record: r.DeletionRefused, decided: Decided, commit: LineContext) -> str:
     detail = f'"what":{dump(f"/admin/delete_topics: {record.detail}; removed")}'
     return _topic_row(event, topic(record.topic, None), decided, detail)
 
 
-def _reduction_refused(event: str, record: r.ReductionRefused, decided: Decided, commit: Commit) -> str:
+def _reduction_refused(event: str, record: r.ReductionRefused, decided: Decided, commit: LineContext) -> str:
     detail = f'"what":{dump(f"/admin/delete_topic_partitions: {record.detail}; removed")}'
     return _topic_row(event, topic(record.topic, commit.topic_id(record.topic)), decided, detail)
 
 
-def _purged(event: str, record: r.PartitionPurged, decided: Decided, commit: Commit) -> str:
+def _purged(event: str, record: r.PartitionPurged, decided: Decided, commit: LineContext) -> str:
     """What the partition was; it has no epoch as a key any more."""
     before = record.before
     now = f'{topic(before.topic, commit.topic_id(before.topic))},"partition":{before.partition}'
     return f'"event":"{event}",{now},"leader_epoch":{before.leader_epoch}{why(decided.cause, decided.request)}'
 
 
-def _rewritten(event: str, record: r.KeysRewritten, decided: Decided, commit: Commit) -> str:
+def _rewritten(event: str, record: r.KeysRewritten, decided: Decided, commit: LineContext) -> str:
     return _topic_row(event, topic(record.topic, commit.topic_id(record.topic)), decided)
 
 
-def _key(record: r.ForeignChange | r.BadKey, decided: Decided, commit: Commit) -> str:
+def _key(record: r.ForeignChange | r.BadKey, decided: Decided, commit: LineContext) -> str:
     """Whose key it is, a partition's or a topic's, and why it is spoken of."""
     named = topic(record.topic, commit.topic_id(record.topic))
     of = "" if record.partition is None else f',"partition":{record.partition}'
     return f"{named}{of}{why(decided.cause, decided.request)}"
 
 
-def _foreign(event: str, record: r.ForeignChange, decided: Decided, commit: Commit) -> str:
+def _foreign(event: str, record: r.ForeignChange, decided: Decided, commit: LineContext) -> str:
     return f'"event":"{event}",{_key(record, decided, commit)},"detail":{dump({"what": record.detail})}'
 
 
-def _bad(event: str, record: r.BadKey, decided: Decided, commit: Commit) -> str:
+def _bad(event: str, record: r.BadKey, decided: Decided, commit: LineContext) -> str:
     said = {"problem": record.problem} if record.problem is not None else {"mended": record.before}
     return f'"event":"{event}",{_key(record, decided, commit)},"detail":{dump(said)}'
 
@@ -154,35 +156,35 @@ def _bad(event: str, record: r.BadKey, decided: Decided, commit: Commit) -> str:
 # --- brokers and intents
 
 
-def _registered(event: str, record: r.BrokerRegistered, decided: Decided, commit: Commit) -> str:
+def _registered(event: str, record: r.BrokerRegistered, decided: Decided, commit: LineContext) -> str:
     said = record.broker.registration
     facts = {"broker_epoch": record.broker.epoch, "host": said.host, "port": said.port}
     detail = dump(facts if said.rack is None else {**facts, "rack": said.rack})
     return f'"event":"{event}","broker":{said.broker_id}{why(decided.cause, decided.request)},"detail":{detail}'
 
 
-def _forgotten(event: str, record: r.BrokerForgotten, decided: Decided, commit: Commit) -> str:
+def _forgotten(event: str, record: r.BrokerForgotten, decided: Decided, commit: LineContext) -> str:
     return f'"event":"{event}","broker":{record.broker_id}{why(decided.cause, decided.request)}'
 
 
-def _left(event: str, record: r.BrokerLeft, decided: Decided, commit: Commit) -> str:
+def _left(event: str, record: r.BrokerLeft, decided: Decided, commit: LineContext) -> str:
     detail = f'{{"broker_epoch":{record.broker.epoch}}}'
     reason = why(decided.cause, decided.request)
     return f'"event":"{event}","broker":{record.broker.broker_id}{reason},"detail":{detail}'
 
 
-def _intent(event: str, record: r.DeleteIntended | r.ReplicaDeleted, decided: Decided, commit: Commit) -> str:
+def _intent(event: str, record: r.DeleteIntended | r.ReplicaDeleted, decided: Decided, commit: LineContext) -> str:
     return f'"event":"{event}",{replica(record.intent)}{why(decided.cause, decided.request)}'
 
 
-def _dropped(event: str, record: r.IntentDropped, decided: Decided, commit: Commit) -> str:
+def _dropped(event: str, record: r.IntentDropped, decided: Decided, commit: LineContext) -> str:
     return f'"event":"{event}",{replica(record.intent)}{why(record.cause, decided.request)}'
 
 
 # --- the legacy key
 
 
-def _submitted(event: str, record: r.LegacySubmitted, decided: Decided, commit: Commit) -> str:
+def _submitted(event: str, record: r.LegacySubmitted, decided: Decided, commit: LineContext) -> str:
     return _legacy_row(event, decided, f'"entries":{len(record.after.entries)}')
 
 
@@ -190,22 +192,22 @@ def _legacy_row(event: str, decided: Decided, detail: str) -> str:
     return f'"event":"{event}"{why(decided.cause, decided.request)},"detail":{{"key":"{REASSIGN_PARTITIONS}",{detail}}}'
 
 
-def _entry_removed(event: str, record: r.LegacyEntryRemoved, decided: Decided, commit: Commit) -> str:
+def _entry_removed(event: str, record: r.LegacyEntryRemoved, decided: Decided, commit: LineContext) -> str:
     entry = record.entry
     named = f'{topic(entry.topic, commit.topic_id(entry.topic))},"partition":{entry.partition}'
     reason = "" if record.reason is None else f',"detail":{dump({"reason": record.reason})}'
     return f'"event":"{event}",{named},"target":{ids(entry.target)}{why(record.cause, decided.request)}{reason}'
 
 
-def _key_removed(event: str, record: r.LegacyKeyRemoved, decided: Decided, commit: Commit) -> str:
+def _key_removed(event: str, record: r.LegacyKeyRemoved, decided: Decided, commit: LineContext) -> str:
     return f'"event":"{event}"{why(decided.cause, decided.request)}'
 
 
-def _legacy_changed(event: str, record: r.LegacyKeyChanged, decided: Decided, commit: Commit) -> str:
+def _legacy_changed(event: str, record: r.LegacyKeyChanged, decided: Decided, commit: LineContext) -> str:
     return _legacy_row(event, decided, f'"what":{dump(record.detail)}')
 
 
-def _legacy_broken(event: str, record: r.LegacyKeyBroken, decided: Decided, commit: Commit) -> str:
+def _legacy_broken(event: str, record: r.LegacyKeyBroken, decided: Decided, commit: LineContext) -> str:
     problem = record.after.problem
     said = f'"mended":{dump(record.before.problem)}' if problem is None else f'"problem":{dump(problem)}'
     return _legacy_row(event, decided, said)
@@ -214,25 +216,25 @@ def _legacy_broken(event: str, record: r.LegacyKeyBroken, decided: Decided, comm
 # --- keys of others
 
 
-def _config(event: str, record: r.ConfigChanged, decided: Decided, commit: Commit) -> str:
+def _config(event: str, record: r.ConfigChanged, decided: Decided, commit: LineContext) -> str:
     detail = f'"configs":{dump(dict(record.after))},"was":{dump(dict(record.before))}'
     return _topic_row(event, topic(record.topic, commit.topic_id(record.topic)), decided, detail)
 
 
-def _broker_config(event: str, record: r.BrokerConfigChanged, decided: Decided, commit: Commit) -> str:
+def _broker_config(event: str, record: r.BrokerConfigChanged, decided: Decided, commit: LineContext) -> str:
     detail = {"entity": f"brokers/{record.name}", "configs": dict(record.after), "was": dict(record.before)}
     return f'"event":"{event}"{why(decided.cause, decided.request)},"detail":{dump(detail)}'
 
 
-def _altered(event: str, record: r.ConfigsAltered, decided: Decided, commit: Commit) -> str:
+def _altered(event: str, record: r.ConfigsAltered, decided: Decided, commit: LineContext) -> str:
     of, name = record.entity, record.entity.name
     named = f",{topic(name, commit.topic_id(name))}" if of.kind == TOPICS else ""
     detail = {"entity": f"{of.kind}/{name}", "configs": dict(record.after), "was": dict(record.before)}
     return f'"event":"{event}"{named}{why(record.cause or decided.cause, decided.request)},"detail":{dump(detail)}'
 
 
-def _throttle(event: str, record: r.ConfigsAltered, decided: Decided, commit: Commit) -> str:
-    """As other settings, but only those that are not as they were."""
+def _throttle(event: str, record: r.ConfigsAltered, decided: Decided, commit: LineContext) -> str:
+    """As other configs, but only those that are not as they were."""
     before, after = record.before, record.after
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
     changed = attrs.evolve(
@@ -242,17 +244,17 @@ def _throttle(event: str, record: r.ConfigsAltered, decided: Decided, commit: Co
 
 
 def _throttle_as_it_was(
-    event: str, record: r.ThrottleReleased | r.ThrottleStays, decided: Decided, commit: Commit
+    event: str, record: r.ThrottleReleased | r.ThrottleStays, decided: Decided, commit: LineContext
 ) -> str:
     """No config changed: what changed is whose it is."""
     return _altered(event, r.ConfigsAltered(record.entity, {}, {}, record.cause), decided, commit)
 
 
-def _plan_written(event: str, record: r.LegacyPlanWritten, decided: Decided, commit: Commit) -> str:
+def _plan_written(event: str, record: r.LegacyPlanWritten, decided: Decided, commit: LineContext) -> str:
     return _legacy_row(event, decided, f'"entries":{len(record.entries)}')
 
 
-def _notification(event: str, record: r.NotificationWorkedOff, decided: Decided, commit: Commit) -> str:
+def _notification(event: str, record: r.NotificationWorkedOff, decided: Decided, commit: LineContext) -> str:
     """A notification was worked off; one that could not be read is a bad key."""
     said: dict[str, object] = {"removed": record.key}
     if record.notes:
@@ -344,7 +346,7 @@ NOT_JOURNALLED: Final = frozenset(
 them has its rows."""
 
 
-def rows_of(decided: Iterable[Decided], commit: Commit) -> list[str]:
+def rows_of(decided: Iterable[Decided], commit: LineContext) -> list[str]:
     """A text per row of a commit, in the order of the records. Records without any row give one KeysRewritten, so that
     a seq is missing only where nothing happened or lines were lost."""
     texts: list[str] = []

@@ -30,7 +30,7 @@ class JournalError(ValueError):
 
 
 @attrs.frozen
-class Finding:
+class JournalProblem:
     """`line`: number of the line in `path`, from 1; 0 for the file as a whole. `epoch`: the term that it is about, None
     where that is not known."""
 
@@ -54,7 +54,7 @@ class Reading:
     """
 
     def __init__(self, paths: Iterable[Path]) -> None:
-        self.findings: list[Finding] = []
+        self.findings: list[JournalProblem] = []
         self.at: tuple[Path, int] | None = None
         self._files = _in_order(paths)
         self._epoch: int | None = None
@@ -62,7 +62,7 @@ class Reading:
         self._broken_epochs: set[int] = set()
 
     @property
-    def broken_link(self) -> Finding | None:
+    def broken_link(self) -> JournalProblem | None:
         """The first place where the chain does not hold, as far as it was read."""
         return next((finding for finding in self.findings if finding.kind == "broken link"), None)
 
@@ -159,7 +159,7 @@ class Reading:
 
     def _note(self, kind: Kind, path: Path, line: int, text: str, epoch: int | None = None) -> None:
         if len(self.findings) < FINDINGS_MAX:
-            self.findings.append(Finding(kind, path, line, text, epoch))
+            self.findings.append(JournalProblem(kind, path, line, text, epoch))
 
 
 def _in_order(paths: Iterable[Path]) -> list[Path]:

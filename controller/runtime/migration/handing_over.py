@@ -37,7 +37,7 @@ from controller.runtime.migration.reading import (
     read,
 )
 from stores.base import ABSENT, Check, Delete, Entry, Expect, MetadataStore, Op, Put
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Contested, Fence, Term, Token, decode_epoch, hold
+from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Contested, ElectedTerm, Fence, Token, decode_epoch, hold
 
 MARKER_KNOWN: Final = 2  # the first version of a controller that works off the marker of a move
 
@@ -111,7 +111,7 @@ def claim(source: MetadataStore, marker: Marker, nonce: str) -> None:
     token = None if entry is None else Token.decode(entry.value)
     if token is None or token.controller_epoch != marker.controller_epoch:
         at: Expect = ABSENT if entry is None else entry.version
-        term = Term(marker.controller_epoch, epoch.version, token, at)
+        term = ElectedTerm(marker.controller_epoch, epoch.version, token, at)
         write(source, *Fence(term).attempt((), nonce).ops)
 
 

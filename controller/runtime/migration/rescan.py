@@ -2,10 +2,10 @@
 
 Rules
 * A store whose snapshot is one instant reads it in one go. One that walks its tree level by level (ZooKeeper) asks for
-  the children of each of 200,000 partitions: there, topics and their settings are read by their paths, and only what
+  the children of each of 200,000 partitions: there, topics and their configs are read by their paths, and only what
   may have come since is walked.
 * What is known: every key of the last scan, and the state keys that its topic keys name, also those that were not there
-  yet. What may have come: topics, settings, keys below a topic whose own key changed, and everything elsewhere.
+  yet. What may have come: topics, configs, keys below a topic whose own key changed, and everything elsewhere.
 * What comes to be below a topic that is known, and is none of its states, is written by somebody else at all events. It
   is not seen here; it is no part of the seal, so that it is told as a foreign write.
 """

@@ -15,14 +15,14 @@ from controller.model import records as r
 from controller.model.values import Partition
 from controller.state.batch import Batch, DirtyKey
 from controller.state.cluster import ClusterState
-from controller.state.tables import brokers, foreign_writes, orders, partitions, reductions, settings, throttles, topics
+from controller.state.tables import brokers, configs, foreign_writes, orders, partitions, reductions, throttles, topics
 from controller.state.tables.kinds import Table
 from controller.state.tables.partitions import late_topic_key, number_of, put_back, state_key
 
 TABLE: Final[Table] = {
     **partitions.TABLE,
     **topics.TABLE,
-    **settings.TABLE,
+    **configs.TABLE,
     **reductions.TABLE,
     **brokers.TABLE,
     **foreign_writes.TABLE,

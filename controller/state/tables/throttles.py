@@ -7,8 +7,8 @@ from typing import Final
 from controller.model import records as r
 from controller.state.batch import LEGACY, DirtyKey
 from controller.state.cluster import ClusterState
+from controller.state.tables.configs import ALTERED
 from controller.state.tables.kinds import Table, no_keys, nothing
-from controller.state.tables.settings import ALTERED
 
 
 def _mark(state: ClusterState, record: r.ThrottleMarkChanged) -> None:

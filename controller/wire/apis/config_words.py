@@ -13,7 +13,7 @@ from controller.model.config_requests import AlterConfigOp, ConfigResource, Conf
 from controller.model.configs import BROKER_CONFIGS, TOPIC_CONFIGS, AnyOf, ConfigKind, Definition, OneOf, Whole
 from controller.model.errors import ErrorCode
 from controller.model.requests import BROKER_ID_MAX
-from controller.model.throttle_settings import LIST_SEPARATOR, LISTS, LONG_MAX, list_elements, whole_number
+from controller.model.throttle_configs import LIST_SEPARATOR, LISTS, LONG_MAX, list_elements, whole_number
 from controller.rules.topics import misspelt
 from controller.wire.apis.answering import Outcome
 

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from controller.admin import Results
 from controller.model.errors import ErrorCode
 from controller.model.requests import BROKER_ID_MAX
-from controller.model.throttle_settings import FAMILIES
+from controller.model.throttle_configs import FAMILIES
 from controller.model.throttles import ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
 from controller.model.values import TopicPartition
 from controller.wire.apis.answering import Outcome, by_topic, outcomes, timeout_s

@@ -23,7 +23,7 @@ import attrs
 from controller.model.errors import ApiError, ErrorCode, NotController
 from controller.model.requests import AcceptedIsr
 from controller.model.values import TopicPartition
-from controller.runtime.progress import LogReport
+from controller.runtime.log_reports import LogReport
 from controller.wire.apis import APIS
 from controller.wire.errors import Refused
 from controller.wire.messages import AlterPartitionRequest

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from controller.model.errors import ErrorCode
-from controller.runtime.progress import LogReport
+from controller.runtime.log_reports import LogReport
 from controller.wire.calls import Api, Call
 from controller.wire.messages import ReportLogsRequest
 from controller.wire.protocol import Answer, Request

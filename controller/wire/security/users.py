@@ -16,7 +16,7 @@ import attrs
 from scramp import ScramMechanism
 from scramp.utils import ScramException, saslprep
 
-from controller.model.throttle_settings import whole_number
+from controller.model.throttle_configs import whole_number
 from controller.wire.security.files import Reread
 
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")

@@ -1,4 +1,4 @@
-"""Settings of topics and brokers: read anew from their keys, or altered here."""
+"""Configs of topics and brokers: read anew from their keys, or altered here."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class BrokerConfigChanged(Record):
 
 @frozen
 class ConfigsAltered(Record):
-    """The settings of a topic, a broker or all brokers are `after`, by our own doing. Its key is written, and whoever
+    """The configs of a topic, a broker or all brokers are `after`, by our own doing. Its key is written, and whoever
     listens below `/config/changes` is told, in the same commit. In the journal: ConfigChanged. `cause`: who wanted
     it."""
 
@@ -46,7 +46,7 @@ class ConfigsAltered(Record):
 
 @frozen
 class ChangePurged(Record):
-    """A notification of a change of settings goes, since everybody had the time to read it. `key`: its path. Not in
+    """A notification of a change of configs goes, since everybody had the time to read it. `key`: its path. Not in
     the journal."""
 
     key: str

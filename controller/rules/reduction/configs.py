@@ -1,4 +1,4 @@
-"""The settings that a reduction asks for: of the controller, of all brokers, of the topic. Those that cannot be read
+"""The configs that a reduction asks for: of the controller, of all brokers, of the topic. Those that cannot be read
 permit nothing: what they say may be a reason to keep records."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from controller.model.values import UnreadSettings
+from controller.model.values import UnreadConfigs
 from controller.model.view import ClusterView
 
 ENABLE: Final = "delete.topic.partition.enable"
@@ -22,7 +22,7 @@ _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")
 def is_enabled(view: ClusterView) -> bool:
     """Whether partitions may be taken away from topics."""
     defaults = view.broker_defaults
-    if isinstance(defaults, UnreadSettings):
+    if isinstance(defaults, UnreadConfigs):
         return False
     said = defaults.get(ENABLE)
     return view.settings.delete_topic_partition_enable if said is None else said.strip().lower() == "true"
@@ -37,7 +37,7 @@ def interval_ms(view: ClusterView) -> int:
 def retention_ms(view: ClusterView, topic: str) -> int | None:
     """For how long a read-only partition of the topic stays; None: until it is empty."""
     own, defaults = view.topic_config(topic), view.broker_defaults
-    if isinstance(own, UnreadSettings) or (RETENTION not in own and isinstance(defaults, UnreadSettings)):
+    if isinstance(own, UnreadConfigs) or (RETENTION not in own and isinstance(defaults, UnreadConfigs)):
         return None
     if RETENTION not in own and RETENTION_DEFAULT not in defaults:
         return RETENTION_MS

@@ -1,4 +1,4 @@
-"""Settings that cannot be read allow nothing, whatever the defaults say (rows "settings of a topic" and "defaults of
+"""Settings that cannot be read allow nothing, whatever the defaults say (rows "configs of a topic" and "defaults of
 all brokers" of `controller.keys.unreadable`)."""
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from controller.model import records as r
 from controller.model.values import TOPICS
 from controller.state.batch import DirtyKey
 from controller.state.cluster import ClusterState
-from controller.state.rows import OwnSettings
+from controller.state.rows import OwnConfigs
 from controller.state.tables.kinds import Apply, Dirty, Table, no_keys, nothing
 
 
@@ -19,7 +19,7 @@ def _set_config(state: ClusterState, record: r.ConfigChanged) -> None:
 
 
 def _set_broker(state: ClusterState, record: r.BrokerConfigChanged) -> None:
-    state.batch.put(state.broker_configs, record.name, OwnSettings(record.version, record.after))
+    state.batch.put(state.broker_configs, record.name, OwnConfigs(record.version, record.after))
 
 
 def _alter(state: ClusterState, record: r.ConfigsAltered) -> None:
@@ -27,7 +27,7 @@ def _alter(state: ClusterState, record: r.ConfigsAltered) -> None:
     if entity.kind == TOPICS:
         state.batch.set(state.topics[entity.name], "configs", record.after)
     else:
-        own = OwnSettings(state.broker_config_version(entity.name), record.after)
+        own = OwnConfigs(state.broker_config_version(entity.name), record.after)
         state.batch.put(state.broker_configs, entity.name, own)
     if state.changes.tell(entity):
         state.batch.undone_by(state.changes.take_back, entity)

@@ -1,4 +1,4 @@
-"""The settings that throttles are made of: Kafka's names, and how their values are read.
+"""The configs that throttles are made of: Kafka's names, and how their values are read.
 
 A rate is a whole number of bytes a second, 1 or more; 2^63-1 is as good as none. A list names replicas as
 `partition:broker`, with commas between, or is `*` for all (KIP-73). What is neither is a ValueError that says so.

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from controller.runtime.progress import REPORTS_MAX, Progress
+from controller.runtime.log_reports import REPORTS_MAX, LogReports
 from kedge import LogReport
 from tests.runtime.world import cluster_of_three
 
@@ -53,7 +53,7 @@ def test_only_the_size_may_be_unknown() -> None:
 
 def test_more_replicas_than_the_maximum_are_passed_over() -> None:
     """Those that are known are still kept up to date, and one that is forgotten makes room."""
-    progress = Progress(2)
+    progress = LogReports(2)
     progress.report(LogReport("no-such-topic", partition, 1, 0, 0, 0, 0) for partition in range(5))
     assert len(progress) == 2
     progress.report([LogReport("no-such-topic", 1, 1, 0, 0, 7, 7)])
@@ -69,7 +69,7 @@ def test_more_replicas_than_the_maximum_are_passed_over() -> None:
 
 def test_reports_with_a_wrong_one_among_them_change_nothing() -> None:
     """All of a call, or none."""
-    progress = Progress()
+    progress = LogReports()
     with pytest.raises(TypeError):
         progress.report([GOOD, None])  # type: ignore[list-item]
     assert len(progress) == 0
@@ -77,7 +77,7 @@ def test_reports_with_a_wrong_one_among_them_change_nothing() -> None:
 
 def test_reports_may_come_from_a_generator_that_reports_itself() -> None:
     """The callers' code does not run under the lock."""
-    progress = Progress()
+    progress = LogReports()
 
     def reports() -> Iterator[LogReport]:
         progress.report([GOOD])
@@ -90,7 +90,7 @@ def test_reports_may_come_from_a_generator_that_reports_itself() -> None:
 def test_a_replica_whose_deletion_was_acknowledged_is_forgotten() -> None:
     """Not before, and no other."""
     cluster = cluster_of_three()
-    progress = cluster.controller._services.progress  # noqa: SLF001 - nothing public shows a single report
+    progress = cluster.controller._services.log_reports  # noqa: SLF001 - nothing public shows a single report
     cluster.controller.report_log(attrs.evolve(GOOD, broker_id=broker) for broker in (1, 2, 3))
     refuse = RuntimeError("not yet")
 

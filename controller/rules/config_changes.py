@@ -1,8 +1,8 @@
-"""Settings are altered: all that a request says of one topic or broker, or nothing.
+"""Configs are altered: all that a request says of one topic or broker, or nothing.
 
-The whole map is replaced, or single settings are set, deleted, appended to or subtracted from (Kafka's AlterConfigs and
+The whole map is replaced, or single configs are set, deleted, appended to or subtracted from (Kafka's AlterConfigs and
 IncrementalAlterConfigs, KIP-339). Only what a request sets is checked: what others wrote stays, unknown names too,
-until somebody deletes it. What changes nothing writes nothing. Settings that cannot be read are not altered, since a
+until somebody deletes it. What changes nothing writes nothing. Configs that cannot be read are not altered, since a
 rewrite would drop them.
 """
 
@@ -25,8 +25,8 @@ from controller.model.errors import (
 from controller.model.events import AlterConfigs, ChangesDue, Decision, refuse
 from controller.model.records import ChangePurged, ConfigsAltered
 from controller.model.requests import BROKER_ID_MAX
-from controller.model.throttle_settings import LIST_SEPARATOR, list_elements
-from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, UnreadSettings, settings_after
+from controller.model.throttle_configs import LIST_SEPARATOR, list_elements
+from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, UnreadConfigs, configs_after
 from controller.model.view import ClusterView
 from controller.rules.configs import check_config, check_size, definitions_of, unchangeable
 from controller.rules.foreign_writes import due_by_brokers, due_by_topic
@@ -58,7 +58,7 @@ def own_configs(view: ClusterView, entity: ConfigEntity) -> Mapping[str, str]:
 
 
 def check_entity(view: ClusterView, entity: ConfigEntity) -> ApiError | None:
-    """Why nothing can be said of, or done to, the settings of an entity; None if something can."""
+    """Why nothing can be said of, or done to, the configs of an entity; None if something can."""
     if entity.kind == TOPICS:
         if problem := view.unreadable(entity.name):
             return StorageError(problem)
@@ -68,8 +68,8 @@ def check_entity(view: ClusterView, entity: ConfigEntity) -> ApiError | None:
             return UnknownTopicOrPartition(f"topic {entity.name} is being deleted")
     elif entity.name != ALL_BROKERS and not _is_broker(entity.name):
         return InvalidRequest(f"a broker is named by its id in decimal, 0..{BROKER_ID_MAX}, not {entity.name!r:.120}")
-    if isinstance(own_configs(view, entity), UnreadSettings):
-        return StorageError(f"/config/{entity}: the settings cannot be read")
+    if isinstance(own_configs(view, entity), UnreadConfigs):
+        return StorageError(f"/config/{entity}: the configs cannot be read")
     return None
 
 
@@ -89,7 +89,7 @@ def _replaced(
         if before.get(op.name) != op.value and (problem := check_config(entity, op.name, op.value)):
             return InvalidConfig(f"{entity}: {problem}")
         after[op.name] = op.value
-    return _checked(entity, settings_after(before, after))
+    return _checked(entity, configs_after(before, after))
 
 
 def _altered(
@@ -97,12 +97,12 @@ def _altered(
 ) -> Mapping[str, str] | ApiError:
     names = [op.name for op in ops]
     if twice := sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []:
-        return InvalidRequest(f"{entity}: settings are named twice: {twice!r:.200}")
+        return InvalidRequest(f"{entity}: configs are named twice: {twice!r:.200}")
     after = dict(before)
     for op in ops:
         if error := _apply(entity, after, op):
             return error
-    return _checked(entity, settings_after(before, after))
+    return _checked(entity, configs_after(before, after))
 
 
 def _checked(entity: ConfigEntity, after: Mapping[str, str]) -> Mapping[str, str] | ApiError:

@@ -56,7 +56,7 @@ class LogReport:
         return max((leader or self).high_watermark - self.end_offset, 0)
 
 
-class Progress:
+class LogReports:
     """The last report of each replica, of at most `reports_max` of them: when there are so many, a replica that was not
     reported before is passed over. Whether a replica exists is not asked. Thread-safe."""
 
