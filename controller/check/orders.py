@@ -1,7 +1,7 @@
 """Rules on the orders below `/admin`: delete intents, legacy moves, elections, deletions, reductions, throttles.
 
 An intent outlives its topic, its broker's crash and the controller; it is wrong only where its broker is a member again
-(void), where a registered broker should have acknowledged it long ago, or where no broker will ever do (`znodes.md`).
+(void), where a registered broker should have acknowledged it long ago, or where no broker will ever do.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _waiting(tree: Tree, one: IntentKey, still: list[DeleteIntent], topic_ids: s
 
 def _is_void(tree: Tree, intent: DeleteIntent) -> bool:
     """Whether the broker is in R or T of a partition with the same topic_id that is neither offline nor being
-    deleted (`reassignment.md`)."""
+    deleted (KIP-455)."""
     found = tree.topics.get(intent.topic)
     if found is None or found.topic.topic_id != intent.topic_id or intent.topic in tree.deleting:
         return False

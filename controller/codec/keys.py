@@ -1,4 +1,4 @@
-"""Key paths, the same on every backend (`znodes.md`): built here and taken apart here."""
+"""Key paths, the same on every backend: built here and taken apart here."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from controller.codec.text import bad, dump, dump_extra, dump_ids, fields, numbe
 from controller.model.legacy import LegacyEntry, LegacyKey
 from controller.model.values import Extra, Replicas
 
-BYTES_MAX: Final = 950_000  # of any key (`znodes.md`): some 14,000 entries
+BYTES_MAX: Final = 950_000  # of any key: ZooKeeper takes 1 MB: some 14,000 entries
 _KNOWN: Final = frozenset({"version", "partitions"})
 _ENTRY_KNOWN: Final = frozenset({"topic", "partition", "replicas"})
 _ESCAPED: Final = 6  # bytes of a character of two or more, written as \uXXXX

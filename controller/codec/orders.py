@@ -1,7 +1,7 @@
 """The keys in which something is ordered, below `/admin`, and the format of the tree. Notices: `notifications`.
 
 Read strictly: one broken entry is a BadValue of its key, which names the entry. Whoever obeys an order may be milder,
-and drop an entry where this refuses the key (`reassignment.md`).
+and drop an entry where this refuses the key (KIP-455).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from controller.codec.names import broker_in, is_topic
 from controller.codec.text import INT32_MAX, bad, dump, dump_extra, fields, number, parse, text, unknown_fields
 from controller.model.throttles import Kept, MarkKind, ThrottleMark
 
-BYTES_MAX: Final = 950_000  # of any key (`znodes.md`)
+BYTES_MAX: Final = 950_000  # of any key: ZooKeeper takes 1 MB
 _KEPT_KNOWN: Final = frozenset({"set", "was"})
 
 

@@ -12,7 +12,7 @@ from controller.model.values import ALL_BROKERS, TOPICS, ConfigEntity, KeyConfig
 from controller.model.view import ClusterView
 from controller.rules.static_configs import STATIC, static_entries, static_value
 
-CONFIG_BYTES_MAX = 950_000  # of any key (`znodes.md`)
+CONFIG_BYTES_MAX = 950_000  # of any key: ZooKeeper takes 1 MB
 
 
 def definitions_of(kind: str) -> Mapping[str, Definition]:

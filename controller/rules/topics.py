@@ -35,7 +35,7 @@ from controller.rules.reassignment import check_replicas
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 _NAME_MAX: Final = 249
-VALUE_BYTES_MAX: Final = 950_000  # of any key (`znodes.md`); a topic key holds every partition
+VALUE_BYTES_MAX: Final = 950_000  # of any key: ZooKeeper takes 1 MB; a topic key holds every partition
 
 
 def check_name(view: ClusterView, name: str) -> ApiError | None:

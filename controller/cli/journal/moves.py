@@ -1,4 +1,4 @@
-"""The moves that rows of a journal tell of, each as the table of `reassignment.md`: R, I and T, row below row.
+"""The moves that rows of a journal tell of, each as a table: R, I and T, row below row.
 
 A move begins with its TargetSet, or with the Takeover that finds it running; it ends with the commit in which T is
 cleared. Of a move with very many rows (an isr that flaps for days) the first and the last are kept.

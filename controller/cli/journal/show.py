@@ -1,6 +1,6 @@
 """`kedge journal show`: the lines of a journal as a table, as tab-separated text or as JSON lines.
 
-* R, I and T stand side by side, so that the rows of one partition are the trace of its move (`reassignment.md`).
+* R, I and T stand side by side, so that the rows of one partition are the trace of its move (KIP-455).
 * Findings (a broken link, a torn tail, a gap) go to stderr after the rows; a broken link is exit code 1 with --verify.
 * What strangers wrote (causes, details) is shown with its control characters escaped.
 """

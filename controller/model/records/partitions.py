@@ -22,7 +22,7 @@ class TargetReplaced(PartitionRecord):
 
 
 class ReplicasGrown(PartitionRecord):
-    """R grew by members of T that entered I. The topic key is rewritten later (`reassignment.md`)."""
+    """R grew by members of T that entered I. The topic key is rewritten later (KIP-455)."""
 
 
 class ReplicasChanged(PartitionRecord):

@@ -41,7 +41,7 @@ from controller.rules.reassignment import alter_reassignment
 from controller.rules.throttling.marks import is_unread, joined_mark, set_record, unread_mark
 from controller.rules.throttling.steps import carry_out, mark_bytes, plan_bytes
 
-BYTES_MAX: Final = 950_000  # of any key (`znodes.md`)
+BYTES_MAX: Final = 950_000  # of any key: ZooKeeper takes 1 MB
 
 
 def reassign_partitions(view: ClusterView, event: ReassignPartitions) -> Decision:
