@@ -89,10 +89,6 @@ class Ground:
         """Whether somebody else removed the key that the state knows at `version`."""
         return self.found.get(key, version) is None
 
-    def is_unread(self, key: str, version: int) -> bool:
-        """Whether the key may not be read: then it is left as it is."""
-        return self.found.get(key, version) == UNREAD
-
     @property
     def intents_seq(self) -> int:
         """The number in the key of new intents: the commit's; above all that were found, if somebody removed the

@@ -12,9 +12,8 @@ from controller.codec import BadValue, keys, small
 from controller.codec import broker as codec
 from controller.codec.names import broker_in
 from controller.keys.base import Ground, KeyKind
-from controller.keys.unreadable import FORBIDDEN, broken
+from controller.keys.unreadable import broken
 from controller.model.events import BrokerRedescribed, Event
-from controller.model.records import UNREAD
 from controller.model.values import Broker
 from controller.rules.registrations import came_and_went
 from stores.base import ABSENT, Check, Delete, Depth, Entry, Op, Put
@@ -25,8 +24,8 @@ UNKNOWN_EPOCH: Final = -1  # of an admission that cannot be read: no registratio
 
 class RegistrationKeys(KeyKind):
     """A dirty key says that a broker is not registered; `of`: its id. `brokers`: whose registration could be read.
-    `unread`: of whom it is there and could not, with its `created`, None where not even that could be read. `is_due`:
-    compare what is registered with who is live."""
+    `unread`: of whom it is there and could not, with its `created`. `is_due`: compare what is registered with who is
+    live."""
 
     dirty, path = "unregistered", staticmethod(keys.broker)
     roots = ((keys.BROKER_IDS, Depth.VALUES),)
@@ -34,7 +33,7 @@ class RegistrationKeys(KeyKind):
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         self.brokers: dict[int, Broker] = {}
-        self.unread: dict[int, int | None] = {}
+        self.unread: dict[int, int] = {}
         self.is_due = True
 
     def load(self, now_ms: int) -> list[Event]:
@@ -79,9 +78,6 @@ class RegistrationKeys(KeyKind):
         self.ground.findings.below(keys.BROKER_IDS, problems)
 
     def _take(self, broker_id: int, entry: Entry, problems: dict[str, str]) -> None:
-        if entry.value is FORBIDDEN:
-            self.unread[broker_id] = None
-            return
         try:
             self.brokers[broker_id] = Broker(codec.decode(entry.value, broker_id), entry.created)
         except (ValueError, TypeError) as error:
@@ -103,31 +99,16 @@ class AdmissionKeys(KeyKind):
             try:
                 broker_id = broker_in(name)
                 self.state.load_admitted(broker_id, entry.version, UNKNOWN_EPOCH)
-                if entry.value is not FORBIDDEN:
-                    self.state.load_admitted(broker_id, entry.version, small.decode_admitted(entry.value))
+                self.state.load_admitted(broker_id, entry.version, small.decode_admitted(entry.value))
             except BadValue as error:
                 self.ground.findings.bad(entry.key, str(error))
         return []
-
-    def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
-        """Those that may be read again. Who is live was admitted meanwhile: its key is to say so."""
-        state = self.state
-        unread = [b for b, known in state.admitted.items() if known.version == UNREAD and keys.admitted(b) in paths]
-        for broker_id, entry in zip(unread, self.ground.current(list(map(keys.admitted, unread))), strict=True):
-            if entry is None:
-                state.load_not_admitted(broker_id)
-            else:
-                state.load_admitted(broker_id, entry.version, _epoch(entry))
-        return [BrokerRedescribed(now_ms, state.brokers[b]) for b in unread if b in state.brokers]
 
     def op(self, of: int, key: str) -> Op | None:
         live, known = self.state.brokers.get(of), self.state.admitted.get(of)
         if live is None:
             return None  # it came and went within the batch: the next birth writes it
-        version = 0 if known is None else known.version
-        if self.ground.is_unread(key, version):
-            return None
-        return Put(key, small.encode_admitted(live.epoch), self.ground.at(key, version))
+        return Put(key, small.encode_admitted(live.epoch), self.ground.at(key, 0 if known is None else known.version))
 
     def stands(self, of: int, version: int) -> None:
         self.state.admission_stands(of, version)
@@ -142,16 +123,7 @@ class ForgottenKeys(KeyKind):
         known = self.state.admitted.get(of)
         if known is None or of in self.state.brokers or self.ground.is_gone(key, known.version):
             return None  # it came again within the batch, or somebody else removed it
-        if self.ground.is_unread(key, known.version):
-            return Check(key, ABSENT)  # a conflict: it is not forgotten as long as its key is there
         return Delete(key, self.ground.at(key, known.version))
 
     def stands(self, of: int, version: int) -> None:  # noqa: ARG002
         self.state.admission_stands(of, 0)
-
-
-def _epoch(entry: Entry) -> int:
-    try:
-        return small.decode_admitted(entry.value)
-    except BadValue:
-        return UNKNOWN_EPOCH

@@ -14,7 +14,6 @@ from typing import Final
 
 from controller.codec import BadValue, keys, notifications
 from controller.keys.base import Ground, KeyKind, name_of
-from controller.keys.unreadable import FORBIDDEN
 from controller.model.events import ChangesDue, Event
 from controller.model.values import BROKERS, TOPICS, ConfigEntity
 from stores.base import ABSENT, PRESENT, Delete, Depth, Entry, Op, Put, Version
@@ -65,7 +64,7 @@ class ChangeKeys(KeyKind):
         number = number_in_sequence(keys.CONFIG_CHANGE, name_of(path))
         if number is not None:
             self.state.changes.seen(number)
-        if entry is None or entry.value is FORBIDDEN:
+        if entry is None:
             return
         try:
             kind, name = notifications.decode_config_change(entry.value)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from controller.codec import BadValue, keys, small
 from controller.keys.base import PATH_BYTES, Ground, KeyKind, gone, name_of
-from controller.keys.unreadable import FORBIDDEN, broken
+from controller.keys.unreadable import broken
 from controller.model.events import BrokerConfigRead, ConfigKeyRead, Event
 from controller.model.values import UnreadConfigs
 from stores.base import Depth, Op, Put
@@ -56,7 +56,7 @@ class TopicConfigKeys(KeyKind):
         row = self.state.topics.get(of)
         if row is None:
             version = self.state.deletions[of].config_version
-            return None if self.ground.is_unread(key, version) else gone(key, self.ground.at(key, version))
+            return gone(key, self.ground.at(key, version))
         return Put(key, small.encode_config(row.configs), self.ground.at(key, row.config_version))
 
     def stands(self, of: str, version: int) -> None:
@@ -123,6 +123,5 @@ def config_in(ground: Ground, key: str, value: bytes | None, known: Mapping[str,
     try:
         return {} if value is None else small.decode_config(value)
     except BadValue as error:
-        if value is not FORBIDDEN:
-            ground.findings.bad(key, broken(key, error))
+        ground.findings.bad(key, broken(key, error))
         return UnreadConfigs(known)

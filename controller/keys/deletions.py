@@ -6,9 +6,7 @@ from collections.abc import Collection, Sequence
 
 from controller.codec import keys
 from controller.keys.base import KeyKind, expect, gone
-from controller.keys.unreadable import FORBIDDEN
 from controller.model.events import DeletionKeyRead, Event, TopicDeletionDue
-from controller.model.records import UNREAD
 from controller.rules.takeover import deletion_goes_on
 from stores.base import Delete, Depth, Op, Put, Version
 
@@ -23,7 +21,7 @@ class DeletionKeys(KeyKind):
         """Those of known topics go on before anything else is decided; of the others the rules decide."""
         state, events = self.state, list[Event]()
         for name, entry in self.ground.below(keys.DELETE_TOPICS):
-            if name in state.topics and deletion_goes_on(state, name, is_forbidden=entry.value is FORBIDDEN):
+            if name in state.topics and deletion_goes_on(state, name):
                 state.start_deletion(name, entry.version)
                 events.append(TopicDeletionDue(now_ms, name))
             else:
@@ -33,8 +31,7 @@ class DeletionKeys(KeyKind):
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
         """All keys that are not as we know them."""
         found = {name: entry.version for name, entry in self.ground.below(keys.DELETE_TOPICS)}
-        known = dict.fromkeys(self.state.unread_deletions, UNREAD)
-        known |= {name: deletion.version for name, deletion in self.state.deletions.items()}
+        known = {name: deletion.version for name, deletion in self.state.deletions.items()}
         names = [name for name, version in found.items() if known.get(name) != version]
         names += [name for name, version in known.items() if version and name not in found]
         return [DeletionKeyRead(now_ms, name, found.get(name, 0)) for name in names]
@@ -48,8 +45,6 @@ class DeletionKeys(KeyKind):
         deletion = state.deletions.get(of)
         if deletion is None:
             return gone(key, expect(state.refused.get(of, 0)))
-        if deletion.version == UNREAD:
-            return None
         if of not in state.topics:
             return Delete(key, Version(deletion.version)) if deletion.version else None
         return None if deletion.version else Put(key, b"", expect(state.refused.get(of, 0)))

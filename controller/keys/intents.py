@@ -5,7 +5,6 @@ from __future__ import annotations
 from controller.codec import BadValue, keys, small
 from controller.codec.names import broker_in, number_in
 from controller.keys.base import KeyKind
-from controller.keys.unreadable import FORBIDDEN, forbidden
 from controller.model.events import Event, IntentsDue
 from controller.state.intents import KeyId
 from stores.base import Delete, Entry, Op, Put
@@ -24,8 +23,7 @@ class NewIntentKeys(KeyKind):
             try:
                 self._take(entry)
             except BadValue as error:
-                said = forbidden(entry.key) if entry.value is FORBIDDEN else str(error)
-                ground.findings.bad(entry.key, said)
+                ground.findings.bad(entry.key, str(error))
         return [IntentsDue(now_ms, broker) for broker in sorted({broker for broker, _ in self.state.intents.keys})]
 
     def _take(self, entry: Entry) -> None:

@@ -12,10 +12,8 @@ from collections.abc import Callable, Collection, Sequence
 from controller.codec import BadValue, keys
 from controller.codec import legacy as codec
 from controller.keys.base import PATH_BYTES, Ground, KeyKind, expect
-from controller.keys.unreadable import FORBIDDEN, forbidden
 from controller.model.events import Event, LegacyKeyDue, LegacyKeyRead, LegacyPlanDue
 from controller.model.legacy import NO_KEY, LegacyKey
-from controller.model.records import UNREAD
 from controller.state import LEGACY
 from stores.base import Delete, Depth, Op, Put, Version
 
@@ -52,8 +50,6 @@ class LegacyKeys(KeyKind):
         self.ground.findings.good(keys.REASSIGN_PARTITIONS)
         if entry is None:
             return NO_KEY
-        if entry.value is FORBIDDEN:
-            return LegacyKey(entry.version, problem=forbidden(entry.key))
         try:
             return codec.decode(entry.value, entry.version)
         except BadValue as error:
@@ -79,8 +75,6 @@ class LegacyKeys(KeyKind):
 
     def _is_late(self) -> bool:
         legacy = self.state.legacy
-        if legacy.key.version == UNREAD:
-            return False
         return legacy.is_behind or (legacy.is_there and legacy.key.problem is not None and not self.state.moves)
 
     def next_due_ms(self) -> int | None:
@@ -98,8 +92,6 @@ class LegacyKeys(KeyKind):
     def op(self, of: object, key: str) -> Op | None:  # noqa: ARG002
         held = self.state.legacy
         version = held.key.version
-        if version == UNREAD:
-            return None
         if held.entries:
             return Put(key, codec.encode(held.ordered(), held.key.extra, held.key.format), expect(version))
         return Delete(key, Version(version)) if version else None

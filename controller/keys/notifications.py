@@ -6,7 +6,6 @@
 * A key that was put anew meanwhile is a Conflict: it is read again, and worked off for what it says then.
 * One that cannot be read goes as well: nobody else would delete it. It is a finding until the next of its kind is
   worked off.
-* One that may not be read is left alone: it could not be removed at a version. It is read once it can be.
 * To add a kind: its path in `roots`, its event in `_READ`; the rule ends with `NotificationDone`.
 """
 
@@ -18,7 +17,6 @@ from typing import Final, TypeAlias
 from controller.codec import BadValue, keys, notifications
 from controller.keys.base import Ground, KeyKind
 from controller.keys.states import read_states
-from controller.keys.unreadable import FORBIDDEN
 from controller.model.events import Event, LogDirNotified, NotificationDone, PreferredElectionPut
 from controller.model.records import NotificationWorkedOff
 from controller.model.values import TopicPartition
@@ -52,7 +50,7 @@ class NotificationKeys(KeyKind):
         """What the hinted keys ask for."""
         events, fresh, named = list[Event](), dict[str, None](), Named()
         for entry in self.ground.many(list(self.named(paths))):
-            if entry is not None and entry.value is not FORBIDDEN and entry.key not in self._working:
+            if entry is not None and entry.key not in self._working:
                 fresh[entry.key] = None
                 events += self._read(entry, now_ms, named)
         states = read_states(self.ground, list(named), now_ms)

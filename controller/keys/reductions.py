@@ -6,9 +6,7 @@ from collections.abc import Collection, Sequence
 
 from controller.codec import BadValue, keys, orders
 from controller.keys.base import PATH_BYTES, KeyKind, expect
-from controller.keys.unreadable import FORBIDDEN
 from controller.model.events import Event, ReductionKeyRead
-from controller.model.records import UNREAD
 from controller.rules.takeover import reduction_found
 from stores.base import ABSENT, Check, Delete, Depth, Entry, Op, Put, Version
 
@@ -31,8 +29,7 @@ class ReductionKeys(KeyKind):
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
         """All keys that are not as we know them."""
-        reducing = self.state.reducing
-        known = {name: one.version for name, one in reducing.of.items()} | dict.fromkeys(reducing.unread, UNREAD)
+        known = {name: one.version for name, one in self.state.reducing.of.items()}
         found = dict(self.ground.below(keys.DELETE_PARTITIONS))
         events: list[Event] = [_read(n, entry, now_ms) for n, entry in found.items() if known.get(n) != entry.version]
         lost = [name for name, version in known.items() if version and name not in found]
@@ -59,8 +56,8 @@ class ReductionKeys(KeyKind):
 
 
 def _read(topic: str, entry: Entry | None, now_ms: int) -> ReductionKeyRead:
-    if entry is None or entry.value is FORBIDDEN:
-        return ReductionKeyRead(now_ms, topic, 0 if entry is None else UNREAD, {})
+    if entry is None:
+        return ReductionKeyRead(now_ms, topic, 0, {})
     try:
         entries, extra = orders.decode_reduction(entry.value)
     except BadValue as error:

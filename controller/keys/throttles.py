@@ -7,9 +7,8 @@ from typing import Final
 
 from controller.codec import BadValue, keys, throttles
 from controller.keys.base import KeyKind
-from controller.keys.unreadable import FORBIDDEN, broken, forbidden
+from controller.keys.unreadable import broken
 from controller.model.events import Event, ThrottleRemovalDue
-from controller.model.records import UNREAD
 from controller.model.throttles import KINDS, OLD, MarkKind, MarkSlot, ThrottleMark
 from stores.base import Delete, Entry, Op, Put
 from stores.checks import OP_BYTES_FIXED
@@ -37,8 +36,6 @@ class ThrottleKeys(KeyKind):
 
     def _read(self, kind: MarkKind, entry: Entry) -> ThrottleMark:
         """What a key says; one that cannot be read says why."""
-        if entry.value is FORBIDDEN:
-            return ThrottleMark(entry.version, problem=forbidden(entry.key))
         try:
             return throttles.decode(kind, entry.value, entry.version)
         except BadValue as error:
@@ -55,8 +52,6 @@ class ThrottleKeys(KeyKind):
 
     def op(self, of: MarkSlot, key: str) -> Op | None:
         version, value = self.state.throttles.marks[of].version, self._value(of)
-        if version == UNREAD:
-            return None
         if value is not None:
             return Put(key, value, self.ground.at(key, version))
         if not version or self.ground.is_gone(key, version):

@@ -4,6 +4,7 @@ Two ways of not being readable:
 * broken: it was read, and is not what a key of its kind must be. Its version is known, so it can be written over.
 * forbidden: the store does not give it to this controller. It is there, and no more is known: no value, no version, no
   `created`. The store of a term gives FORBIDDEN for it at UNREAD, which is no version, so nothing is written at that.
+  Only keys of topics and of partitions may be so: whoever may not read another one does not lead (`NOBODY`).
 
 The rule of all rows: a name that is there is believed, what was known stays in force, and nothing is done that would
 need what the key may say. `where` says which code does so; docs/unreadable-keys.md has the same rows (tests/docs holds
@@ -38,7 +39,11 @@ class Unreadable:
     where: str
 
 
-def _row(kind: str, pattern: str, broken: str, forbidden: str, where: str) -> Unreadable:
+NOBODY: Final = "a controller that may not read it stands by"
+"""What is done where another kind of key is forbidden."""
+
+
+def _row(kind: str, pattern: str, broken: str, where: str, forbidden: str = NOBODY) -> Unreadable:
     return Unreadable(kind, re.compile(pattern), broken, forbidden, where)
 
 
@@ -47,29 +52,26 @@ TABLE: Final = (
         "topic",
         "/brokers/topics/[^/]+",
         "at takeover the topic is left alone until it can be read; later what is known is written over it",
-        "at takeover the topic is left alone until it can be read; later what is known stays in force",
         "topic_load, keys.topics, rules.foreign_writes.topic_key_read",
+        "at takeover the topic is left alone until it can be read; later what is known stays in force",
     ),
     _row(
         "state",
         "/brokers/topics/[^/]+/partitions/[^/]+/state",
         "at takeover nobody is elected, moved or taken from the isr there; later what is known is written over it",
-        "at takeover nobody is elected, moved or taken from the isr there, and its topic is not deleted; later what is "
-        "known stays in force",
         "topic_load, keys.states, rules.foreign_writes.state_key_read, rules.deletion",
+        "at takeover nobody is elected, moved or taken from the isr there, and its topic is not deleted; later what "
+        "is known stays in force",
     ),
     _row(
         "configs of a topic",
         "/config/topics/[^/]+",
         "what was known stays in force, but for unclean election, which is off there whatever the defaults say",
-        "what was known stays in force, but for unclean election, which is off there whatever the defaults say; the "
-        "key stays when its topic is deleted",
         "topic_load, keys.topics, keys.configs, rules.leader_election.allows_unclean",
     ),
     _row(
         "defaults of all brokers",
         "/config/brokers/<default>",
-        "what was known stays in force, but for unclean election, which is off where a topic itself does not allow it",
         "what was known stays in force, but for unclean election, which is off where a topic itself does not allow it",
         "keys.configs, rules.leader_election.allows_unclean_by_default",
     ),
@@ -77,45 +79,36 @@ TABLE: Final = (
         "configs of a broker",
         "/config/brokers/[^/<][^/]*",
         "what was known stays in force, and they are not altered here",
-        "what was known stays in force, and they are not altered here",
         "keys.configs, rules.config_changes",
     ),
     _row(
         "registration",
         "/brokers/ids/[^/]+",
-        "its broker is not dead: what was known of it stays in force under the same epoch; where nothing is known it "
-        "is not called or elected, and keeps its leads and its places in isrs; another epoch is a death, as ever",
-        "its broker is not dead: what was known of it stays in force, and that it restarted cannot be seen; where "
-        "nothing is known it is not called or elected, and keeps its leads and its places in isrs",
+        "its broker is not dead: what was known of it stays in force under the same epoch; where nothing is known it"
+        " is not called or elected, and keeps its leads and its places in isrs; another epoch is a death, as ever",
         "keys.brokers, rules.registrations, rules.leader_election",
     ),
     _row(
         "admission",
         "/kedge/brokers/[^/]+",
         "a death, then a birth, which writes the key again",
-        "its broker was admitted as it is registered now; the key is not written until it can be read",
         "keys.brokers",
     ),
     _row(
         "request to delete a topic",
         "/admin/delete_topics/[^/]+",
         "it holds nothing that is read: its name is all it says",
-        "it is not begun, since it could not be removed, and no topic of that name is deleted or made; one that was "
-        "begun is finished, and the key stays",
         "keys.deletions, rules.deletion, rules.topics",
     ),
     _row(
         "request to delete partitions",
         "/admin/delete_topic_partitions/[^/]+",
         "it is removed, or, where partitions of its topic are not online, written again: their time begins anew",
-        "nothing of it is begun or gone on with, no partition of the topic is added or deleted, no topic of that name "
-        "is made, and the key stays when its topic is deleted",
         "keys.reductions, rules.reduction.keys, rules.topics",
     ),
     _row(
         "intents",
         "/admin/replica_deletions/[^/]+/[^/]+",
-        "the replicas that it names are not deleted before a controller takes over that can read it",
         "the replicas that it names are not deleted before a controller takes over that can read it",
         "keys.intents",
     ),
@@ -123,35 +116,29 @@ TABLE: Final = (
         "legacy plan",
         "/admin/reassign_partitions",
         "nothing of it is begun; it is removed, or written again, once nothing moves",
-        "at takeover nothing of it is begun, a move is believed to run, and it is neither removed nor written; later "
-        "what is known stays in force, and is written once the key can be read",
         "keys.legacy, rules.legacy",
     ),
     _row(
         "throttles to be removed",
         "/admin/(throttled_(replicas|rates)_removal|remove_throttled_(replicas|rates))",
         "nothing that it names is taken back; the next mark is written over it, and it is removed once nothing moves",
-        "nothing that it names is taken back, it is not removed nor written, and requests for throttles are refused",
         "keys.throttles, rules.throttling",
     ),
     _row(
         "notification",
         "(/admin/preferred_replica_election|/isr_change_notification/[^/]+|/log_dir_event_notification/[^/]+)",
         "it is removed, since nobody else would",
-        "it is left alone, what it asks for is not done, and the others are",
         "keys.notifications",
     ),
     _row(
         "change of configs",
         "/config/changes/[^/]+",
         "it is passed over: the key of the configs is watched by itself",
-        "it is passed over: the key of the configs is watched by itself",
         "keys.changes",
     ),
     _row(
         "key of the election",
         "(/controller|/controller_epoch|/kedge/commit|/kedge/format|/kedge/migration)",
-        "nobody leads who cannot tell by it that he may",
         "nobody leads who cannot tell by it that he may",
         "candidacy, committer, readable",
     ),

@@ -87,10 +87,9 @@ class ClusterView(Protocol):
         """Brokers whose death is being worked off: id -> the epoch that died."""
 
     @property
-    def unread(self) -> Mapping[int, int | None]:
-        """Brokers that are registered, but neither live nor dead here, since nothing can be read of their registration:
-        id -> its `created`, None where not even that can be read. They are not called, elected or given anything, and
-        lose nothing."""
+    def unread(self) -> Mapping[int, int]:
+        """Brokers that are registered, but neither live nor dead here, since their registration cannot be read: id ->
+        its `created`. They are not called, elected or given anything, and lose nothing."""
 
     @property
     def shutting_down(self) -> Mapping[int, int]:
@@ -179,9 +178,6 @@ class ClusterView(Protocol):
     def is_deleting(self, topic: str) -> bool:
         """Whether a topic of this name is being deleted: until nothing of it is left, as committed."""
 
-    def is_deletion_unread(self, topic: str) -> bool:
-        """Whether somebody asks for the deletion of a topic of this name by a key that may not be read."""
-
     def deletion_version(self, topic: str) -> int:
         """Where the key under /admin/delete_topics stands of a topic that is being deleted; 0: not written yet."""
 
@@ -207,9 +203,6 @@ class ClusterView(Protocol):
 
     def purged(self, topic: str) -> Collection[int]:
         """Which partitions of the topic this batch purges."""
-
-    def is_reduction_unread(self, topic: str) -> bool:
-        """Whether somebody wants partitions of the topic to go by a key that may not be read."""
 
     def open_intents_of_partition(self, topic_id: str, partition: int) -> int:
         """How many replicas of a partition are yet to be deleted, members of it or not."""

@@ -100,8 +100,7 @@ def broker_known(view: ClusterView, event: BrokerKnown) -> Decision:
     if broker_id not in view.unread:
         return Decision()
     unread, admitted = view.unread[broker_id], view.admitted_epoch(broker_id)
-    known = (unread, admitted) if unread is not None or admitted is not None else (event.epoch,)
-    if event.epoch is not None and event.epoch in known:
+    if event.epoch is not None and event.epoch in (unread, admitted):
         return Decision((RegistrationKnown(broker_id, unread, None),))
     died = admitted if admitted is not None else 0
     done = DeathDone(event.now_ms, broker_id, died)

@@ -42,7 +42,6 @@ from controller.model.records import (
     BadKey,
     DeletionKeyFound,
     DeletionRefused,
-    DeletionUnread,
     ForeignChange,
     KeyVersionFound,
     PartitionStopped,
@@ -85,7 +84,7 @@ def delete_topic(view: ClusterView, event: DeleteTopic) -> Decision:
     topic = view.topic(name)
     if topic is None:
         return refuse(UnknownTopicOrPartition(NOT_HOSTED))
-    if problem := _forbidden(view, name):
+    if problem := _unread_state(view, name):
         return refuse(StorageError(problem))
     return Decision((TopicDeletionStarted(topic, 0),), expand=(TopicDeletionDue(event.now_ms, name),))
 
@@ -95,17 +94,15 @@ def deletion_key_read(view: ClusterView, event: DeletionKeyRead) -> Decision:
     name = event.topic
     if view.is_deleting(name):
         return _known_key(view, event)
-    is_unread = event.version == UNREAD
-    told = () if is_unread == view.is_deletion_unread(name) else (DeletionUnread(name, is_unread),)
-    if not event.version or is_unread or _must_wait(view, name):
-        return Decision(told)
+    if not event.version or _must_wait(view, name):
+        return Decision()
     topic = view.topic(name)
     if not view.settings.delete_topic_enable and not has_stopped(view, name):
-        return Decision((*told, DeletionRefused(name, event.version, DISABLED)))
+        return Decision((DeletionRefused(name, event.version, DISABLED),))
     if topic is None:
-        return Decision((*told, DeletionRefused(name, event.version, UNKNOWN)))
+        return Decision((DeletionRefused(name, event.version, UNKNOWN),))
     started = TopicDeletionStarted(topic, event.version)
-    return Decision((*told, started), expand=(TopicDeletionDue(event.now_ms, name),))
+    return Decision((started,), expand=(TopicDeletionDue(event.now_ms, name),))
 
 
 def _must_wait(view: ClusterView, name: str) -> bool:
@@ -113,14 +110,8 @@ def _must_wait(view: ClusterView, name: str) -> bool:
     return view.unreadable(name) is not None or (_unread_state(view, name) is not None and not has_stopped(view, name))
 
 
-def _forbidden(view: ClusterView, name: str) -> str | None:
-    """Why the deletion of a topic could not come to its end; None if nothing is known that is in its way."""
-    if view.is_deletion_unread(name):
-        return f"topic {name}: another request to delete it stands there, and may not be read"
-    return _unread_state(view, name)
-
-
 def _unread_state(view: ClusterView, name: str) -> str | None:
+    """Why the deletion of a topic could not come to its end; None if nothing is known that is in its way."""
     for p in view.partitions_of(name):
         if view.key_version(name, p.partition).version == UNREAD:
             return view.unreadable(name, p.partition) or f"the state key of {p.tp} may not be read"

@@ -15,10 +15,10 @@ from controller.model.view import ClusterView
 
 
 def came_and_went(
-    view: ClusterView, registered: Mapping[int, Broker], unread: Mapping[int, int | None], now_ms: int
+    view: ClusterView, registered: Mapping[int, Broker], unread: Mapping[int, int], now_ms: int
 ) -> list[Event]:
     """What became of brokers. `registered`: whose registration could be read. `unread`: of whom it is there and could
-    not, with its `created`, None where not even that could be read."""
+    not, with its `created`."""
     events: list[Event] = []
     for broker_id in sorted({*view.brokers, *registered, *unread, *view.unread}):
         if broker_id in unread:
@@ -41,13 +41,13 @@ def _read(view: ClusterView, broker_id: int, registered: Broker | None, now_ms: 
     return events
 
 
-def _unread(view: ClusterView, broker_id: int, epoch: int | None, now_ms: int) -> list[Event]:
+def _unread(view: ClusterView, broker_id: int, epoch: int, now_ms: int) -> list[Event]:
     """Of a live broker what is known stays in force, unless another epoch says that it died."""
-    live, known = view.brokers.get(broker_id), view.unread.get(broker_id)
+    live = view.brokers.get(broker_id)
     if live is not None:
-        return [] if epoch in (None, live.epoch) else [BrokerGone(now_ms, broker_id, live.epoch)]
+        return [] if epoch == live.epoch else [BrokerGone(now_ms, broker_id, live.epoch)]
     if broker_id not in view.unread:
         return [] if broker_id in view.dying else [BrokerUnread(now_ms, broker_id, epoch)]
-    if None in (known, epoch) or known == epoch:
+    if view.unread[broker_id] == epoch:
         return []
     return [BrokerKnown(now_ms, broker_id, None)]  # that is a death, after which it is read again

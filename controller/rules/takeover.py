@@ -21,19 +21,17 @@ def died(view: ClusterView) -> dict[int, int]:
     }
 
 
-def deletion_goes_on(view: ClusterView, name: str, *, is_forbidden: bool) -> bool:
+def deletion_goes_on(view: ClusterView, name: str) -> bool:
     """Whether the deletion of a known topic goes on: what was begun does, at any rate; of the others those that can be
-    ended. `is_forbidden`: the key that asks for it may not be read."""
+    ended."""
     numbers = range(view.partition_count(name))
-    if is_forbidden or any(view.key_version(name, number).version == UNREAD for number in numbers):
+    if any(view.key_version(name, number).version == UNREAD for number in numbers):
         return has_stopped(view, name)
     return view.settings.delete_topic_enable or is_begun(view, name)
 
 
 def reduction_found(view: ClusterView, read: ReductionKeyRead) -> tuple[ReductionKeyRead | None, list[Event]]:
     """What of a reduction's key is in force from the beginning (None: nothing), and what is to be decided."""
-    if read.version == UNREAD:
-        return read, []
     if view.is_deleting(read.topic):
         return attrs.evolve(read, entries={}, extra=None), []
     if view.topic(read.topic) is None or not read.entries or refusal(view, read) is not None:

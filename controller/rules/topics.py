@@ -46,10 +46,6 @@ def check_name(view: ClusterView, name: str) -> ApiError | None:
         return StorageError(problem)
     if view.is_deleting(name):
         return TopicAlreadyExists(f"Topic '{name}' is marked for deletion.")
-    if view.is_deletion_unread(name):
-        return StorageError(f"topic {name}: a request to delete it stands there and may not be read")
-    if view.is_reduction_unread(name):
-        return StorageError(f"topic {name}: a request to delete partitions of it stands there and may not be read")
     if view.topic(name) is not None:
         return TopicAlreadyExists(f"Topic '{name}' already exists.")
     if other := view.colliding_topic(name):
@@ -165,8 +161,6 @@ def create_partitions(view: ClusterView, event: CreatePartitions) -> Decision:
     if view.is_deleting(event.topic):
         return refuse(UnknownTopicOrPartition(f"topic {event.topic} is being deleted"))
     partitions = tuple(view.partitions_of(event.topic))
-    if view.is_reduction_unread(event.topic):
-        return refuse(StorageError(f"topic {event.topic}: a request to delete partitions may not be read"))
     going = {*view.reduction(event.topic), *(p.partition for p in partitions if p.status_code)}
     if going:
         named = f"topic {event.topic}: partitions {sorted(going)[:20]}"

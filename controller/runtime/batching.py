@@ -27,10 +27,11 @@ from controller.model.events import (
 from controller.rules.throttling.turns import TAKES_TURNS, must_wait
 from controller.runtime.batch_size import BatchSize
 from controller.runtime.committer import Committer, End, Result
+from controller.runtime.deposed import Deposed
 from controller.runtime.inbox import Job, WorkQueue
 from controller.runtime.publisher import Publisher
 from controller.runtime.reconcile import Reconcile
-from controller.runtime.services import Deposed, Services
+from controller.runtime.services import Services
 from controller.runtime.writer import FIXED_OPS, Writer
 from controller.state import ClusterState, DirtyKey, start_batch, undo_to
 from stores.base import Op, OutcomeUnknown, Put, StoreError, Unavailable, Version
@@ -90,7 +91,6 @@ class Batching:
     def gather(self) -> None:
         """Decide until the batch is full or nothing is ready, then commit."""
         state, measures = self.state, self.services.measures
-        self._writer.forget_unread(self.services.store.forbidden)
         self.batch_size.begin()
         measures.deciding()
         self._decide()

@@ -13,7 +13,8 @@ from controller.codec.migration import Marker, decode_marker
 from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
 from controller.codec.small import decode_controller, encode_controller
 from controller.runtime.committer import Committer, End
-from controller.runtime.services import Deposed, Services
+from controller.runtime.deposed import Deposed
+from controller.runtime.services import Services
 from stores.base import ABSENT, Check, Corrupt, Delete, Entry, Op, Put
 from stores.recipes import EPOCH_KEY, LEADER_KEY, Fence, decode_epoch, elect
 
@@ -48,7 +49,7 @@ class Candidacy:
 
     def stand(self) -> Another | Won | None:
         """Stand for election, if nobody leads; None: it was not won, or must not be. Raises Deposed where the token
-        could not be claimed, and what the store raises."""
+        could not be claimed, or where this controller may not read what it would need, and what the store raises."""
         services, timeout_s = self._services, self._services.read_timeout_s
         now_ms, session_id = services.clock.now_ms(), services.store.session.session_id
         entry = services.store.get(LEADER_KEY, sync=True, timeout_s=timeout_s)
@@ -58,6 +59,7 @@ class Candidacy:
             return self._another(entry)
         if services.stand_by_only:
             return Another(None) if entry is None else self._another(entry)
+        services.store.ask_again(timeout_s)
         marker = services.store.get(keys.MIGRATION, sync=True, timeout_s=timeout_s)
         moves = self._migration(marker)
         if entry is not None and entry.owner is None:

@@ -15,12 +15,13 @@ from controller.keys.intents import NewIntentKeys
 from controller.keys.table import KINDS
 from controller.model.errors import NotController
 from controller.runtime.candidacy import Another, Candidacy, Won
+from controller.runtime.deposed import Deposed
 from controller.runtime.foreign_targets import foreign_targets, said_of
 from controller.runtime.inbox import Hint, Item
 from controller.runtime.listing import CommittedMoves
 from controller.runtime.loader import load
 from controller.runtime.registrar import Registrar
-from controller.runtime.services import Deposed, Services
+from controller.runtime.services import Services
 from controller.runtime.term import Term
 from stores.base import Changed, Depth, Resync, SessionChanged, SessionState, StoreError, StoreEvent
 from stores.recipes import LEADER_KEY
@@ -165,7 +166,7 @@ class Loop:
     def _give_up_leadership(self) -> None:
         try:
             self._candidacy.give_up()
-        except StoreError:
+        except (StoreError, Deposed):
             _log.info(
                 "controller %d: /controller was not given up, its session ends later", self.services.controller_id
             )
@@ -259,7 +260,12 @@ class Loop:
             won = self._stand()
             self.findings.pop("election", None)
             return won or bool(items)
-        except (StoreError, Deposed) as error:
+        except Deposed as deposed:
+            self.findings["election"] = str(deposed)
+            if self.services.store.is_refused:
+                self._give_up_leadership()  # somebody else may read what this controller may not
+            return bool(items)
+        except StoreError as error:
             self.findings["election"] = f"{type(error).__name__}: {error}"
             return bool(items)
 

@@ -1,4 +1,5 @@
-"""The store as a term reads it: a key that this controller may not read is a key that nobody can read, and no more.
+"""The store as a term reads it: the key of a topic or a partition that this controller may not read is one that nobody
+can read, and no more. Who may not read any other key does not lead (docs/decisions/0104).
 
 Access lists stand at single keys on some stores, and a bulk read that meets a forbidden one is refused as a whole. A
 takeover that fell over it would leave the cluster without a controller for the sake of one topic. So what is forbidden
@@ -8,20 +9,22 @@ means is decided by kind of key (`unreadable`).
 Once FORBIDDEN_MAX keys are known to be forbidden nothing more is halved: what was asked for together with a forbidden
 key is taken as forbidden, too. `look_again` finds out of all of them, some at a time, which can be read by now.
 
-Not so the keys of the election: whoever may not read those must not lead. Nor parents: what is not known to be there
-cannot be left alone.
+Any other key, and the names below a parent, say what every decision may need: whoever may not read them is deposed,
+and `ask_again` tells it before the next election whether that is so still.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
-from controller.codec.orders import FORMAT_KEY
+from controller.codec import keys as paths
 from controller.keys.unreadable import FORBIDDEN, forbidden
 from controller.model.records import UNREAD
+from controller.runtime.deposed import Deposed
 from stores.base import (
     Capabilities,
     Columns,
@@ -37,7 +40,6 @@ from stores.base import (
     Version,
 )
 from stores.checks import parent
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
 
 __all__ = ["FORBIDDEN", "FORBIDDEN_MAX", "LOOKS_MAX", "ReadableStore"]
 
@@ -45,7 +47,6 @@ FORBIDDEN_MAX: Final = 1_000  # known forbidden keys, from which on no refused r
 LOOKS_MAX: Final = 100  # reads in one `look_again`
 _TOGETHER: Final = 1_000  # keys in one read of it
 _NAMED_MAX: Final = 1_000  # findings
-_OF_THE_ELECTION: Final = frozenset({LEADER_KEY, EPOCH_KEY, TOKEN_KEY, FORMAT_KEY})
 
 
 class ReadableStore(MetadataStore):
@@ -56,6 +57,7 @@ class ReadableStore(MetadataStore):
         self.inner: Final = inner
         self.forbidden: dict[str, None] = {}
         self._unasked = False  # some of them were not asked for by themselves
+        self._refused: tuple[str, Callable[..., object]] | None = None  # a read without which nobody may lead
 
     def forget(self) -> None:
         """A term begins: everything is read anew."""
@@ -100,7 +102,10 @@ class ReadableStore(MetadataStore):
         return columns
 
     def children(self, key: str, *, timeout_s: float) -> list[str]:
-        names = self.inner.children(key, timeout_s=timeout_s)
+        try:
+            names = self.inner.children(key, timeout_s=timeout_s)
+        except Unauthorized:
+            raise self._deposed(f"what is below {key}", partial(self.inner.children, key)) from None
         if self.forbidden:
             there = set(names)
             gone = (one for one in self.forbidden if parent(one) == key and one.rpartition("/")[2] not in there)
@@ -113,10 +118,10 @@ class ReadableStore(MetadataStore):
         return len(self.forbidden) >= FORBIDDEN_MAX
 
     def _forbid(self, keys: Sequence[str]) -> None:
-        """Raises Unauthorized for a key of the election."""
+        """Raises Deposed for a key that is no topic's and no partition's."""
         for key in keys:
-            if key in _OF_THE_ELECTION:
-                raise Unauthorized("nobody may lead who may not read this", key=key)
+            if parent(key) != paths.TOPICS and paths.partition_of(key) is None:
+                raise self._deposed(key, partial(self.inner.get, key)) from None
         self.forbidden.update(dict.fromkeys(keys))
         self._unasked |= len(keys) > 1
 
@@ -125,6 +130,25 @@ class ReadableStore(MetadataStore):
             for key in keys:
                 self.forbidden.pop(key, None)
             self._unasked &= bool(self.forbidden)
+
+    def _deposed(self, what: str, read: Callable[..., object]) -> Deposed:
+        self._refused = what, read
+        return Deposed(f"stands by: the store does not let this controller read {what}")
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether a read was refused without which nobody may lead."""
+        return self._refused is not None
+
+    def ask_again(self, timeout_s: float) -> None:
+        """Nothing is refused any more that is needed to lead, or Deposed. Raises what the store raises."""
+        if self._refused is not None:
+            what, read = self._refused
+            try:
+                read(timeout_s=timeout_s)
+            except Unauthorized:
+                raise self._deposed(what, read) from None
+            self._refused = None
 
     def look_again(self, timeout_s: float) -> list[str]:
         """The forbidden keys that can be read by now, or are gone: as many as LOOKS_MAX reads find out, in turn. Raises

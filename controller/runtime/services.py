@@ -46,7 +46,3 @@ class Services:
     def read_timeout_s(self) -> float:
         """A third of the session time: a read that takes longer says nothing any more."""
         return self.store.session_timeout_s / 3
-
-
-class Deposed(Exception):
-    """Not an error: the term is over. The controller does not lead any more, or cannot know that it does."""

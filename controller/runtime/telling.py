@@ -307,9 +307,9 @@ TOLD: Final[dict[type[r.Record], Tell | None]] = {
     **dict.fromkeys(
         (
             r.BrokerForgotten, r.BrokerShutsDown, r.ChangePurged, r.DeletionKeyFound, r.DeletionRefused,
-            r.DeletionUnread, r.IntentsKeyEmptied, r.KeyVersionFound, r.KeysRewritten, r.LegacyKeyRemoved,
+            r.IntentsKeyEmptied, r.KeyVersionFound, r.KeysRewritten, r.LegacyKeyRemoved,
             r.LegacyKeyRewritten, r.LegacyPlanWritten, r.LegacySubmitted, r.MigrationWorkedOff, r.PartitionsAdded,
-            r.ReductionKeyFound, r.ReductionUnread, r.RegistrationKnown, r.RegistrationUnread, r.ThrottleReleased,
+            r.ReductionKeyFound, r.RegistrationKnown, r.RegistrationUnread, r.ThrottleReleased,
             r.ThrottleRemovalBegan, r.ThrottleRemovalEnded, r.ThrottleRequestBegan, r.ThrottleRequestEnded,
             r.ThrottleStays, r.TopicChanged,
         ),

@@ -100,7 +100,7 @@ class TopicLoad:
                 pairs = zip(versions, generations, strict=True)
                 generations = array("q", [g if v else ABSENT.generation for v, g in pairs])
             versions_ = KeyVersions(found.at, versions, generations, config_version)
-            read = self._config(found.key, config, is_forbidden=config_version == UNREAD)
+            read = self._config(found.key, config)
             whole = self._whole(found.key, said, here.start, versions_) if said.more else {}
             columns = said.isrs[here], said.leaders[here], said.leader_epochs[here]
             self._add_topic(found.key, PartitionColumns(found.key.assignments, *columns, whole), read, versions_)
@@ -117,13 +117,10 @@ class TopicLoad:
                     self._problem(keys.state(name, number), name, number, error, FORBIDDEN if is_forbidden else None)
         return whole
 
-    def _config(
-        self, found: TopicKey, config: Mapping[str, str] | BadValue | None, *, is_forbidden: bool
-    ) -> Mapping[str, str]:
+    def _config(self, found: TopicKey, config: Mapping[str, str] | BadValue | None) -> Mapping[str, str]:
         if isinstance(config, BadValue):
             key = keys.topic_config(found.topic.name)
-            if not is_forbidden:
-                self._loaded.findings.bad(key, broken(key, config))
+            self._loaded.findings.bad(key, broken(key, config))
             return UnreadConfigs()
         return {} if config is None else config
 

@@ -6,7 +6,7 @@ more than the store declares (`fits`).
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from typing import Final, cast
 
 from controller.codec import keys, partition_state, small
@@ -74,12 +74,6 @@ class Writer:
                 dirty_keys.append(dirty_key)
                 ops.append(op)
         return dirty_keys, ops
-
-    def forget_unread(self, forbidden: Container[str]) -> None:
-        """Nothing is known any more of small keys that could not be read, and can be."""
-        known = self._ground.found
-        for key in [key for key, found in known.items() if found == UNREAD and key not in forbidden]:
-            del known[key]
 
     def is_next(self, dirty_key: DirtyKey, entry: Entry) -> bool:
         """Whether the key of a partition or topic was written just once since: by the commit that is looked up."""

@@ -43,7 +43,7 @@ class Known:
         "_deleted_rows", "_gone", "_index", "_names", "_relisted", "admitted", "batch", "broker_configs", "brokers",
         "changes", "controller_epoch", "controller_id", "deletions", "dying", "generations", "intents", "keys_at_once",
         "legacy", "listing", "migration_version", "moves", "problems", "reducing", "refused", "rows",
-        "settings", "shutting_down", "tally", "throttles", "topics", "unread", "unread_deletions", "versions",
+        "settings", "shutting_down", "tally", "throttles", "topics", "unread", "versions",
         "worked_off",
     )  # fmt: skip
 
@@ -55,7 +55,7 @@ class Known:
         self.settings = settings
         self.brokers: dict[int, Broker] = {}
         self.dying: dict[int, int] = {}
-        self.unread: dict[int, int | None] = {}
+        self.unread: dict[int, int] = {}
         self.shutting_down: dict[int, int] = {}
         self.worked_off: dict[str, int] = {}  # notifications that the next commit deletes: key -> version
         self.admitted: dict[int, Admitted] = {}
@@ -74,7 +74,6 @@ class Known:
         self.migration_version = 0  # of the marker of a move to this store, until it is worked off
         self.problems: dict[tuple[str, int | None], str] = {}
         self.deletions: dict[str, Deletion] = {}
-        self.unread_deletions: set[str] = set()
         self.refused: dict[str, int] = {}  # keys under /admin/delete_topics that this batch removes, by their version
         self.reducing = Reductions()
         self.keys_at_once = keys_at_once
@@ -208,9 +207,6 @@ class Known:
     def is_deleting(self, topic: str) -> bool:
         return topic in self.deletions
 
-    def is_deletion_unread(self, topic: str) -> bool:
-        return topic in self.unread_deletions
-
     def deletion_version(self, topic: str) -> int:
         return self.deletions[topic].version
 
@@ -235,9 +231,6 @@ class Known:
 
     def purged(self, topic: str) -> Collection[int]:
         return frozenset(p.partition for p in self.reducing.purged.values() if p.topic == topic)
-
-    def is_reduction_unread(self, topic: str) -> bool:
-        return topic in self.reducing.unread
 
     def open_intents_of_partition(self, topic_id: str, partition: int) -> int:
         return self.intents.count_of_partition(topic_id, partition)

@@ -21,12 +21,11 @@ class Reduction:
 
 
 class Reductions:
-    """By topic. `unread`: topics whose key may not be read. `purged`: partitions that this batch took out of the state,
-    by number: what they were, as long as their keys are to be removed."""
+    """By topic. `purged`: partitions that this batch took out of the state, by number: what they were, as long as their
+    keys are to be removed."""
 
     def __init__(self) -> None:
         self.of: dict[str, Reduction] = {}
-        self.unread: set[str] = set()
         self.purged: dict[int, Partition] = {}
 
     def entries(self, topic: str) -> Retirements:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.model.records import UNREAD
 from controller.model.reductions import Retirements
 from controller.model.throttles import MarkSlot, ThrottleMark
 from controller.model.values import Broker, Extra, TopicPartition
@@ -26,23 +25,16 @@ class Stored(Known):
     def load_admitted(self, broker_id: int, version: int, epoch: int) -> None:
         self.admitted[broker_id] = Admitted(version, epoch)
 
-    def load_not_admitted(self, broker_id: int) -> None:
-        del self.admitted[broker_id]
-
     def load_broker(self, broker: Broker) -> bool:
-        """Take in a registration; whether its broker is live: it was admitted by it, or never. One whose admission may
-        not be read was admitted as it is registered."""
-        known = self.admitted.get(broker.broker_id)
-        if known is not None and known.version == UNREAD:
-            self.admitted[broker.broker_id] = Admitted(UNREAD, broker.epoch)
+        """Take in a registration; whether its broker is live: it was admitted by it, or never."""
         is_live = self.admitted_epoch(broker.broker_id) in (None, broker.epoch)
         if is_live:
             self.brokers[broker.broker_id] = broker
         return is_live
 
-    def load_unread_broker(self, broker_id: int, epoch: int | None) -> None:
-        """Take in a registration that cannot be read (`epoch` None: not even its number), unless it is a new one."""
-        if epoch is None or self.admitted_epoch(broker_id) in (None, epoch):
+    def load_unread_broker(self, broker_id: int, epoch: int) -> None:
+        """Take in a registration that cannot be read, unless it is a new one."""
+        if self.admitted_epoch(broker_id) in (None, epoch):
             self.unread[broker_id] = epoch
 
     def load_dying(self, dead: Mapping[int, int]) -> None:
@@ -55,10 +47,7 @@ class Stored(Known):
         self.changes.next_number = number
 
     def load_reduction(self, topic: str, version: int, entries: Retirements, extra: Extra | None) -> None:
-        if version == UNREAD:
-            self.reducing.unread.add(topic)
-        else:
-            self.reducing.of[topic] = Reduction(version, entries, extra)
+        self.reducing.of[topic] = Reduction(version, entries, extra)
 
     def load_throttle_mark(self, slot: MarkSlot, mark: ThrottleMark) -> None:
         self.throttles.marks[slot] = mark
@@ -102,9 +91,6 @@ class Stored(Known):
         if row is not None:
             row.generation = row.generation + 1 if row.version else 0
             row.version = version
-        elif name in self.deletions and self.deletions[name].version == UNREAD:
-            del self.deletions[name]  # all that is left is a request that could not be removed
-            self.unread_deletions.add(name)
 
     def config_stands(self, name: str, version: int) -> None:
         row = self.topics.get(name)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import attrs
 
-from controller.model.records import UNREAD
 from controller.model.throttles import KINDS, NO_MARK, OLD, SLOTS, MarkKind, MarkSlot, ThrottleMark, ThrottlePlan
 
 
@@ -42,8 +41,8 @@ class Throttles:
 
     @property
     def is_marked(self) -> bool:
-        """Whether anything is marked, or a key stands there that nobody can read and that we may remove."""
-        return any(mark.owners or mark.version not in (0, UNREAD) for mark in self.marks.values())
+        """Whether anything is marked, or a key stands there that nobody can read."""
+        return any(mark.owners or mark.version for mark in self.marks.values())
 
     def stands(self, slot: MarkSlot, version: int) -> None:
         """A commit left the key at `version`; 0: it is absent."""

@@ -22,7 +22,7 @@ def test_nobody_but_the_room_of_the_state_changes_it() -> None:
         "self._state.admitted[broker] = 1",
         "del self._state.admitted[broker]",
         "state.refused.pop(topic, None)",
-        "self.state.unread_deletions.add(topic)",
+        "self.state.reducing.of.update(found)",
         "loaded.state.migration_version = 1",
         "self.state.deletions[topic].version = 1",
         "row = self.state.topics.get(topic)\n    row.version = 1",

@@ -12,6 +12,7 @@ from kazoo.security import ACL, OPEN_ACL_UNSAFE, make_acl
 
 from kedge import Description, NewTopic, TopicPartition
 from tests.real.cluster import CALL_S, Cluster
+from tests.real.remote import RemoteNode
 from tests.real.served import ROOT, Served, kazoo, serve
 
 pytestmark = [
@@ -27,9 +28,9 @@ CONFIG = "/config/topics/t"
 PLAN = "/admin/reassign_partitions"
 NOTICE = "/isr_change_notification/isr_change_0000000007"
 BAD = (STATE, TOPIC, CONFIG)
+MAY_BE_FORBIDDEN = (STATE, TOPIC)
 ALSO_BAD = (PLAN, NOTICE)
 HUGE_BYTES = 1_040_000  # what a ZooKeeper just takes, above what a store of ours does
-UNCLEAN = "unclean.leader.election.enable"
 FORBIDDEN = [make_acl("world", "anyone", admin=True, delete=True)]
 NO_CONFIG = b'{"version":1,"config":{}}'
 
@@ -133,75 +134,37 @@ def test_keys_that_the_controller_may_not_read_are_reported_and_hurt_nothing_els
 ) -> None:
     """By ZooKeeper's ACLs, which stand at each key: while it runs, and by whoever takes over."""
     with begun(zookeeper, tmp_path) as (cluster, others):
-        zookeeper.put(CONFIG, NO_CONFIG)
-        forbid(zookeeper, BAD, FORBIDDEN)
+        forbid(zookeeper, MAY_BE_FORBIDDEN, FORBIDDEN)
         moved(cluster, others, (3, 1))
         cluster.leader_node.kill()
         next(iter(cluster.remotes.values())).start()
         cluster.until(lambda: cluster.active is not None, "the next one leads")
-        cluster.until(lambda: all(named(cluster, key) for key in BAD), "all of them are reported")
+        cluster.until(lambda: all(named(cluster, key) for key in MAY_BE_FORBIDDEN), "both are reported")
         moved(cluster, others, (1, 2))
-        forbid(zookeeper, BAD, OPEN_ACL_UNSAFE)
+        forbid(zookeeper, MAY_BE_FORBIDDEN, OPEN_ACL_UNSAFE)
         cluster.until(lambda: not cluster.ask("describe").findings, "no finding is left")
         moved(cluster, [TopicPartition("t", 0), TopicPartition("u", 0)], (3, 2))
         cluster.until_converged()
 
 
-def test_forbidden_settings_of_a_topic_allow_no_unclean_election(zookeeper: Served, tmp_path: Path) -> None:
-    """The defaults of all brokers do, the topic did not, and its last one in sync dies under a controller that may not
-    read so."""
-    zookeeper.put("/config/brokers/<default>", settings("true"))
-    with Cluster(zookeeper, tmp_path, controllers=1, brokers=2, session_s=SESSION_S) as cluster:
-        cluster.ask("create_topics", {"t": NewTopic(-1, -1, [[1, 2]], {UNCLEAN: "false"})})
-        cluster.until(lambda: leads(cluster) == (1, [1, 2]), "it is led")
-        cluster.duties[2].leave(at_once=True)
-        cluster.until(lambda: leads(cluster) == (1, [1]), "one is in sync")
-        taken_over(cluster, zookeeper, CONFIG)
-        cluster.duties[1].leave(at_once=True)
-        cluster.until(lambda: leads(cluster) == (-1, [1]), "nobody leads")
-        cluster.duties[2].register()
-        cluster.until(lambda: cluster.ask("describe").live_brokers == (2,), "another one is there")
-        assert leads(cluster) == (-1, [1])
-        forbid(zookeeper, [CONFIG], OPEN_ACL_UNSAFE)
-        zookeeper.put(CONFIG, settings("true"))
-        cluster.until(lambda: leads(cluster) == (2, [2]), "it is allowed, and known to be")
-
-
-def test_a_broker_whose_registration_is_forbidden_keeps_its_lead(zookeeper: Served, tmp_path: Path) -> None:
-    """Under a controller that takes over, and does not die for it; it is live once it can be read."""
+def test_a_controller_that_may_not_read_a_registration_stands_by(zookeeper: Served, tmp_path: Path) -> None:
+    """It says so, changes nothing, and leads once it may; nobody died meanwhile."""
     registration = "/brokers/ids/1"
     with Cluster(zookeeper, tmp_path, controllers=1, brokers=3, session_s=SESSION_S) as cluster:
         cluster.create_topic("t", [[1, 2], [2, 1]], records=1)
-        taken_over(cluster, zookeeper, registration)
-        cluster.duties[3].leave(at_once=True)
-        cluster.until(lambda: cluster.ask("describe").live_brokers == (2,), "a hint had the registrations read")
-        cluster.duties[3].register()
-        cluster.until(lambda: cluster.ask("describe").live_brokers == (2, 3), "and again")
+        node = next(iter(cluster.remotes.values()))
+        node.kill()
+        forbid(zookeeper, [registration], FORBIDDEN)
+        node.start()
+        cluster.until(lambda: registration in described(cluster, node).findings.get("election", ""), "it stands by")
+        assert cluster.active is None
+        assert leads(cluster) == (1, [1, 2])
+        forbid(zookeeper, [registration], OPEN_ACL_UNSAFE)
+        cluster.until(lambda: cluster.active is not None, "it leads")
+        cluster.until(lambda: cluster.ask("describe").live_brokers == (1, 2, 3), "all are live")
         assert leads(cluster) == (1, [1, 2])
         assert leads(cluster, 1) == (2, [2, 1])
-        forbid(zookeeper, [registration], OPEN_ACL_UNSAFE)
-        cluster.until(lambda: cluster.ask("describe").live_brokers == (1, 2, 3), "it is live")
-        assert leads(cluster) == (1, [1, 2])
-        cluster.until(lambda: not cluster.ask("describe").findings, "no finding is left")
         cluster.until_converged()
-
-
-def test_a_forbidden_request_to_delete_is_begun_once_it_can_be_read(zookeeper: Served, tmp_path: Path) -> None:
-    """Until then nothing of its topic is touched; then all of it goes."""
-    request = "/admin/delete_topics/t"
-    with begun(zookeeper, tmp_path) as (cluster, _):
-        cluster.leader_node.kill()
-        zookeeper.put(request, b"")
-        taken_over(cluster, zookeeper, request)
-        assert leads(cluster) == (1, [1, 2])
-        moved(cluster, [TopicPartition("t", 0)], (3, 2))
-        forbid(zookeeper, [request], OPEN_ACL_UNSAFE)
-        cluster.until(lambda: cluster.store.get(request, timeout_s=CALL_S) is None, "it was worked off")
-        assert cluster.store.get("/brokers/topics/t", sync=True, timeout_s=CALL_S) is None
-
-
-def settings(unclean: str) -> bytes:
-    return json.dumps({"version": 1, "config": {UNCLEAN: unclean}}).encode()
 
 
 def leads(cluster: Cluster, partition: int = 0) -> tuple[int, list[int]]:
@@ -211,14 +174,13 @@ def leads(cluster: Cluster, partition: int = 0) -> tuple[int, list[int]]:
     return found.get("leader", -1), found.get("isr", [])
 
 
-def taken_over(cluster: Cluster, zookeeper: Served, key: str) -> None:
-    """A controller took over that may not read `key`, and says so."""
-    node = next(iter(cluster.remotes.values()))
-    node.kill()
-    forbid(zookeeper, [key], FORBIDDEN)
-    node.start()
-    cluster.until(lambda: cluster.active is not None, "the next one leads")
-    cluster.until(lambda: named(cluster, key), "it says what it may not read")
+def described(cluster: Cluster, node: RemoteNode) -> Description:
+    """What a controller says of itself that need not be the active one."""
+    assert node.controller is not None
+    future = node.controller.ask("describe")
+    cluster.until(future.done, "it answers")
+    found: Description = future.result()
+    return found
 
 
 def forbid(zookeeper: Served, paths: Sequence[str], acl: list[ACL]) -> None:

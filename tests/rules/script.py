@@ -135,12 +135,10 @@ class Script(Planting):
         return e.DeletePartitions(self.world.now_ms, line.words[0], count, named, "now" in line.words)
 
     def do_reductionkey(self, line: Line) -> e.Event:
-        """`reductionkey t 3:500 4:500:now`; `absent`, `forbidden`, `broken`."""
+        """`reductionkey t 3:500 4:500:now`; `absent`, `broken`."""
         name, *said = line.words
         now_ms, known = self.world.now_ms, self.world.state.reduction_version(name)
         version = int(line.options.get("version", known + 5))
-        if "forbidden" in said:
-            return e.ReductionKeyRead(now_ms, name, -1, {})
         if "absent" in said:
             return e.ReductionKeyRead(now_ms, name, 0, {})
         if "broken" in said:
@@ -176,8 +174,7 @@ class Script(Planting):
         return e.BrokerCame(self.world.now_ms, _broker(line.words[0], line.options))
 
     def do_unread(self, line: Line) -> e.Event:
-        epoch = line.options.get("epoch")
-        return e.BrokerUnread(self.world.now_ms, int(line.words[0]), None if epoch is None else int(epoch))
+        return e.BrokerUnread(self.world.now_ms, int(line.words[0]), int(line.options["epoch"]))
 
     def do_known(self, line: Line) -> e.Event:
         epoch = line.options.get("epoch")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any
 
 from controller.codec import keys
 from stores import ABSENT, Columns, Entry, MemoryStore, Put, Unauthorized
@@ -12,7 +12,8 @@ from tests.runtime.world import Cluster
 
 
 class Guarded(MemoryStore):
-    """It refuses each read that meets one of its `forbidden` keys, and counts the reads."""
+    """It refuses each read that meets one of its `forbidden` keys (with a slash at the end: the names below it), and
+    counts the reads."""
 
     def __init__(self, server: MemoryServer | None = None, *forbidden: str) -> None:
         super().__init__(server)
@@ -30,6 +31,10 @@ class Guarded(MemoryStore):
     def get_columns(self, keys: Sequence[str], *, timeout_s: float) -> Columns:
         self._check(keys)
         return super().get_columns(keys, timeout_s=timeout_s)
+
+    def children(self, key: str, *, timeout_s: float) -> list[str]:
+        self._check([f"{key}/"])
+        return super().children(key, timeout_s=timeout_s)
 
     def _check(self, keys: Sequence[str]) -> None:
         self.reads += 1
@@ -78,15 +83,6 @@ class GuardedCluster(Cluster):
         self.wait(6_000, 500)
 
 
-Hide: TypeAlias = Callable[[GuardedCluster, str], None]
-"""Makes a key unreadable."""
-
-
 def broken(cluster: GuardedCluster, key: str) -> None:
     """Somebody writes what is not of its kind, in the session that the key is of."""
     cluster.rewrite(key, b"{broken")
-
-
-def forbidden(cluster: GuardedCluster, key: str) -> None:
-    """An access list."""
-    cluster.forbid(key)

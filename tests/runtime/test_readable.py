@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from controller.codec import keys
 from controller.model.records import UNREAD
+from controller.runtime.deposed import Deposed
 from controller.runtime.readable import FORBIDDEN, FORBIDDEN_MAX, LOOKS_MAX, ReadableStore
-from stores import ABSENT, Put, Unauthorized
+from stores import ABSENT, Put
 from stores.recipes import EPOCH_KEY
 from tests.runtime.guarded import Guarded
 
-KEYS = [f"/k/{number}" for number in range(100)]
+KEYS = [keys.topic(str(number)) for number in range(100)]
 CALL_S = 1.0
 
 
@@ -41,13 +43,22 @@ def test_what_is_forbidden_stands_where_it_was_asked_for_and_the_rest_is_read(gu
     assert set(store.findings()) == {KEYS[3], KEYS[40], KEYS[41]}
 
 
-def test_who_may_not_read_the_keys_of_the_election_is_told_so(guarded: Guarded) -> None:
-    """Nothing stands in for what says who leads."""
+def test_who_may_not_read_another_key_is_deposed_until_it_may(guarded: Guarded) -> None:
+    """Nothing stands in for what every decision may need."""
     store = ReadableStore(guarded)
-    with pytest.raises(Unauthorized):
+    store.ask_again(CALL_S)
+    with pytest.raises(Deposed, match=EPOCH_KEY):
         store.get(EPOCH_KEY, timeout_s=CALL_S)
-    with pytest.raises(Unauthorized):
+    with pytest.raises(Deposed, match=EPOCH_KEY):
         store.get_many([KEYS[0], EPOCH_KEY], timeout_s=CALL_S)
+    with pytest.raises(Deposed, match=EPOCH_KEY):
+        store.get_columns([KEYS[3], EPOCH_KEY], timeout_s=CALL_S)
+    with pytest.raises(Deposed, match=EPOCH_KEY):
+        store.ask_again(CALL_S)
+    assert store.is_refused
+    guarded.forbidden.discard(EPOCH_KEY)
+    store.ask_again(CALL_S)
+    assert not store.is_refused
 
 
 def test_what_can_be_read_again_or_is_gone_is_found_out(guarded: Guarded) -> None:
@@ -65,7 +76,7 @@ def test_what_can_be_read_again_or_is_gone_is_found_out(guarded: Guarded) -> Non
 
 def test_the_reads_for_forbidden_keys_are_bounded_however_many_there_are() -> None:
     """From a thousand on, what was asked for together is taken as forbidden, and a finding says so."""
-    many = [f"/k/{number}" for number in range(50_000)]
+    many = [keys.topic(str(number)) for number in range(50_000)]
     guarded = Guarded(None, *many[::2])
     store = ReadableStore(guarded)
     found = store.get_columns(many, timeout_s=CALL_S)
@@ -85,9 +96,9 @@ def test_the_reads_for_forbidden_keys_are_bounded_however_many_there_are() -> No
 
 def test_a_value_that_says_what_stands_for_a_forbidden_one_is_not_forbidden(guarded: Guarded) -> None:
     """What is forbidden is known by its type, not by its content, and by no version that a store could give."""
-    guarded.commit([Put("/k/same", bytes(FORBIDDEN), ABSENT)], timeout_s=CALL_S)
+    guarded.commit([Put(keys.topic("same"), bytes(FORBIDDEN), ABSENT)], timeout_s=CALL_S)
     store = ReadableStore(guarded)
-    entry = store.get("/k/same", timeout_s=CALL_S)
+    entry = store.get(keys.topic("same"), timeout_s=CALL_S)
     assert entry is not None
     assert entry.value is not FORBIDDEN
     assert store.findings() == {}

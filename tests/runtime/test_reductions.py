@@ -19,7 +19,6 @@ from controller.model.errors import (
     InvalidRequest,
     ReassignmentInProgress,
     RequestTimedOut,
-    StorageError,
     TopicDeletionDisabled,
     UnknownTopicOrPartition,
 )
@@ -37,7 +36,6 @@ from kedge import (
     Settings,
     TopicPartition,
 )
-from tests.runtime.guarded import GuardedCluster, forbidden
 from tests.runtime.world import Brokers, Cluster, cluster_of_three, failing
 
 KEY = "/admin/delete_topic_partitions/t"
@@ -197,25 +195,6 @@ def test_alter_on_the_cluster_is_needed_and_a_deadline_that_passed_is_heeded() -
 def test_a_request_of_a_wrong_kind_raises_in_the_caller(make: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         make()
-
-
-def test_a_key_that_may_not_be_read_holds_up_what_it_may_forbid_and_nothing_else() -> None:
-    """Once it can be read it is worked off."""
-    made = GuardedCluster(1, 2, 3)
-    made.create("t", (1, 2), (1, 2))
-    made.put(KEY, {"version": 1, "partitions": {"1": {"timestamp": 1, "immediate": True}}})
-    forbidden(made, KEY)
-    made.succeed()
-    made.wait(1_000)
-    assert made.has(KEY)
-    assert isinstance(made.error(ask(made, 1)["t"]), StorageError)
-    more = made.controller.admin.create_partitions({"t": NewPartitions(3)})
-    assert isinstance(made.error(more["t"]), StorageError)
-    made.done(made.move([1, 3]))
-    made.allow(KEY)
-    made.wait(12_000, 500)
-    assert not made.has(KEY)
-    assert listed(made) == ["0"]
 
 
 def test_a_key_that_was_there_before_its_topic_is_no_request_for_it() -> None:

@@ -6,8 +6,7 @@ import pytest
 
 from controller.codec import keys
 from controller.runtime.journal import Journal, MemorySink
-from kedge import Settings, StorageError, ThrottledRate
-from tests.runtime.guarded import GuardedCluster
+from kedge import Settings, ThrottledRate
 from tests.runtime.throttled import (
     LEADER_LIST,
     LEADER_RATE,
@@ -176,21 +175,6 @@ def test_a_move_that_begins_in_the_middle_of_a_removal_keeps_what_is_left_until_
     assert left
     assert set(left) <= set(marked(cluster)[1] or [])
     ended(cluster, "u")
-
-
-def test_a_mark_that_may_not_be_read_refuses_requests_and_stays() -> None:
-    """Nobody knows at which version it could be written."""
-    cluster = GuardedCluster(1, 2, 3, 4)
-    cluster.create()
-    cluster.put(keys.RATES_REMOVAL, {"version": 1, "brokers": [1]})
-    set_by_hand(cluster, keys.broker_config("1"), **both(6))
-    cluster.guarded.forbidden.add(keys.RATES_REMOVAL)
-    cluster.succeed()
-    assert isinstance(alter_rates(cluster, {1: 5_000})[1], StorageError)
-    assert isinstance(reassign(cluster, {T: [1, 4]})[T], StorageError)
-    assert reassign(cluster, {T: [1, 2]}, None) == {T: None}
-    assert broker_config(cluster, 1) == both(6)
-    assert cluster.has(keys.RATES_REMOVAL)
 
 
 def test_a_topic_that_a_takeover_cannot_read_stays_marked_until_it_can() -> None:

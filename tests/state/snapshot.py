@@ -26,7 +26,7 @@ def snapshot(state: ClusterState) -> dict[str, object]:
         "listing": dict(state.listing),
         "brokers": dict(state.brokers),
         "dying": dict(state.dying),
-        "unread": (dict(state.unread), set(state.unread_deletions)),
+        "unread": dict(state.unread),
         "shutting down": dict(state.shutting_down),
         "notification": dict(state.worked_off),
         "admitted": dict(state.admitted),
@@ -36,7 +36,7 @@ def snapshot(state: ClusterState) -> dict[str, object]:
         "changes": (state.changes.next_number, dict(state.changes._told)),  # noqa: SLF001 - what is about to be written
         "problems": dict(state.problems),
         "reductions": {name: attrs.astuple(one, recurse=False) for name, one in state.reducing.of.items()},
-        "purged": (set(state.reducing.unread), dict(state.reducing.purged)),
+        "purged": dict(state.reducing.purged),
         "deletions": {name: attrs.astuple(deletion)[:3] for name, deletion in state.deletions.items()},
         "refused": dict(state.refused),
         "total": state.partition_total(),

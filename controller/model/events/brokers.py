@@ -96,11 +96,10 @@ class BrokerRedescribed(Event):
 
 @frozen
 class BrokerUnread(Event):
-    """A broker that is not live is registered, and its registration cannot be read. `epoch`: its `created`, None where
-    not even that can be read."""
+    """A broker that is not live is registered, and its registration cannot be read. `epoch`: its `created`."""
 
     broker_id: int
-    epoch: int | None
+    epoch: int
 
 
 @frozen

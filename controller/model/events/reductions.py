@@ -21,7 +21,7 @@ class DeletePartitions(Event):
 
 @frozen
 class ReductionKeyRead(KeyRead):
-    """The key of a reduction was read; it stands at `version` (0: it is absent; UNREAD: it may not be read). `problem`:
+    """The key of a reduction was read; it stands at `version` (0: it is absent). `problem`:
     why it cannot be read; `entries` and `extra`: what it says where it can."""
 
     topic: str

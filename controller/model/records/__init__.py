@@ -61,7 +61,6 @@ from controller.model.records.reductions import (
     ReductionChanged,
     ReductionKeyFound,
     ReductionRefused,
-    ReductionUnread,
     StatusChanged,
 )
 from controller.model.records.throttles import (
@@ -80,7 +79,6 @@ from controller.model.records.throttles import (
 from controller.model.records.topics import (
     DeletionKeyFound,
     DeletionRefused,
-    DeletionUnread,
     KeysRewritten,
     PartitionsAdded,
     PartitionStopped,
@@ -108,7 +106,6 @@ __all__ = [
     "DeleteIntended",
     "DeletionKeyFound",
     "DeletionRefused",
-    "DeletionUnread",
     "DiskGone",
     "ForeignChange",
     "HoldersTold",
@@ -139,7 +136,6 @@ __all__ = [
     "ReductionChanged",
     "ReductionKeyFound",
     "ReductionRefused",
-    "ReductionUnread",
     "RegistrationKnown",
     "RegistrationUnread",
     "ReplicaDeleted",

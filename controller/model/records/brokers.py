@@ -48,11 +48,11 @@ class DeathWorkedOff(Record):
 
 @frozen
 class RegistrationUnread(Record):
-    """A broker that is not live is registered, and its registration cannot be read. `epoch`: its `created`, None where
-    not even that can be read. Kept in memory only."""
+    """A broker that is not live is registered, and its registration cannot be read. `epoch`: its `created`. Kept in
+    memory only."""
 
     broker_id: int
-    epoch: int | None
+    epoch: int
 
 
 @frozen
@@ -61,7 +61,7 @@ class RegistrationKnown(Record):
     epoch whose death is to be worked off, None where it is the broker that it was."""
 
     broker_id: int
-    epoch: int | None
+    epoch: int
     died: int | None
 
 

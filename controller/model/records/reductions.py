@@ -50,14 +50,6 @@ class ReductionKeyFound(Record):
 
 
 @frozen
-class ReductionUnread(Record):
-    """The key of a reduction is there and may not be read (`is_unread`); or this is over. Kept in memory only."""
-
-    topic: str
-    is_unread: bool
-
-
-@frozen
 class ReductionRefused(Record):
     """The key of a reduction is removed: what it asks for cannot be done, or it cannot be read. In the journal:
     ForeignChange."""

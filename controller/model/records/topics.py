@@ -93,15 +93,6 @@ class DeletionKeyFound(Record):
 
 
 @frozen
-class DeletionUnread(Record):
-    """A key under /admin/delete_topics is there and may not be read (`is_unread`), so that the deletion is not begun;
-    or this is over. Kept in memory only."""
-
-    topic: str
-    is_unread: bool
-
-
-@frozen
 class DeletionRefused(Record):
     """A key under /admin/delete_topics is removed, for there is no such topic, or topics may not be deleted. In the
     journal: ForeignChange."""

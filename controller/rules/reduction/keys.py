@@ -19,13 +19,11 @@ from controller.model.events import (
     RetirementDue,
 )
 from controller.model.records import (
-    UNREAD,
     ForeignChange,
     Record,
     ReductionChanged,
     ReductionKeyFound,
     ReductionRefused,
-    ReductionUnread,
 )
 from controller.model.reductions import Retirement, Retirements
 from controller.model.view import ClusterView
@@ -38,22 +36,15 @@ _KEY = "/admin/delete_topic_partitions"
 def reduction_key_read(view: ClusterView, event: ReductionKeyRead) -> Decision:
     """Another tool asks for a reduction, or wrote or removed a key of ours."""
     name, known = event.topic, view.reduction_version(event.topic)
-    is_unread = event.version == UNREAD
-    records: list[Record] = []
-    if is_unread != view.is_reduction_unread(name):
-        records.append(ReductionUnread(name, is_unread))
-    if is_unread or event.version == known:
-        again = (ReductionDue(event.now_ms, name),) if records and view.reduction(name) else ()
-        return Decision(tuple(records), expand=again)
+    if event.version == known:
+        return Decision()
     if view.is_deleting(name):  # it goes with its topic
-        return Decision((*records, ReductionKeyFound(name, event.version, known, event.extra)))
+        return Decision((ReductionKeyFound(name, event.version, known, event.extra),))
     if view.reduction(name):
-        return _changed(view, event, records)
-    if not event.version:
-        return Decision(tuple(records))
-    if view.unreadable(name):
-        return Decision(tuple(records))  # until it is known what the topic has
-    return _put(view, event, records)
+        return _changed(view, event)
+    if not event.version or view.unreadable(name):
+        return Decision()  # of an unreadable topic: until it is known what it has
+    return _put(view, event)
 
 
 def refusal(view: ClusterView, event: ReductionKeyRead) -> str | None:
@@ -83,18 +74,18 @@ def _is_gone(view: ClusterView, name: str, partition: int) -> bool:
     return topic is not None and partition >= view.partition_count(name) and partition in topic.retired_epochs
 
 
-def _put(view: ClusterView, event: ReductionKeyRead, records: list[Record]) -> Decision:
+def _put(view: ClusterView, event: ReductionKeyRead) -> Decision:
     name = event.topic
     reason = refusal(view, event)
     found = ReductionKeyFound(name, event.version, 0, event.extra)
     if reason is None:
         changed = ReductionChanged(name, {}, event.entries, is_written=bool(event.entries))
-        return Decision((*records, found, changed), expand=_due(event))
+        return Decision((found, changed), expand=_due(event))
     begun = _begun(view, name, event.now_ms, event.entries)
     if not begun:
-        return Decision((*records, ReductionRefused(name, event.version, reason)))
+        return Decision((ReductionRefused(name, event.version, reason),))
     again = ForeignChange(name, None, f"{_KEY}: {reason}; what was begun goes on", is_rewritten=False)
-    return Decision((*records, found, ReductionChanged(name, {}, begun), again), expand=_due(event))
+    return Decision((found, ReductionChanged(name, {}, begun), again), expand=_due(event))
 
 
 def _begun(view: ClusterView, name: str, now_ms: int, said: Retirements) -> dict[int, Retirement]:
@@ -108,7 +99,7 @@ def _due(event: ReductionKeyRead) -> tuple[Event, ...]:
     return (ReductionDue(event.now_ms, event.topic, is_found=True),)
 
 
-def _changed(view: ClusterView, event: ReductionKeyRead, records: list[Record]) -> Decision:
+def _changed(view: ClusterView, event: ReductionKeyRead) -> Decision:
     """Somebody wrote or removed the key of a reduction that runs."""
     name, ours = event.topic, view.reduction(event.topic)
     found = ReductionKeyFound(name, event.version, view.reduction_version(name), event.extra)
@@ -117,7 +108,7 @@ def _changed(view: ClusterView, event: ReductionKeyRead, records: list[Record]) 
     said = f"{_KEY}: {event.problem or what}; the reduction goes on"
     changed = ReductionChanged(name, ours, merged, is_written=bool(event.version) and merged == event.entries)
     foreign = ForeignChange(name, None, said, is_rewritten=False)
-    return Decision((*records, found, changed, foreign), expand=_due(event) if merged != ours else ())
+    return Decision((found, changed, foreign), expand=_due(event) if merged != ours else ())
 
 
 def _merged(view: ClusterView, event: ReductionKeyRead, ours: Retirements) -> Retirements:
@@ -139,7 +130,7 @@ def reduction_due(view: ClusterView, event: ReductionDue) -> Decision:
     """An event for every partition that goes. A status without a word in the key is one that somebody took out of it:
     the key says so again, if the partitions are the tail."""
     name, known = event.topic, view.reduction(event.topic)
-    if view.topic(name) is None or view.is_deleting(name) or view.is_reduction_unread(name):
+    if view.topic(name) is None or view.is_deleting(name):
         return Decision()
     missing = _missing(view, name, event.now_ms)
     entries = {**known, **missing}

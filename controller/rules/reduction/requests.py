@@ -60,8 +60,6 @@ def _check_topic(view: ClusterView, name: str) -> ApiError | None:
         return UnknownTopicOrPartition(NOT_HOSTED)
     if view.is_deleting(name):
         return UnknownTopicOrPartition(f"topic {name} is being deleted")
-    if view.is_reduction_unread(name):
-        return StorageError(f"topic {name}: another request to delete partitions stands there, and may not be read")
     return InvalidRequest(f"topic {name} is an internal one") if name.startswith(INTERNAL) else None
 
 

@@ -13,7 +13,6 @@ from typing import Final
 import attrs
 
 from controller.model.records import (
-    UNREAD,
     ConfigsAltered,
     Record,
     ThrottleMarkChanged,
@@ -25,7 +24,6 @@ from controller.model.records import (
 )
 from controller.model.throttles import (
     CONFIGS,
-    KINDS,
     NO_MARK,
     OLD,
     Kept,
@@ -147,8 +145,8 @@ def _not_released(mark: ThrottleMark, wanted: Wanted) -> Previous:
 
 
 def without_owner(view: ClusterView, kind: MarkKind, owner: str) -> list[Record]:
-    """The marks do not name the owner any more; of those that cannot be read nobody knows whom they name."""
-    if owner not in view.throttles.owners(kind) or view.throttles.mark(kind).version == UNREAD:
+    """The marks do not name the owner any more."""
+    if owner not in view.throttles.owners(kind):
         return []
     mark = absorbed(view, kind)
     previous = {name: kept for name, kept in mark.previous.items() if name != owner}
@@ -166,8 +164,6 @@ def mark_records(view: ClusterView, kind: MarkKind, mark: ThrottleMark) -> list[
     slots: tuple[tuple[MarkSlot, ThrottleMark], ...] = ((kind, mark), (OLD[kind], NO_MARK))
     for slot, after in slots:
         before = view.throttles.marks[slot]
-        if before.version == UNREAD:
-            continue
         after = attrs.evolve(after, version=before.version)  # noqa: PLW2901 - where it stands is not what it says
         if before != after and not (before.version == 0 and not before.owners and not after.owners):
             found.append(ThrottleMarkChanged(slot, before, after))
@@ -230,12 +226,3 @@ def with_values(before: Mapping[str, str], values: Mapping[str, str | None]) -> 
     after = {**before, **{name: value for name, value in values.items() if value is not None}}
     left = {name: value for name, value in after.items() if name not in values or values[name] is not None}
     return configs_after(before, left)
-
-
-def unread_mark(view: ClusterView) -> str | None:
-    """Why no throttle can be marked; None where it can."""
-    for kind in KINDS:
-        mark = view.throttles.mark(kind)
-        if mark.version == UNREAD:
-            return mark.problem
-    return None

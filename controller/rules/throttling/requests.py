@@ -38,7 +38,7 @@ from controller.model.values import Replicas, TopicPartition
 from controller.model.view import ClusterView
 from controller.rules.leader_election import is_gone_to_requests
 from controller.rules.reassignment import alter_reassignment
-from controller.rules.throttling.marks import is_unread, joined_mark, set_record, unread_mark
+from controller.rules.throttling.marks import is_unread, joined_mark, set_record
 from controller.rules.throttling.steps import carry_out, mark_bytes, plan_bytes
 
 BYTES_MAX: Final = 950_000  # of any key: ZooKeeper takes 1 MB
@@ -211,7 +211,7 @@ def _altered(  # noqa: PLR0917 - what both have
 
 
 def _checked(view: ClusterView, plan: ThrottlePlan, event: ThrottleRequest) -> Decision:
-    """The plan is carried out, unless it is too large for a key, or a mark cannot be read."""
+    """The plan is carried out, unless it is too large for a key."""
     error = _obstacle(view, plan)
     if error is not None:
         good = {name: error if found is None else found for name, found in plan.answer.items()}
@@ -222,8 +222,6 @@ def _checked(view: ClusterView, plan: ThrottlePlan, event: ThrottleRequest) -> D
 
 
 def _obstacle(view: ClusterView, plan: ThrottlePlan) -> ApiError | None:
-    if plan.wanted and (problem := unread_mark(view)):
-        return StorageError(f"throttles cannot be marked for removal: {problem}")
     sizes = {"/admin/reassign_partitions": plan_bytes(plan.moves)}
     for kind in KINDS:
         if kind not in plan.wanted:

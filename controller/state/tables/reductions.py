@@ -53,10 +53,6 @@ def _stands(state: ClusterState, topic: str, reduction: Reduction) -> None:
         state.batch.take(state.reducing.of, topic)
 
 
-def _unread(state: ClusterState, record: r.ReductionUnread) -> None:
-    (state.batch.add if record.is_unread else state.batch.discard)(state.reducing.unread, record.topic)
-
-
 TABLE: Final[Table] = {
     r.StatusChanged: (None, state_key),
     r.HoldersTold: (None, state_key),
@@ -64,5 +60,4 @@ TABLE: Final[Table] = {
     r.ReductionChanged: (_change, _changed_key),
     r.ReductionKeyFound: (_find, no_keys),
     r.ReductionRefused: (_refuse, lambda _, record, __: [("reduction", record.topic)]),
-    r.ReductionUnread: (_unread, no_keys),
 }

@@ -106,10 +106,6 @@ def _refuse_deletion(state: ClusterState, record: r.DeletionRefused) -> None:
     state.batch.put(state.refused, record.topic, record.version)
 
 
-def _unread_deletion(state: ClusterState, record: r.DeletionUnread) -> None:
-    (state.batch.add if record.is_unread else state.batch.discard)(state.unread_deletions, record.topic)
-
-
 TABLE: Final[Table] = {
     r.TopicCreated: (_create_topic, _created_keys),
     r.PartitionsAdded: (_add_partitions, _topic_key),
@@ -120,7 +116,6 @@ TABLE: Final[Table] = {
     r.StateKeyRemoved: (None, _removed_keys),
     r.TopicDeleted: (_delete_topic, _deleted_keys),
     r.DeletionKeyFound: (_find_deletion, _found_key),
-    r.DeletionUnread: (_unread_deletion, no_keys),
     r.DeletionRefused: (_refuse_deletion, lambda _, record, __: [("deletion", record.topic)]),
     r.KeysRewritten: (nothing, lambda _, record, __: [("topic", record.topic)]),
 }

@@ -1,0 +1,103 @@
+"""A controller that may not read a key that is no topic's and no partition's stands by (docs/decisions/0104)."""
+
+from __future__ import annotations
+
+import pytest
+
+from controller.codec import keys
+from stores.recipes import EPOCH_KEY
+from tests.runtime.guarded import Guarded, GuardedCluster
+from tests.runtime.world import actives
+
+VALUES = {
+    keys.topic_config("t"): b'{"version":1,"config":{}}',
+    keys.BROKER_DEFAULTS: b'{"version":1,"config":{}}',
+    keys.broker_config("1"): b'{"version":1,"config":{}}',
+    keys.delete_topic("other"): b"",
+    keys.delete_partitions("other"): b"{}",
+    keys.replica_deletions(2, 9): b'{"version":1,"deletions":[]}',
+    keys.REASSIGN_PARTITIONS: b'{"version":1,"partitions":[]}',
+    keys.RATES_REMOVAL: b'{"version":1,"brokers":[1]}',
+    keys.PREFERRED_ELECTION: b'{"version":1,"partitions":[]}',
+    f"{keys.ISR_CHANGES}/isr_change_0000000001": b"{}",
+    f"{keys.CONFIG_CHANGES}/config_change_0000000001": b'{"version":2,"entity_path":"topics/t"}',
+}
+READ_AT_TAKEOVER = [key for key in VALUES if not key.startswith(keys.CONFIG_CHANGES)]
+KEYS = (*READ_AT_TAKEOVER, keys.broker(1), keys.admitted(1), EPOCH_KEY)
+HINTED = [key for key in VALUES if key not in {keys.RATES_REMOVAL, keys.replica_deletions(2, 9)}]
+
+
+def begun() -> GuardedCluster:
+    """t-0 on 1 and 2."""
+    cluster = GuardedCluster(1, 2)
+    cluster.create("t", (1, 2))
+    return cluster
+
+
+def forbidden(cluster: GuardedCluster, key: str) -> None:
+    """It is there, and the controllers to come may not read it."""
+    if key in VALUES:
+        cluster.rewrite(key, VALUES[key])
+    cluster.forbid(key)
+
+
+def epoch(cluster: GuardedCluster) -> bytes:
+    return cluster.value(EPOCH_KEY)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_who_may_not_read_a_key_does_not_lead_before_it_can(key: str) -> None:
+    """It says which, and does not stand for election time and again meanwhile."""
+    cluster = begun()
+    cluster.controllers.pop().close()
+    forbidden(cluster, key)
+    cluster.succeed()
+    assert actives(cluster) == []
+    before = epoch(cluster)
+    cluster.wait(5_000, 500)
+    assert (actives(cluster), epoch(cluster)) == ([], before)
+    assert cluster.findings()["election"] == f"stands by: the store does not let this controller read {key}"
+    cluster.allow(key)
+    assert len(actives(cluster)) == 1
+    assert "election" not in cluster.findings()
+
+
+def test_who_may_not_list_what_is_below_a_parent_does_not_lead_before_it_can() -> None:
+    cluster = begun()
+    cluster.forbid(f"{keys.DELETE_TOPICS}/")
+    cluster.succeed()
+    before = epoch(cluster)
+    cluster.wait(5_000, 500)
+    assert (actives(cluster), epoch(cluster)) == ([], before)
+    assert "read what is below /admin/delete_topics" in cluster.findings()["election"]
+    cluster.allow(f"{keys.DELETE_TOPICS}/")
+    assert len(actives(cluster)) == 1
+
+
+@pytest.mark.parametrize("key", HINTED)
+def test_who_leads_and_may_not_read_a_key_any_more_leaves_it_to_another(key: str) -> None:
+    """One that may read it, and leads at once: /controller is given up."""
+    cluster = begun()
+    first = cluster.controller
+    cluster.another(2, Guarded(cluster.server))
+    cluster.run()
+    assert actives(cluster) == [1]
+    cluster.forbid(key)
+    cluster.rewrite(key, VALUES[key])
+    cluster.run()
+    cluster.wait(1_000)
+    assert actives(cluster) == [2]
+    assert first.describe().findings["demoted"] == f"stands by: the store does not let this controller read {key}"
+
+
+def test_a_key_that_goes_lets_the_controller_lead_again() -> None:
+    """Nothing is left that it may not read."""
+    cluster = begun()
+    forbidden(cluster, keys.PREFERRED_ELECTION)
+    cluster.run()
+    assert actives(cluster) == []
+    cluster.guarded.forbidden.clear()
+    cluster.delete(keys.PREFERRED_ELECTION)
+    cluster.run()
+    cluster.wait(1_000)
+    assert actives(cluster) == [1]
