@@ -28,11 +28,15 @@ NAME_CHARACTERS_MAX: Final = 249  # of a topic
 PATH_BYTES: Final = OP_BYTES_FIXED + 60  # of a key, but for the name in it
 
 
+def _one_by_one(read: Callable[[Any], Any], parts: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    return ((part, read(part)) for part in parts)
+
+
 @attrs.define(slots=False)
 class Ground:
     """What all kinds of one term share. `found`: small keys that stand otherwise than the state knows, by their path.
-    `seq`: the number of the commit that is written. `hint`: look again at this path. What reads raises what the store
-    raises."""
+    `seq`: the number of the commit that is written. `hint`: look again at this path. `ahead`: gives each part with what
+    was read for it, and may read the next one meanwhile. What reads raises what the store raises."""
 
     state: ClusterState
     store: MetadataStore
@@ -43,6 +47,7 @@ class Ground:
     parents_stay: bool = False
     found: dict[str, Version | None] = attrs.field(factory=dict)
     seq: int = 0
+    ahead: Callable[..., Iterator[tuple[Any, Any]]] = _one_by_one
     hint: Callable[[str], None] = attrs.field(init=False)
 
     @property

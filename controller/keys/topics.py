@@ -1,7 +1,7 @@
 """The keys of topics. One that cannot be read is a problem of that topic alone.
 
 A topic's key is looked at by version first: our own writes are hinted, too. Any number of topics is four reads: the
-token of the last commit, the topics, their configs, their states. A takeover loads them by `runtime.topic_load`.
+token of the last commit, the topics, their configs, their states. A takeover loads them by `topic_load`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from controller.codec.topic import TopicKey
 from controller.keys.base import PATH_BYTES, KeyKind, expect, gone, name_of
 from controller.keys.configs import config_in
 from controller.keys.states import partition_in, problem_of, read_states, stands_at
+from controller.keys.topic_load import TopicLoad
 from controller.model.events import Event, TopicKeyRead
 from controller.model.records import KeyVersions
 from controller.model.values import Replicas, TopicPartition
@@ -30,6 +31,11 @@ class TopicKeys(KeyKind):
 
     dirty, path, told = "topic", staticmethod(keys.topic), (TopicKeyRead, "name")
     roots = ((keys.TOPICS, Depth.VALUES),)
+
+    def load(self, now_ms: int) -> list[Event]:
+        loading = TopicLoad(self.ground, now_ms)
+        loading.run()
+        return loading.events
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
         ground, found = self.ground, self.named(paths)

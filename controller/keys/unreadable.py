@@ -52,14 +52,14 @@ TABLE: Final = (
         "topic",
         "/brokers/topics/[^/]+",
         "at takeover the topic is left alone until it can be read; later what is known is written over it",
-        "topic_load, keys.topics, rules.foreign_writes.topic_key_read",
+        "keys.topic_load, keys.topics, rules.foreign_writes.topic_key_read",
         "at takeover the topic is left alone until it can be read; later what is known stays in force",
     ),
     _row(
         "state",
         "/brokers/topics/[^/]+/partitions/[^/]+/state",
         "at takeover nobody is elected, moved or taken from the isr there; later what is known is written over it",
-        "topic_load, keys.states, rules.foreign_writes.state_key_read, rules.deletion",
+        "keys.topic_load, keys.states, rules.foreign_writes.state_key_read, rules.deletion",
         "at takeover nobody is elected, moved or taken from the isr there, and its topic is not deleted; later what "
         "is known stays in force",
     ),
@@ -67,7 +67,7 @@ TABLE: Final = (
         "configs of a topic",
         "/config/topics/[^/]+",
         "what was known stays in force, but for unclean election, which is off there whatever the defaults say",
-        "topic_load, keys.topics, keys.configs, rules.leader_election.allows_unclean",
+        "keys.topic_load, keys.topics, keys.configs, rules.leader_election.allows_unclean",
     ),
     _row(
         "defaults of all brokers",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import attrs
 
-from controller.keys.findings import Findings
 from controller.keys.table import KeyKinds
 from controller.model.events import Event
 from controller.state import ClusterState
@@ -23,8 +22,3 @@ class Loaded:
     def state(self) -> ClusterState:
         """What was loaded."""
         return self.kinds.state
-
-    @property
-    def findings(self) -> Findings:
-        """What is wrong with keys."""
-        return self.kinds.ground.findings

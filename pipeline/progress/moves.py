@@ -248,10 +248,3 @@ def _rate(value: Any) -> float | None:
         return float(value)
     except (TypeError, ValueError):
         return None
-
-
-def world_of(events: Iterable[Event]) -> World:
-    world = WorldOf()
-    for event in events:
-        world.feed(event)
-    return world.world()

@@ -9,10 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.journal.files import read_part, whole_part
+from pipeline.journal.lines import Event
 from pipeline.journal.parquet import write_audits, write_progress
 from pipeline.progress import BadSamples, Move, Progress, Samples, progress, read_samples
 from pipeline.progress.conclusions import STUCK_MS, calibrate, causes_of, conclude
-from pipeline.progress.moves import world_of
+from pipeline.progress.moves import WorldOf
 from pipeline.progress.values import Told, World
 from pipeline.tables.arrow import from_rows
 from pipeline.tables.declared import BROKER, PARTITION, REPLICA_LOAD, REPLICA_LOG
@@ -24,6 +25,14 @@ LED = World((), (), is_led=True, last_ts_ms=10_000_000)
 
 def told(folder: Path, rows: list[Row], stuck_ms: int = STUCK_MS) -> Progress:
     return progress(write(folder, rows), stuck_ms=stuck_ms)
+
+
+def rates(events: list[Event]) -> dict[int, float]:
+    """Of brokers, after these events."""
+    world = WorldOf()
+    for event in events:
+        world.feed(event)
+    return dict(world.world().rates_bps)
 
 
 def cut_at(rows: list[Row], event: str, nth: int = 0, **fields: object) -> list[Row]:
@@ -99,9 +108,9 @@ def test_the_rates_of_brokers_are_those_that_stand_whoever_set_them(tmp_path: Pa
     """In the end what an operator set, and a throttle that is to stay; in the middle the throttle of the moves."""
     rows = throttled()
     events = [event for file in write(tmp_path, rows) for event in read_part(whole_part(file))]
-    assert dict(world_of(events).rates_bps) == {1: 777_000.0, 2: 555_000.0, 6: 50_000.0}
+    assert rates(events) == {1: 777_000.0, 2: 555_000.0, 6: 50_000.0}
     until = find(rows, "TargetSet") + 1
-    assert dict(world_of(events[:until]).rates_bps) == dict.fromkeys(range(1, 7), 100_000.0)
+    assert rates(events[:until]) == dict.fromkeys(range(1, 7), 100_000.0)
 
 
 def test_where_no_cause_shows_it_is_unknown() -> None:

@@ -12,6 +12,7 @@ import pytest
 from controller.codec import keys, partition_state
 from controller.codec import topic as topic_codec
 from controller.keys.brokers import RegistrationKeys
+from controller.keys.topic_load import TopicLoad
 from controller.machine import RULES
 from controller.model.events import BrokerCame, BrokerGone, Decision, Event, PartitionDue
 from controller.model.records import BadKey, BrokerRegistered
@@ -21,7 +22,6 @@ from controller.rules import foreign_writes, leader_election
 from controller.runtime.committer import Committer, End, Result
 from controller.runtime.reconcile import Reconcile
 from controller.runtime.requests import Builder
-from controller.runtime.topic_load import TopicLoad
 from controller.state import ClusterState
 from controller.state.tables import TABLE
 from controller.state.tables.kinds import no_keys, nothing
@@ -102,7 +102,7 @@ def takes_the_unreadable_for_new(patch: Patch) -> None:
 
     def add_topic(self: TopicLoad, key: Any, *rest: Any) -> None:
         right(self, key, *rest)
-        self._loaded.events += [PartitionDue(self._now_ms, key.topic.name, p) for p in range(len(key.assignments))]
+        self.events += [PartitionDue(self._now_ms, key.topic.name, p) for p in range(len(key.assignments))]
 
     patch.setitem(RULES, PartitionDue, due)
     patch.setattr(TopicLoad, "_add_topic", add_topic)

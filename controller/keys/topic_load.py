@@ -2,43 +2,31 @@
 
 Rules
 * By columns: keys are read in bulk, parsed in bulk, and what stays is made once.
-* The store is asked for the next part while the one before is being decoded, by a thread of its own. A small tree is
-  one part and needs no thread: simulations stay as they are.
+* The store is asked for the next part while the one before is being decoded (`Ground.ahead`).
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from controller.codec import BadValue, keys
 from controller.codec.bulk import Bulk, States
 from controller.codec.names import NO_TOPIC, is_topic
 from controller.codec.topic import TopicKey
-from controller.keys.unreadable import broken, forbidden
+from controller.keys.base import Ground, name_of
+from controller.keys.unreadable import FORBIDDEN, broken, forbidden
 from controller.model.events import Event, TopicIdMissing
 from controller.model.records import UNREAD, KeyVersion, KeyVersions
 from controller.model.values import Partition, UnreadConfigs
 from controller.rules.completion import kafka_moves
 from controller.rules.foreign_writes import follow_up
-from controller.runtime.clock import Chance
-from controller.runtime.loaded import Loaded
-from controller.runtime.readable import FORBIDDEN
 from controller.state.columns import PartitionColumns
 from controller.state.rows import ABSENT
-from stores.base import Columns, MetadataStore
+from stores.base import Columns
 
 _PART: Final = 20_000  # partitions of which the keys are asked for at once
-_T = TypeVar("_T")
-_A = TypeVar("_A")
-
-
-def load_topics(store: MetadataStore, loaded: Loaded, now_ms: int, chance: Chance, timeout_s: float) -> None:
-    """All topics into the state of `loaded`, and what there is to do for each among its events; first of all, topics of
-    older Kafkas want an id: a death may complete a move, and the intents of that are known by the topic's id."""
-    TopicLoad(store, loaded, now_ms, chance, timeout_s).run()
 
 
 class _Found(NamedTuple):
@@ -49,23 +37,22 @@ class _Found(NamedTuple):
 
 
 class TopicLoad:
-    """One load of all topics."""
+    """One load of all topics. `events`: what there is to do for them."""
 
-    def __init__(self, store: MetadataStore, loaded: Loaded, now_ms: int, chance: Chance, timeout_s: float) -> None:
-        self._store = store
-        self._loaded = loaded
+    def __init__(self, ground: Ground, now_ms: int) -> None:
+        self._ground, self._state = ground, ground.state
         self._now_ms = now_ms
-        self._chance = chance
-        self._timeout_s = timeout_s
         self._bulk = Bulk()
+        self.events: list[Event] = []
 
     def run(self) -> None:
-        for part, (configs, states) in _ahead(self._read, _parts(self._topics())):
+        """All topics into the state."""
+        for part, (configs, states) in self._ground.ahead(self._read, _parts(self._topics())):
             self._add(part, configs, states)
 
     def _topics(self) -> list[_Found]:
-        names = self._store.children(keys.TOPICS, timeout_s=self._timeout_s)
-        self._loaded.findings.below(keys.TOPICS, {keys.topic(name): NO_TOPIC for name in names if not is_topic(name)})
+        names = [name_of(path) for path in self._ground.children(keys.TOPICS)]
+        self._ground.findings.below(keys.TOPICS, {keys.topic(name): NO_TOPIC for name in names if not is_topic(name)})
         names = [name for name in names if is_topic(name)]
         columns = self._columns([keys.topic(name) for name in names])
         # a topic without a value was deleted since, or is a parent without data
@@ -120,32 +107,32 @@ class TopicLoad:
     def _config(self, found: TopicKey, config: Mapping[str, str] | BadValue | None) -> Mapping[str, str]:
         if isinstance(config, BadValue):
             key = keys.topic_config(found.topic.name)
-            self._loaded.findings.bad(key, broken(key, config))
+            self._ground.findings.bad(key, broken(key, config))
             return UnreadConfigs()
         return {} if config is None else config
 
     def _add_topic(
         self, found: TopicKey, partitions: PartitionColumns, config: Mapping[str, str], versions: KeyVersions
     ) -> None:
-        name, now_ms, state = found.topic.name, self._now_ms, self._loaded.state
+        name, now_ms, state = found.topic.name, self._now_ms, self._state
         first = len(state.rows)
         whole = state.load_topic(found.topic, partitions, config, versions)
-        events: list[Event] = self._loaded.events
         if not found.topic.topic_id:
-            self._loaded.first.append(TopicIdMissing(now_ms, name, self._chance.topic_id()))
+            self.events.append(TopicIdMissing(now_ms, name, self._ground.topic_id()))
         if found.topic.kafka_moves:
-            events += kafka_moves(found.topic, now_ms)
+            self.events += kafka_moves(found.topic, now_ms)
         led = zip(partitions.leaders, partitions.isrs, strict=True)
         remarkable = [n for n, (leader, isr) in enumerate(led, first) if leader not in isr or n in whole]
         if remarkable:
-            events += follow_up(now_ms, found.topic, [row for n in remarkable if (row := state.rows[n]) is not None])
+            rows = [row for n in remarkable if (row := state.rows[n]) is not None]
+            self.events += follow_up(now_ms, found.topic, rows)
 
     def _problem(self, key: str, topic: str, number: int | None, error: BadValue, value: bytes | None) -> None:
         said = forbidden(key) if value is FORBIDDEN else error
-        self._loaded.state.load_problem(topic, number, f"{key}: {said}")
+        self._state.load_problem(topic, number, f"{key}: {said}")
 
     def _columns(self, paths: Sequence[str]) -> Columns:
-        return self._store.get_columns(paths, timeout_s=self._timeout_s)
+        return self._ground.store.get_columns(paths, timeout_s=self._ground.timeout_s)
 
 
 def _parts(topics: Sequence[_Found]) -> list[list[_Found]]:
@@ -159,16 +146,3 @@ def _parts(topics: Sequence[_Found]) -> list[list[_Found]]:
         parts[-1].append(found)
         room -= len(found.key.assignments)
     return parts
-
-
-def _ahead(read: Callable[[_A], _T], parts: Sequence[_A]) -> Iterator[tuple[_A, _T]]:
-    """Each part with what was read for it; the next is read while the caller is at work."""
-    if len(parts) == 1:
-        yield parts[0], read(parts[0])
-        return
-    with ThreadPoolExecutor(1, "kedge-load") as pool:
-        coming = None
-        for place, part in enumerate(parts):
-            found = pool.submit(read, part).result() if coming is None else coming.result()
-            coming = pool.submit(read, parts[place + 1]) if place + 1 < len(parts) else None
-            yield part, found
