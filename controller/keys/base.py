@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Final
 import attrs
 
 from controller.keys.findings import Findings
+from controller.keys.unreadable import Unreadable
 from controller.model.events import Event
 from controller.model.records import UNREAD
 from controller.model.values import Partition
@@ -132,9 +133,11 @@ def name_of(path: str) -> str:
 class KeyKind:
     """One kind of key. `of`: what a dirty key says beside its kind, `dirty`. `roots`: its keys stand there or directly
     below, and how they are watched. `told`: the event that says what such a key holds, and which field of it is `of`.
-    `hinted`: paths to look at again; a root stands for all keys below it."""
+    `unreadable`: what it means where one cannot be read. `hinted`: paths to look at again; a root stands for all keys
+    below it."""
 
     dirty: ClassVar[str]
+    unreadable: ClassVar[tuple[Unreadable, ...]] = ()
     path: Callable[[Any], str] = staticmethod(str)
     roots: ClassVar[tuple[tuple[str, Depth | None], ...]] = ()
     told: ClassVar[tuple[type[Event], str] | None] = None

@@ -12,7 +12,7 @@ from controller.codec import BadValue, keys, small
 from controller.codec import broker as codec
 from controller.codec.names import broker_in
 from controller.keys.base import Ground, KeyKind
-from controller.keys.unreadable import broken
+from controller.keys.unreadable import Unreadable
 from controller.model.events import BrokerRedescribed, Event
 from controller.model.values import Broker
 from controller.rules.registrations import came_and_went
@@ -27,6 +27,14 @@ class RegistrationKeys(KeyKind):
     `unread`: of whom it is there and could not, with its `created`. `is_due`: compare what is registered with who is
     live."""
 
+    unreadable = (
+        Unreadable(
+            "registration",
+            "its broker is not dead: what was known of it stays in force under the same epoch; where nothing is "
+            "known it is not called or elected, and keeps its leads and its places in isrs; another epoch is a "
+            "death, as ever",
+        ),
+    )
     dirty, path = "unregistered", staticmethod(keys.broker)
     roots = ((keys.BROKER_IDS, Depth.VALUES),)
 
@@ -82,7 +90,7 @@ class RegistrationKeys(KeyKind):
             self.brokers[broker_id] = Broker(codec.decode(entry.value, broker_id), entry.created)
         except (ValueError, TypeError) as error:
             self.unread[broker_id] = entry.created
-            problems[entry.key] = broken(entry.key, error)
+            problems[entry.key] = self.unreadable[0].said(error)
 
     def op(self, of: int, key: str) -> Op | None:  # noqa: ARG002
         return Check(key, ABSENT)
@@ -91,6 +99,7 @@ class RegistrationKeys(KeyKind):
 class AdmissionKeys(KeyKind):
     """The last registration of a broker that was admitted. `of`: its id. Nobody but a controller writes them."""
 
+    unreadable = (Unreadable("admission", "a death, then a birth, which writes the key again"),)
     dirty, path = "admitted", staticmethod(keys.admitted)
     roots = ((keys.ADMITTED, None),)
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from controller.codec import BadValue, keys, notifications
 from controller.keys.base import Ground, KeyKind, name_of
+from controller.keys.unreadable import Unreadable
 from controller.model.events import ChangesDue, Event
 from controller.model.values import BROKERS, TOPICS, ConfigEntity
 from stores.base import ABSENT, PRESENT, Delete, Depth, Entry, Op, Put, Version
@@ -27,6 +28,7 @@ _PURGED_MAX: Final = 100  # in one Decision
 class ChangeKeys(KeyKind):
     """`of`: whose config was changed. Where they stand nobody asks; for their numbers see `state.Changes.committed`."""
 
+    unreadable = (Unreadable("change of configs", "it is passed over: the key of the configs is watched by itself"),)
     dirty = "change"
     roots = ((keys.CONFIG_CHANGES, Depth.CHILDREN),)
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from controller.codec import BadValue, keys, small
 from controller.keys.base import PATH_BYTES, Ground, KeyKind, gone, name_of
-from controller.keys.unreadable import broken
+from controller.keys.unreadable import Unreadable
 from controller.model.events import BrokerConfigRead, ConfigKeyRead, Event
 from controller.model.values import UnreadConfigs
 from stores.base import Depth, Op, Put
@@ -22,6 +22,12 @@ from stores.recipes import TOKEN_KEY
 class TopicConfigKeys(KeyKind):
     """`of`: the topic, which may have been deleted."""
 
+    unreadable = (
+        Unreadable(
+            "configs of a topic",
+            "what was known stays in force, but for unclean election, which is off there whatever the defaults say",
+        ),
+    )
     dirty, path, told = "config", staticmethod(keys.topic_config), (ConfigKeyRead, "topic")
     roots = ((keys.CONFIG_TOPICS, Depth.VALUES),)
 
@@ -66,6 +72,14 @@ class TopicConfigKeys(KeyKind):
 class BrokerConfigKeys(KeyKind):
     """`of`: a broker's id in decimal, or "<default>"."""
 
+    unreadable = (
+        Unreadable(
+            "defaults of all brokers",
+            "what was known stays in force, but for unclean election, which is off where a topic itself does not "
+            "allow it",
+        ),
+        Unreadable("configs of a broker", "what was known stays in force, and they are not altered here"),
+    )
     dirty, path, told = "broker config", staticmethod(keys.broker_config), (BrokerConfigRead, "name")
     roots = ((keys.CONFIG_BROKERS, Depth.VALUES),)
 
@@ -123,5 +137,12 @@ def config_in(ground: Ground, key: str, value: bytes | None, known: Mapping[str,
     try:
         return {} if value is None else small.decode_config(value)
     except BadValue as error:
-        ground.findings.bad(key, broken(key, error))
+        ground.findings.bad(key, unread_config(key).said(error))
         return UnreadConfigs(known)
+
+
+def unread_config(key: str) -> Unreadable:
+    """What such a key of configs means."""
+    if key.startswith(keys.CONFIG_TOPICS):
+        return TopicConfigKeys.unreadable[0]
+    return BrokerConfigKeys.unreadable[key != keys.BROKER_DEFAULTS]

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from controller.codec import keys
 from controller.keys.base import KeyKind, expect, gone
+from controller.keys.unreadable import Unreadable
 from controller.model.events import DeletionKeyRead, Event, TopicDeletionDue
 from controller.rules.takeover import deletion_goes_on
 from stores.base import Delete, Depth, Op, Put, Version
@@ -14,6 +15,7 @@ from stores.base import Delete, Depth, Op, Put, Version
 class DeletionKeys(KeyKind):
     """`of`: the name of the topic."""
 
+    unreadable = (Unreadable("request to delete a topic", "it holds nothing that is read: its name is all it says"),)
     dirty, path, told = "deletion", staticmethod(keys.delete_topic), (DeletionKeyRead, "topic")
     roots = ((keys.DELETE_TOPICS, Depth.VALUES),)
 

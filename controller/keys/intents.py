@@ -5,6 +5,7 @@ from __future__ import annotations
 from controller.codec import BadValue, keys, small
 from controller.codec.names import broker_in, number_in
 from controller.keys.base import KeyKind
+from controller.keys.unreadable import Unreadable
 from controller.model.events import Event, IntentsDue
 from controller.state.intents import KeyId
 from stores.base import Delete, Entry, Op, Put
@@ -14,6 +15,11 @@ class NewIntentKeys(KeyKind):
     """What a broker has to delete by this commit. `of`: its id. Each intent adds bytes of its own. `seq_max`: the
     highest number that a takeover found in the name of a key."""
 
+    unreadable = (
+        Unreadable(
+            "intents", "the replicas that it names are not deleted before a controller takes over that can read it"
+        ),
+    )
     dirty, seq_max = "intents", 0
 
     def load(self, now_ms: int) -> list[Event]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from controller.codec import BadValue, keys
 from controller.codec import legacy as codec
 from controller.keys.base import PATH_BYTES, Ground, KeyKind, expect
+from controller.keys.unreadable import Unreadable
 from controller.model.events import Event, LegacyKeyDue, LegacyKeyRead, LegacyPlanDue
 from controller.model.legacy import NO_KEY, LegacyKey
 from controller.state import LEGACY
@@ -21,6 +22,9 @@ from stores.base import Delete, Depth, Op, Put, Version
 class LegacyKeys(KeyKind):
     """The entries in force; without any the key is deleted. Times are `elapsed_ms`."""
 
+    unreadable = (
+        Unreadable("legacy plan", "nothing of it is begun; it is removed, or written again, once nothing moves"),
+    )
     dirty, path, told = LEGACY[0], staticmethod(lambda _: keys.REASSIGN_PARTITIONS), (LegacyKeyRead, "")
     roots = ((keys.REASSIGN_PARTITIONS, Depth.SELF),)
 

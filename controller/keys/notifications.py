@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 from controller.codec import BadValue, keys, notifications
 from controller.keys.base import Ground, KeyKind
 from controller.keys.states import read_states
+from controller.keys.unreadable import Unreadable
 from controller.model.events import Event, LogDirNotified, NotificationDone, PreferredElectionPut
 from controller.model.records import NotificationWorkedOff
 from controller.model.values import TopicPartition
@@ -31,6 +32,7 @@ class NotificationKeys(KeyKind):
     """A dirty key is one that was worked off; `of`: its path. One reading of a key at a time: the end of it shows
     whether the key was put anew."""
 
+    unreadable = (Unreadable("notification", "it is removed, since nobody else would"),)
     dirty, told = "notification", (NotificationDone, "key")
     roots = (
         (keys.PREFERRED_ELECTION, Depth.SELF),

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from controller.codec import BadValue, keys, orders
 from controller.keys.base import PATH_BYTES, KeyKind, expect
+from controller.keys.unreadable import Unreadable
 from controller.model.events import Event, ReductionKeyRead
 from controller.rules.takeover import reduction_found
 from stores.base import ABSENT, Check, Delete, Depth, Entry, Op, Put, Version
@@ -15,6 +16,12 @@ class ReductionKeys(KeyKind):
     """Without any partition left the key is deleted, or of a new topic is held to be absent. `of`: the topic, which may
     have been deleted."""
 
+    unreadable = (
+        Unreadable(
+            "request to delete partitions",
+            "it is removed, or, where partitions of its topic are not online, written again: their time begins anew",
+        ),
+    )
     dirty, path, told = "reduction", staticmethod(keys.delete_partitions), (ReductionKeyRead, "topic")
     roots = ((keys.DELETE_PARTITIONS, Depth.VALUES),)
 

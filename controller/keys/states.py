@@ -8,7 +8,7 @@ from typing import Final
 from controller.codec import BadValue, keys, partition_state
 from controller.codec.text import parse
 from controller.keys.base import PATH_BYTES, Ground, KeyKind, expect, gone
-from controller.keys.unreadable import FORBIDDEN, forbidden
+from controller.keys.unreadable import FORBIDDEN, STATE, forbidden
 from controller.model.events import Event, StateKeyRead
 from controller.model.records import KeyVersion
 from controller.model.values import LEADER_DURING_DELETE, Partition, Replicas, TopicPartition, without_state
@@ -21,6 +21,7 @@ STATE_KEY_BYTES_MAX: Final = PATH_BYTES + partition_state.FIXED_BYTES_MAX  # but
 class StateKeys(KeyKind):
     """`of`: the number of a partition."""
 
+    unreadable = (STATE,)
     dirty, told = "state", (StateKeyRead, "")
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:

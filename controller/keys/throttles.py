@@ -7,7 +7,7 @@ from typing import Final
 
 from controller.codec import BadValue, keys, throttles
 from controller.keys.base import KeyKind
-from controller.keys.unreadable import broken
+from controller.keys.unreadable import Unreadable
 from controller.model.events import Event, ThrottleRemovalDue
 from controller.model.throttles import KINDS, OLD, MarkKind, MarkSlot, ThrottleMark
 from stores.base import Delete, Entry, Op, Put
@@ -24,6 +24,13 @@ _PATHS: Final[Mapping[MarkSlot, str]] = {
 class ThrottleKeys(KeyKind):
     """`of`: the slot. A mark that names nobody is deleted; those under the other names are never written."""
 
+    unreadable = (
+        Unreadable(
+            "throttles to be removed",
+            "nothing that it names is taken back; the next mark is written over it, and it is removed once "
+            "nothing moves",
+        ),
+    )
     dirty, path = "throttles", _PATHS.__getitem__
 
     def load(self, now_ms: int) -> list[Event]:
@@ -39,7 +46,7 @@ class ThrottleKeys(KeyKind):
         try:
             return throttles.decode(kind, entry.value, entry.version)
         except BadValue as error:
-            problem = broken(entry.key, error)
+            problem = self.unreadable[0].said(error)
             self.ground.findings.bad(entry.key, problem)
             return ThrottleMark(entry.version, problem=problem)
 

@@ -16,7 +16,8 @@ from controller.codec.bulk import Bulk, States
 from controller.codec.names import NO_TOPIC, is_topic
 from controller.codec.topic import TopicKey
 from controller.keys.base import Ground, name_of
-from controller.keys.unreadable import FORBIDDEN, broken, forbidden
+from controller.keys.configs import unread_config
+from controller.keys.unreadable import FORBIDDEN, forbidden
 from controller.model.events import Event, TopicIdMissing
 from controller.model.records import UNREAD, KeyVersion, KeyVersions
 from controller.model.values import Partition, UnreadConfigs
@@ -107,7 +108,7 @@ class TopicLoad:
     def _config(self, found: TopicKey, config: Mapping[str, str] | BadValue | None) -> Mapping[str, str]:
         if isinstance(config, BadValue):
             key = keys.topic_config(found.topic.name)
-            self._ground.findings.bad(key, broken(key, config))
+            self._ground.findings.bad(key, unread_config(key).said(config))
             return UnreadConfigs()
         return {} if config is None else config
 

@@ -18,6 +18,7 @@ from controller.keys.base import PATH_BYTES, KeyKind, expect, gone, name_of
 from controller.keys.configs import config_in
 from controller.keys.states import partition_in, problem_of, read_states, stands_at
 from controller.keys.topic_load import TopicLoad
+from controller.keys.unreadable import TOPIC
 from controller.model.events import Event, TopicKeyRead
 from controller.model.records import KeyVersions
 from controller.model.values import Replicas, TopicPartition
@@ -29,6 +30,7 @@ from stores.base import PRESENT, Delete, Depth, Entry, Op, Put, Version
 class TopicKeys(KeyKind):
     """`of`: the topic, which may have been deleted."""
 
+    unreadable = (TOPIC,)
     dirty, path, told = "topic", staticmethod(keys.topic), (TopicKeyRead, "name")
     roots = ((keys.TOPICS, Depth.VALUES),)
 

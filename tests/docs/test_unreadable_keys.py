@@ -1,48 +1,25 @@
-"""The page of unreadable keys says what the table of the code says."""
+"""The page of unreadable keys says what the kinds of keys say."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from controller.codec import keys
-from controller.keys.unreadable import TABLE, row_of
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY
+from controller.keys.table import KINDS
+from controller.keys.unreadable import ELECTION
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "unreadable-keys.md"
 
 
-def test_each_row_of_the_table_stands_on_the_page() -> None:
-    """In the same words, and no other row."""
+def test_what_each_kind_of_key_says_stands_on_the_page() -> None:
+    """In the same words, and nothing else."""
     rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| ") and not line.startswith("| key |")]
-    assert len(rows) == len(TABLE)
-    for row, said in zip(TABLE, rows, strict=True):
-        assert said.startswith(f"| {row.kind}: ")
-        assert row.broken in said
-        assert row.forbidden in said
+    said = {line.removeprefix("| ").partition(":")[0]: line for line in rows}
+    kinds = {one.kind: one for kind in KINDS for one in kind.unreadable} | {ELECTION.kind: ELECTION}
+    assert said.keys() == kinds.keys()
+    for name, kind in kinds.items():
+        assert said[name].endswith(f"| {kind.broken} | {kind.forbidden} |")
 
 
-def test_each_key_that_a_term_reads_is_of_one_kind() -> None:
-    """A kind of key without a row would be decided nowhere."""
-    read = (
-        keys.topic("t"),
-        keys.state("t", 0),
-        keys.topic_config("t"),
-        keys.BROKER_DEFAULTS,
-        keys.broker_config("1"),
-        keys.broker(1),
-        keys.admitted(1),
-        keys.delete_topic("t"),
-        keys.replica_deletions(1, 2),
-        keys.REASSIGN_PARTITIONS,
-        keys.PREFERRED_ELECTION,
-        f"{keys.ISR_CHANGES}/isr_change_1",
-        f"{keys.LOG_DIR_EVENTS}/log_dir_event_1",
-        f"{keys.CONFIG_CHANGES}/config_change_1",
-        LEADER_KEY,
-        EPOCH_KEY,
-        TOKEN_KEY,
-        keys.MIGRATION,
-    )
-    for key in read:
-        assert row_of(key) is not None, key
-        assert sum(row.pattern.fullmatch(key) is not None for row in TABLE) == 1, key
+def test_each_kind_of_key_that_is_read_says_what_it_means_where_that_cannot_be() -> None:
+    """A kind without a word would be decided nowhere."""
+    assert [kind.__name__ for kind in KINDS if kind.roots and not kind.unreadable] == []

@@ -1,5 +1,5 @@
 """Brokers whose registration cannot be read: presence says alive (row "registration" of
-`controller.keys.unreadable`)."""
+`docs/unreadable-keys.md`)."""
 
 from __future__ import annotations
 

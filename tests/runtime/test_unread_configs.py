@@ -1,5 +1,5 @@
 """Configs that cannot be read allow nothing, whatever the defaults say (rows "configs of a topic" and "defaults of
-all brokers" of `controller.keys.unreadable`)."""
+all brokers" of `docs/unreadable-keys.md`)."""
 
 from __future__ import annotations
 
