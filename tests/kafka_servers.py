@@ -107,7 +107,7 @@ class KafkaCluster:
         if node == _CONTROLLER:
             users = [f"SCRAM-SHA-256=[name={user},password={password}]" for user, password in USERS.items()]
             scram = [word for user in users for word in ("--add-scram", user)]
-            command = ["format", "-t", self.cluster_id, "-c", str(folder / _CONFIG), *scram]
+            command = ["format", f"--cluster-id={self.cluster_id}", "-c", str(folder / _CONFIG), *scram]
             tool([*_kafka(folder), "kafka.tools.StorageTool", *command], "the folder of Kafka's controller", _TOOL_S)
         else:
             for path in self.log_dirs(node):

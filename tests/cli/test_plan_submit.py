@@ -19,6 +19,7 @@ from pipeline.tables.arrow import from_rows
 from pipeline.tables.declared import WAVE
 from stores import MetadataStore
 from tests.pipeline_submit.clusters import Beside, Made, Running, make
+from tests.wire.served import until
 
 STORE = ("--store", "zookeeper://nowhere:1/kedge")
 HERE: list[Running] = []
@@ -31,6 +32,13 @@ def leader() -> Admin:
         assert active is not None
         assert active.controller is not None
         return active.controller.admin
+
+
+def live() -> tuple[int, ...]:
+    """The brokers that whoever leads holds to be alive."""
+    with HERE[-1].stepping:
+        active = HERE[-1].made.rig.active
+        return () if active is None or active.controller is None else active.controller.describe().live_brokers
 
 
 ADMIN = ("--admin", f"{__name__}:leader")
@@ -142,7 +150,7 @@ def test_a_wave_that_takes_too_long_is_exit_code_1_and_says_how_to_go_on(running
 def test_what_is_refused_before_anything_was_handed_over_is_exit_code_2(running: Made) -> None:
     with HERE[-1].stepping:
         running.rig.kill_broker(4)
-        running.rig.run(500)
+    until(lambda: 4 not in live())
     done = run(running, *ADMIN, "--json")
     assert done.exit_code == 2
     assert objects(done)[-1]["end"] == "refused"

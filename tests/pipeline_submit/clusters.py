@@ -104,12 +104,19 @@ class Running(threading.Thread):
         super().__init__(daemon=True)
         self.made, self.is_over, self.error = made, threading.Event(), ""
         self.stepping = threading.Lock()
+        self._has_begun = threading.Event()
+
+    def start(self) -> None:
+        """Whoever made the rig drove it before, and could wait for no answer: this thread drives it from now on."""
+        super().start()
+        assert self._has_begun.wait(20)
 
     def run(self) -> None:
         try:
             while not self.is_over.is_set():
                 with self.stepping:
                     self.made.rig.step()
+                self._has_begun.set()
         except BaseException as error:
             self.error = repr(error)
             raise
