@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tomllib
 from pathlib import Path
 
 import checks
@@ -195,3 +196,10 @@ def test_the_oldest_release_of_a_minor_version_is_found(
         release: str(tmp_path / folder / "python3.12"),
         "3.14.0": str(tmp_path / "kept/versions/3.14.0/bin/python3.14"),
     }
+
+
+def test_coverage_is_measured_of_the_rooms_that_have_a_floor() -> None:
+    """A room that is held to a floor and not measured would fail every run."""
+    settings = tomllib.loads((CHECKOUT / "pyproject.toml").read_text(encoding="utf-8"))
+    measured = settings["tool"]["coverage"]["run"]["source_pkgs"]
+    assert sorted(measured) == sorted(room.replace("/", ".") for room in report.ROOMS)
