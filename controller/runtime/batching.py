@@ -19,12 +19,8 @@ from controller.model.events import (
     Decision,
     Event,
     LastOf,
-    LeaderEpochsDue,
-    ThrottleMarkGoneDue,
-    ThrottleRequestAborted,
-    ThrottleStepDue,
 )
-from controller.rules.throttling.turns import TAKES_TURNS, must_wait
+from controller.rules.throttling.turns import must_wait
 from controller.runtime.batch_size import BatchSize
 from controller.runtime.committer import Committer, End, Result
 from controller.runtime.deposed import Deposed
@@ -38,7 +34,6 @@ from stores.base import Op, OutcomeUnknown, Put, StoreError, Unavailable, Versio
 
 _log = logging.getLogger(__name__)
 
-_MAY_WAIT: Final = (*TAKES_TURNS, LastOf)
 CONFLICTS_MAX: Final = 3  # on one key, before the rest goes on without it
 
 
@@ -121,7 +116,7 @@ class Batching:
             is_late = job.deadline_ms is not None and now_ms >= job.deadline_ms
             if job.reply is not None and (is_late or job.reply.done()) and self._is_over(job, now_ms):
                 continue
-            if isinstance(job.event, _MAY_WAIT) and self._must_wait(job):
+            if job.event.may_wait and self._must_wait(job):
                 continue
             before = len(log)
             try:
@@ -171,18 +166,16 @@ class Batching:
         self._keep(job)
 
     def _keep(self, job: Job) -> None:
-        """What was refused is dropped, but for leader epochs that a move has left to raise: as long as any is not, the
-        marker stays, and nobody is told anything. It is tried again; the end of them waits for it. A request that takes
-        several steps ends with a step that was dropped."""
-        if isinstance(job.event, LeaderEpochsDue | ThrottleMarkGoneDue):
+        """What was refused is dropped, unless others wait for it."""
+        if job.event.is_kept:
             self.work.delay(job, self.services.elapsed_ms())
-        elif isinstance(job.event, ThrottleStepDue):
-            self.work.expanded.append(Job(ThrottleRequestAborted(job.event.now_ms), cause=job.cause))
+        elif (then := job.event.dropped()) is not None:
+            self.work.expanded.append(Job(then, cause=job.cause))
 
     def _is_over(self, job: Job, now_ms: int) -> bool:
         """A request whose deadline passed is answered, not decided; one that was answered (by a demotion, or cancelled
-        by the caller) is neither. A step of what was begun is done, however long it took."""
-        if isinstance(job.event, ThrottleStepDue):
+        by the caller) is neither."""
+        if job.event.is_begun:
             return False
         if job.reply is not None and job.reply.done():
             self.services.outstanding.complete(job.reply, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Final
+from typing import ClassVar, Final
 
 from controller.model.errors import ApiError
 from controller.model.frozen import frozen
@@ -12,9 +12,19 @@ from controller.model.records import Record
 
 @frozen
 class Event:
-    """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock."""
+    """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock. `may_wait`: others may have to be
+    decided before it. `is_kept`: others wait for it, so that it is tried again where it was refused, or its rule
+    failed. `is_begun`: it is a step of what was begun, and done however late it is."""
+
+    may_wait: ClassVar[bool] = False
+    is_kept: ClassVar[bool] = False
+    is_begun: ClassVar[bool] = False
 
     now_ms: int
+
+    def dropped(self) -> Event | None:
+        """What follows where it was refused, or its rule failed."""
+        return None
 
 
 @frozen
@@ -43,6 +53,8 @@ LATER: Final = _Later.LATER
 @frozen
 class LastOf(Event):
     """What ends a large event: decided after all that follows from it, also what has to wait for a key."""
+
+    may_wait: ClassVar[bool] = True
 
     def waits_for(self, other: Event) -> bool:
         """Whether `other`, which is not decided yet, belongs to the same large event."""

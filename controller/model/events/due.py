@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from controller.model.events.base import Event, LastOf
 from controller.model.frozen import frozen
 
@@ -82,6 +84,8 @@ class TopicGoneDue(Event):
 class LeaderEpochsDue(Event):
     """The cluster was moved to this store, where generations and epochs of brokers begin again: raise the leader epochs
     of some partitions of a topic. `partitions`: few enough for one commit."""
+
+    is_kept: ClassVar[bool] = True
 
     topic: str
     partitions: tuple[int, ...]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from controller.model.events.base import Event, LastOf
 from controller.model.frozen import frozen
 from controller.model.throttle_configs import UNLIMITED, Family
@@ -22,6 +24,8 @@ class NamedTarget:
 @frozen
 class ThrottleRequest(Event):
     """Root of the requests that may set throttles. `room`: what a commit takes."""
+
+    may_wait: ClassVar[bool] = True
 
     validate_only: bool
     auto_remove: bool
@@ -71,8 +75,13 @@ class AlterThrottledReplicas(ThrottleRequest):
 class ThrottleStepDue(LastOf):
     """The next step of the request that is under way: after those before it, also where they have to wait."""
 
+    is_begun: ClassVar[bool] = True
+
     step: ThrottleStep
     is_last: bool = False
+
+    def dropped(self) -> Event:
+        return ThrottleRequestAborted(self.now_ms)
 
     def waits_for(self, other: Event) -> bool:
         return type(other) is ThrottleStepDue and other.step.order < self.step.order
@@ -87,6 +96,8 @@ class ThrottleRequestAborted(Event):
 class ThrottleRemovalDue(Event):
     """Look whether throttles are marked for removal, and nothing runs."""
 
+    may_wait: ClassVar[bool] = True
+
 
 @frozen
 class ThrottleBackDue(Event):
@@ -100,6 +111,8 @@ class ThrottleBackDue(Event):
 class ThrottleMarkGoneDue(LastOf):
     """The throttles of every owner of a kind are gone: so is the mark, if nothing runs. `is_last`: that was all of the
     removal."""
+
+    is_kept: ClassVar[bool] = True
 
     kind: MarkKind
     is_last: bool

@@ -4,13 +4,8 @@ throttles removed in the middle of a request, or of another removal.
 
 from __future__ import annotations
 
-from typing import Final
-
 from controller.model.events import Event, ReassignPartitions, ThrottleRemovalDue, ThrottleRequest
 from controller.model.view import ClusterView
-
-TAKES_TURNS: Final = (ThrottleRemovalDue, ThrottleRequest)
-"""The events that may have to wait."""
 
 
 def must_wait(view: ClusterView, event: Event) -> bool:
