@@ -102,6 +102,8 @@ def test_what_binds_a_copying_is_told_before_it_begins(store: MemoryStore) -> No
     reading.read_for(order(isr=(1, 2, 3), target=(1, 3)))
     assert len(found) == 2
     reading.read_for(order(isr=(1,), target=(1, 2)))
+    assert len(found) == 2
+    reading.read_for(order(isr=(1, 2), target=(1, 3)))
     assert found[2:] == [("brokers", "<default>", {"b": "1"})]
 
 

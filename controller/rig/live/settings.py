@@ -17,7 +17,7 @@ from typing import Final
 
 from controller.codec import BadValue, keys
 from controller.codec.small import decode_config
-from controller.model.host import LeaderAndIsrRequest
+from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest
 from controller.model.values import ALL_BROKERS, BROKERS, TOPICS
 from stores.base import Changed, Closed, Depth, MetadataStore, Resync, StoreError, StoreEvent, Subscription
 
@@ -50,7 +50,7 @@ class StoredSettings:
 
     def read_for(self, order: LeaderAndIsrRequest) -> None:
         """What binds the copying that `order` begins was told when this returns, if the store answers."""
-        topics = {p.topic for p in order.partitions if {*p.replicas, *(p.target_replicas or ())} - set(p.isr)}
+        topics = {p.topic for p in order.partitions if _is_copied(p, order.broker_id)}
         if not topics:
             return
         brokers = [keys.broker_config(name) for name in (str(order.broker_id), ALL_BROKERS)]
@@ -121,3 +121,9 @@ class StoredSettings:
                 self._told(_KINDS[prefix], name, decode_config(value))
             except BadValue as error:
                 log.warning("%s is passed over: %s", path, error)
+
+
+def _is_copied(said: LeaderAndIsrPartition, broker: int) -> bool:
+    """Whether the broker copies the partition, or leads it while somebody does."""
+    missing = {*said.replicas, *(said.target_replicas or ())} - set(said.isr)
+    return broker in missing or (said.leader == broker and bool(missing))
