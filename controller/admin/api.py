@@ -55,7 +55,7 @@ from controller.model.view import ClusterView
 from controller.rules.leader_election import is_gone_to_requests
 from controller.rules.reassignment import expand_cancel
 from controller.runtime.clock import Chance
-from controller.runtime.inbox import Job
+from controller.runtime.jobs import Job
 from controller.runtime.listing import describe_topic, take_topics
 from controller.runtime.log_reports import LogReports
 from controller.runtime.submit import Submitter

@@ -17,6 +17,7 @@ from controller.model.events import (
     DeletionAcknowledged,
     DiskReported,
     Event,
+    Group,
     PartitionDue,
     ReplicaDied,
     ReplicasDied,
@@ -41,30 +42,32 @@ def broker_gone(view: ClusterView, event: BrokerGone) -> Decision:
     broker = view.brokers.get(event.broker_id)
     if broker is None or broker.epoch != event.epoch:
         return Decision()
-    died = expand_death(view, event.broker_id, event.now_ms)
-    done = DeathDone(event.now_ms, event.broker_id, event.epoch)
-    return Decision((BrokerLeft(broker),), expand=(*died, done))
+    return Decision((BrokerLeft(broker),), expand=(_death(view, event.broker_id, event.epoch, event.now_ms),))
 
 
-def expand_death(view: ClusterView, broker_id: int, now_ms: int) -> tuple[Event, ...]:
-    """An event for every partition that `broker_id` leads or is in sync with; those it leads first."""
+def _death(view: ClusterView, broker_id: int, epoch: int, now_ms: int) -> Group:
+    """An event for every partition that `broker_id` leads or is in sync with, those it leads first; then its end."""
     touched = [p for p in view.partitions_on(broker_id) if broker_id in p.isr]
     touched.sort(key=lambda p: p.leader != broker_id)
-    return tuple(ReplicaDied(now_ms, p.topic, p.partition, broker_id) for p in touched)
+    died = tuple([ReplicaDied(now_ms, p.topic, p.partition, broker_id) for p in touched])
+    return Group(died, DeathDone(now_ms, broker_id, epoch))
 
 
 def expand_deaths(
     view: ClusterView, dead: Mapping[int, int], returned: Mapping[int, Broker], now_ms: int
-) -> list[Event]:
+) -> list[Event | Group]:
     """All deaths that a takeover found (`dead`: id -> the epoch that died): an event for every partition that one of
     the dead leads or is in sync with, those that lost their leader first, and the end of each death. So a partition
     that lost several of them changes once."""
     touched = {(p.topic, p.partition): p for b in dead for p in view.partitions_on(b) if b in p.isr}
     ordered = sorted(touched.values(), key=lambda p: p.leader not in dead)
-    events: list[Event] = [
-        ReplicasDied(now_ms, p.topic, p.partition, tuple([b for b in p.isr if b in dead])) for p in ordered
-    ]
-    return events + [DeathDone(now_ms, b, epoch, returned.get(b)) for b, epoch in dead.items()]
+    died = [ReplicasDied(now_ms, p.topic, p.partition, tuple([b for b in p.isr if b in dead])) for p in ordered]
+    of_broker: dict[int, list[Event]] = {broker: [] for broker in dead}
+    for event in died:
+        for broker in event.dead:
+            of_broker[broker].append(event)
+    ends = [Group(tuple(of_broker[b]), DeathDone(now_ms, b, epoch, returned.get(b))) for b, epoch in dead.items()]
+    return [*died, *ends]
 
 
 def death_done(view: ClusterView, event: DeathDone) -> Decision:
@@ -103,10 +106,8 @@ def broker_known(view: ClusterView, event: BrokerKnown) -> Decision:
     if event.epoch is not None and event.epoch in (unread, admitted):
         return Decision((RegistrationKnown(broker_id, unread, None),))
     died = admitted if admitted is not None else 0
-    done = DeathDone(event.now_ms, broker_id, died)
-    return Decision(
-        (RegistrationKnown(broker_id, unread, died),), expand=(*expand_death(view, broker_id, event.now_ms), done)
-    )
+    death = _death(view, broker_id, died, event.now_ms)
+    return Decision((RegistrationKnown(broker_id, unread, died),), expand=(death,))
 
 
 def _waits(partition: Partition, broker_id: int) -> bool:

@@ -22,6 +22,7 @@ from controller.model.events import (
     ForgetBroker,
     ForgetIntent,
     ForgettingDone,
+    Group,
     PartitionDeletionDue,
     RetirementDue,
     refuse,
@@ -69,8 +70,8 @@ def _go_on(view: ClusterView, broker: int, now_ms: int, before: _Left | None) ->
         return Decision((BrokerForgotten(broker),) if view.admitted_epoch(broker) is not None else ())
     if left == before:
         return refuse(RequestTimedOut(f"broker {broker}: {len(left)} replicas are not dropped yet, ask again"))
-    due = (_due(one, now_ms, is_deleting=view.is_deleting(one.topic)) for one in left)
-    return Decision((), LATER, (*due, ForgettingDone(now_ms, broker, left)))
+    due = [_due(one, now_ms, is_deleting=view.is_deleting(one.topic)) for one in left]
+    return Decision((), LATER, (Group(tuple(due), ForgettingDone(now_ms, broker, left)),))
 
 
 def _not_stopped(view: ClusterView, broker: int) -> list[Partition]:

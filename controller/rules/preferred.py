@@ -11,6 +11,7 @@ from controller.model.events import (
     Decision,
     ElectLeader,
     Event,
+    Group,
     NotificationDone,
     PreferredDue,
     PreferredElectionPut,
@@ -37,8 +38,9 @@ def preferred_election_put(view: ClusterView, event: PreferredElectionPut) -> De
         if partition is None or is_gone_to_requests(view, partition):
             unknown.append(tp)
         else:
-            due.append(PreferredDue(event.now_ms, tp.topic, tp.partition, event.key))
-    return Decision(expand=(*due, NotificationDone(event.now_ms, event.key, event.version, passed_over(unknown))))
+            due.append(PreferredDue(event.now_ms, tp.topic, tp.partition))
+    done = NotificationDone(event.now_ms, event.key, event.version, passed_over(unknown))
+    return Decision(expand=(Group(tuple(due), done),))
 
 
 def rebalance_due(view: ClusterView, event: RebalanceDue) -> Decision:

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from controller.model.errors import StaleBrokerEpoch
-from controller.model.events import LATER, Decision, ReplicaLeaves, ShutdownAsked, ShutdownDecided, refuse
+from controller.model.events import LATER, Decision, Group, ReplicaLeaves, ShutdownAsked, ShutdownDecided, refuse
 from controller.model.records import BrokerShutsDown, IsrChanged, LeaderElected
 from controller.model.values import NO_LEADER
 from controller.model.view import ClusterView, is_alive
@@ -27,14 +27,10 @@ def shutdown_asked(view: ClusterView, event: ShutdownAsked) -> Decision:
     marked = view.shutting_down.get(event.broker_id) == event.epoch
     touched = [p for p in view.partitions_on(event.broker_id) if event.broker_id in p.isr]
     touched.sort(key=lambda p: p.leader != event.broker_id)
-    return Decision(
-        () if marked else (BrokerShutsDown(event.broker_id, event.epoch),),
-        LATER,
-        (
-            *(ReplicaLeaves(event.now_ms, p.topic, p.partition, event.broker_id) for p in touched),
-            ShutdownDecided(event.now_ms, event.broker_id, event.epoch),
-        ),
-    )
+    leaves = tuple([ReplicaLeaves(event.now_ms, p.topic, p.partition, event.broker_id) for p in touched])
+    done = ShutdownDecided(event.now_ms, event.broker_id, event.epoch)
+    began = () if marked else (BrokerShutsDown(event.broker_id, event.epoch),)
+    return Decision(began, LATER, (Group(leaves, done),))
 
 
 def _stale(view: ClusterView, event: ShutdownAsked | ShutdownDecided) -> StaleBrokerEpoch | None:

@@ -18,13 +18,13 @@ from controller.model.events import (
     LATER,
     Decision,
     Event,
-    LastOf,
 )
 from controller.rules.throttling.turns import must_wait
 from controller.runtime.batch_size import BatchSize
 from controller.runtime.committer import Committer, End, Result
 from controller.runtime.deposed import Deposed
-from controller.runtime.inbox import Job, WorkQueue
+from controller.runtime.inbox import WorkQueue
+from controller.runtime.jobs import Job, jobs_of
 from controller.runtime.publisher import Publisher
 from controller.runtime.reconcile import Reconcile
 from controller.runtime.services import Services
@@ -100,7 +100,7 @@ class Batching:
         else:
             self._publish()
 
-    def _decide(self) -> None:  # noqa: C901 - one loop, for speed
+    def _decide(self) -> None:  # noqa: C901, PLR0912 - one loop, for speed
         """The batch is full, or nothing is ready. What is asked for every job is asked here and not by a call.
 
         How many bytes it takes is reckoned afterwards, for all of it: a move has nine records, and to reckon what each
@@ -116,7 +116,7 @@ class Batching:
             is_late = job.deadline_ms is not None and now_ms >= job.deadline_ms
             if job.reply is not None and (is_late or job.reply.done()) and self._is_over(job, now_ms):
                 continue
-            if job.event.may_wait and self._must_wait(job):
+            if (job.after is not None or job.event.takes_turns) and self._must_wait(job):
                 continue
             before = len(log)
             try:
@@ -138,6 +138,8 @@ class Batching:
                 continue
             decided.append((job, decision))
             starts.append(before)
+            if job.part_of:
+                job.settled()
             if now_s is not None:
                 ended_s.append(now_s())
         if ended_s:
@@ -149,6 +151,7 @@ class Batching:
         kept = len(self._decided) // 2
         jobs = [job for job, _ in self._decided[kept:]]
         undo_to(self.state, self._starts[kept])
+        self._not_settled(jobs)
         del self._decided[kept:], self._starts[kept:]
         self.batch_size.too_many(len(jobs) + kept)
         if kept:
@@ -169,12 +172,14 @@ class Batching:
         """What was refused is dropped, unless others wait for it."""
         if job.event.is_kept:
             self.work.delay(job, self.services.elapsed_ms())
-        elif (then := job.event.dropped()) is not None:
+            return
+        job.settled()
+        if (then := job.event.dropped()) is not None:
             self.work.expanded.append(Job(then, cause=job.cause))
 
     def _is_over(self, job: Job, now_ms: int) -> bool:
         """A request whose deadline passed is answered, not decided; one that was answered (by a demotion, or cancelled
-        by the caller) is neither."""
+        by the caller) is neither. None is a part of a group."""
         if job.event.is_begun:
             return False
         if job.reply is not None and job.reply.done():
@@ -188,13 +193,7 @@ class Batching:
     def _must_wait(self, job: Job) -> bool:
         """A death is not over before every partition of it is decided, also those that wait for a key; nor is any other
         large event."""
-        if must_wait(self.state, job.event):
-            self.work.delay(job, self.services.elapsed_ms())
-            return True
-        if not isinstance(job.event, LastOf):
-            return False
-        waiting = (*self.work.delayed, *self.work.fresh)
-        if not any(job.event.waits_for(other.event) for other in waiting):
+        if not job.is_too_early() and not must_wait(self.state, job.event):
             return False
         self.work.delay(job, self.services.elapsed_ms())
         return True
@@ -289,11 +288,12 @@ class Batching:
         self._dirty_keys, self._ops = [], []
         for job, decision in decided:
             if decision.expand:
-                request = job.request if decision.reply is LATER else None
-                self.work.expand(Job(event, cause=job.cause, request=request) for event in decision.expand)
-                if decision.reply is LATER:  # whoever asked is answered with the last of them
-                    last = self.work.expanded[-1]
+                is_later = decision.reply is LATER
+                jobs = jobs_of(decision.expand, job.cause, job.request if is_later else None)
+                if is_later:  # whoever asked is answered with the last of them
+                    last = jobs[-1]
                     last.reply, last.deadline_ms, last.answer = job.reply, job.deadline_ms, job.answer
+                self.work.expand(jobs)
 
     # --- conflicts
 
@@ -302,8 +302,14 @@ class Batching:
         undo_to(self.state, 0)
         start_batch(self.state)
         jobs = [job for job, _ in self._decided]
+        self._not_settled(jobs)
         self._decided, self._starts = [], []
         return jobs
+
+    def _not_settled(self, jobs: list[Job]) -> None:
+        for job in jobs:
+            if job.part_of:
+                job.settled(-1)
 
     def _conflicted(self, result: Result) -> None:
         """Somebody else wrote one of our keys: undo, read that key, decide all anew. A key that keeps being written is

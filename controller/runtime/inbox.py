@@ -14,30 +14,11 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from controller.model.events import Event, KeyRead
+from controller.model.events import KeyRead
 from controller.model.view import ClusterView
+from controller.runtime.jobs import Job
 from controller.runtime.replies import Reply
 from stores.base import StoreEvent
-
-Answer: TypeAlias = Callable[[ClusterView, Any], object]
-"""Makes the result for the caller out of the state and the event, once its Decision is committed."""
-
-
-@attrs.define(eq=False)
-class Job:
-    """An event to decide. `deadline_ms`: until when a request may be committed (None: no end), and `due_ms`, in
-    `elapsed_ms`. `cause`, `request`: for the journal. `delay_ms`: how long it waits when it touches a key that others
-    keep writing; doubles. `since_s`: when it came, where that is measured."""
-
-    event: Event
-    reply: Reply[Any] | None = None
-    deadline_ms: int | None = None
-    cause: str | None = None
-    request: str | None = None
-    answer: Answer | None = None
-    due_ms: int = 0
-    delay_ms: int = 100
-    since_s: float | None = None
 
 
 @attrs.frozen(eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from controller.keys.table import KeyKinds
-from controller.model.events import Event
+from controller.model.events import Event, Group
 from controller.state import ClusterState
 
 
@@ -16,7 +16,7 @@ class Loaded:
 
     kinds: KeyKinds
     first: list[Event] = attrs.field(factory=list)
-    events: list[Event] = attrs.field(factory=list)
+    events: list[Event | Group] = attrs.field(factory=list)
 
     @property
     def state(self) -> ClusterState:

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from controller.keys.base import Ground
 from controller.keys.brokers import RegistrationKeys
 from controller.keys.table import KeyKinds
-from controller.model.events import Event, TopicIdMissing
+from controller.model.events import Event, Group, TopicIdMissing
 from controller.rules.brokers import expand_deaths
 from controller.rules.takeover import died
 from controller.runtime.collector import collector_off, many_stay
@@ -63,7 +63,7 @@ def _ahead(read: Callable[[_A], _T], parts: Sequence[_A]) -> Iterator[tuple[_A, 
             yield part, found
 
 
-def _deaths(loaded: Loaded, now_ms: int) -> list[Event]:
+def _deaths(loaded: Loaded, now_ms: int) -> list[Event | Group]:
     dead, registered = died(loaded.state), loaded.kinds.one(RegistrationKeys).brokers
     loaded.state.load_dying(dead)
     returned = {broker_id: registered[broker_id] for broker_id in dead if broker_id in registered}

@@ -9,7 +9,7 @@ from typing import Any
 from controller.model import records as r
 from controller.model.events import LATER, Decision
 from controller.runtime.dispatcher import Dispatcher
-from controller.runtime.inbox import Job
+from controller.runtime.jobs import Job
 from controller.runtime.journal import Decided
 from controller.runtime.reconcile import Reconcile
 from controller.runtime.replies import Reply

@@ -12,7 +12,8 @@ from controller.model.events import Event
 from controller.model.throttles import CommitLimits
 from controller.model.values import TopicPartition
 from controller.model.view import ClusterView
-from controller.runtime.inbox import Answer, Item, Job, Query, Request
+from controller.runtime.inbox import Item, Query, Request
+from controller.runtime.jobs import Answer, Job
 from controller.runtime.listing import take_listing
 from controller.runtime.loop import Loop
 from controller.runtime.replies import Reply

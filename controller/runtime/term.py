@@ -8,19 +8,20 @@ of it, unless there is more waiting than one batch holds.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
 
 from controller.model.errors import RequestTimedOut
-from controller.model.events import Event, KeyRead, LeaderEpochsDue, MigrationDone, ReductionKeyRead
+from controller.model.events import Event, Group, KeyRead, LeaderEpochsDue, MigrationDone, ReductionKeyRead
 from controller.runtime.batching import Batching
 from controller.runtime.collector import collector_off
 from controller.runtime.committer import Committer
 from controller.runtime.dispatcher import Dispatcher
 from controller.runtime.idle_throttles import IdleThrottles
-from controller.runtime.inbox import Hint, Item, Job, Query, Request, Sent, WorkQueue
+from controller.runtime.inbox import Hint, Item, Query, Request, Sent, WorkQueue
+from controller.runtime.jobs import Job, jobs_of
 from controller.runtime.listing import CommittedMoves
 from controller.runtime.loaded import Loaded
 from controller.runtime.publisher import Publisher
@@ -88,7 +89,7 @@ class Term:
         self._look_again_ms: int | None = None  # a read failed: when it is made again
         self._kept: list[Item] | None = None  # what came while leader epochs are raised: nothing else is done then
         self.is_over = False  # set from any thread: nothing more is decided or sent
-        self._events: Sequence[Event] = ()  # of the takeover, once leader epochs are raised
+        self._events: Sequence[Event | Group] = ()  # of the takeover, once leader epochs are raised
         self._begin(loaded)
         self.counts = self._count()  # of what is committed; replaced as a whole, so that any thread may look
         self.moves = CommittedMoves(self.state)
@@ -125,7 +126,7 @@ class Term:
         if self.state.migration_version:
             self._kept = []
             self._batching.batch_size.hurry()
-            self.work.expand(Job(event, cause="migration") for event in self._to_be_raised())
+            self.work.expand(jobs_of((self._to_be_raised(),), "migration"))
         else:
             self._take_over()
         self._timers.moves(self.state.moving())
@@ -135,19 +136,21 @@ class Term:
     def _take_over(self) -> None:
         self.services.notices.term_began(self.state)
         # What others ask of partitions comes before any request is decided.
-        jobs = [Job(event, cause="takeover") for event in self._events]
+        jobs = jobs_of(self._events, "takeover")
         self.work.read(job for job in jobs if isinstance(job.event, ReductionKeyRead))
         self.work.expand(job for job in jobs if not isinstance(job.event, ReductionKeyRead))
         self._events = ()
 
-    def _to_be_raised(self) -> Iterator[Event]:
+    def _to_be_raised(self) -> Group:
         """An event for some partitions of a topic at a time, and one for the end."""
         now_ms, most = self.services.clock.now_ms(), self._at_once
-        for name in self.state.topic_names():
-            numbers = range(self.state.partition_count(name))
-            for start in range(0, len(numbers), most):
-                yield LeaderEpochsDue(now_ms, name, tuple(numbers[start : start + most]))
-        yield MigrationDone(now_ms)
+        counts = ((name, self.state.partition_count(name)) for name in self.state.topic_names())
+        raised = [
+            LeaderEpochsDue(now_ms, name, tuple(range(start, min(start + most, count))))
+            for name, count in counts
+            for start in range(0, count, most)
+        ]
+        return Group(tuple(raised), MigrationDone(now_ms))
 
     # --- one pass
 

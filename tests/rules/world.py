@@ -28,6 +28,7 @@ from controller.model.values import (
     Settings,
     Topic,
 )
+from controller.runtime.jobs import jobs_of
 from controller.state import Batch, ClusterState, start_batch, undo_to
 from controller.state.rows import ABSENT, Admitted
 from tests.rules.invariants import check_records, check_state
@@ -93,7 +94,7 @@ class World:
                 break
             last = decision = self.decide(waiting.popleft())
             first = first or decision
-            waiting.extend(decision.expand)
+            waiting.extend(job.event for job in jobs_of(decision.expand, None))
         assert first is not None
         assert last is not None
         assert not waiting, "events that follow never end"

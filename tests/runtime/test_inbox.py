@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from controller.model.events import DeletionKeyRead, PartitionDue
-from controller.runtime.inbox import Inbox, Job, WorkQueue
+from controller.runtime.inbox import Inbox, WorkQueue
+from controller.runtime.jobs import Job
 from controller.runtime.replies import Outstanding, Reply, WouldDeadlock
 from controller.runtime.submit import Overloaded
 from kedge import NewTopic, NotController, Settings, TopicPartition

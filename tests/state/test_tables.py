@@ -21,7 +21,7 @@ from tests.rules.world import World
 
 def kinds(module: ModuleType, root: type) -> set[type]:
     found = {kind for _, kind in inspect.getmembers(module, inspect.isclass) if issubclass(kind, root)}
-    return found - {root, records.PartitionRecord, events.LastOf, events.ThrottleRequest, events.KeyRead}
+    return found - {root, records.PartitionRecord, events.ThrottleRequest, events.KeyRead}
 
 
 def test_every_record_stands_in_the_tables() -> None:

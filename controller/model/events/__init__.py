@@ -4,7 +4,7 @@ random starts are drawn by the runtime and stand in the event, so that a rule as
 One event is about one partition, one topic or one broker. What concerns many is an event that *expands* into those.
 """
 
-from controller.model.events.base import LATER, Decision, Event, KeyRead, LastOf, refuse
+from controller.model.events.base import LATER, Decision, Event, Group, KeyRead, refuse
 from controller.model.events.brokers import (
     BrokerCame,
     BrokerGone,
@@ -121,12 +121,12 @@ __all__ = [
     "ForgetBroker",
     "ForgetIntent",
     "ForgettingDone",
+    "Group",
     "IntentDue",
     "IntentsDue",
     "IntentsKeyDue",
     "KafkaMoveFound",
     "KeyRead",
-    "LastOf",
     "LeaderEpochsDue",
     "LegacyEntryDue",
     "LegacyKeyDue",

@@ -12,11 +12,12 @@ from controller.model.records import Record
 
 @frozen
 class Event:
-    """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock. `may_wait`: others may have to be
-    decided before it. `is_kept`: others wait for it, so that it is tried again where it was refused, or its rule
-    failed. `is_begun`: it is a step of what was begun, and done however late it is."""
+    """Root of all events. `now_ms`: Unix milliseconds, by the runtime's clock. `takes_turns`: it may have to wait until
+    another large event has ended (`rules.throttling.turns`). `is_kept`: others wait for it, so that it is tried again
+    where it was refused, or its rule failed. `is_begun`: it is a step of what was begun, and done however late it is.
+    """
 
-    may_wait: ClassVar[bool] = False
+    takes_turns: ClassVar[bool] = False
     is_kept: ClassVar[bool] = False
     is_begun: ClassVar[bool] = False
 
@@ -33,13 +34,23 @@ class KeyRead(Event):
 
 
 @frozen
+class Group:
+    """The parts of a large event, and `then`, which is decided after each of them was decided or refused, also where
+    some have to wait for a key. An event that was named before, in this group or in another one of the same Decision,
+    is the same event: it is decided once, and all that name it wait for it."""
+
+    events: tuple[Event, ...]
+    then: Event | Group
+
+
+@frozen
 class Decision:
     """What a rule answers: the records, in order; the reply (a value, or an ApiError); the events that follow, which
     are decided later, each in a Decision of its own."""
 
     records: tuple[Record, ...] = ()
     reply: object = None
-    expand: tuple[Event, ...] = ()
+    expand: tuple[Event | Group, ...] = ()
 
 
 class _Later(enum.Enum):
@@ -47,18 +58,7 @@ class _Later(enum.Enum):
 
 
 LATER: Final = _Later.LATER
-"""As the reply of a Decision: whoever asked is answered by the last event that follows from it."""
-
-
-@frozen
-class LastOf(Event):
-    """What ends a large event: decided after all that follows from it, also what has to wait for a key."""
-
-    may_wait: ClassVar[bool] = True
-
-    def waits_for(self, other: Event) -> bool:
-        """Whether `other`, which is not decided yet, belongs to the same large event."""
-        raise NotImplementedError
+"""As the reply of a Decision: whoever asked is answered by the end of its last Group."""
 
 
 def refuse(error: ApiError) -> Decision:

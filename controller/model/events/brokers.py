@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from controller.model.events.base import Event, LastOf
+from controller.model.events.base import Event
 from controller.model.frozen import frozen
 from controller.model.values import Broker, DeleteIntent
 
@@ -37,18 +37,13 @@ class ReplicasDied(Event):
 
 
 @frozen
-class DeathDone(LastOf):
+class DeathDone(Event):
     """Every partition of a death was decided. `returned`: the broker as a takeover found it registered anew; it is live
     again at once, before its registration is looked at again."""
 
     broker_id: int
     epoch: int
     returned: Broker | None = None
-
-    def waits_for(self, other: Event) -> bool:
-        if type(other) is ReplicasDied:
-            return self.broker_id in other.dead
-        return type(other) is ReplicaDied and other.broker == self.broker_id
 
 
 @frozen
@@ -69,14 +64,11 @@ class ReplicaLeaves(Event):
 
 
 @frozen
-class ShutdownDecided(LastOf):
+class ShutdownDecided(Event):
     """Every partition of a controlled shutdown was decided."""
 
     broker_id: int
     epoch: int
-
-    def waits_for(self, other: Event) -> bool:
-        return type(other) is ReplicaLeaves and other.broker == self.broker_id
 
 
 @frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controller.model.events.base import Event, LastOf
+from controller.model.events.base import Event
 from controller.model.frozen import frozen
 
 
@@ -36,11 +36,10 @@ class RebalanceDue(Event):
 
 @frozen
 class PreferredDue(Event):
-    """Nobody waits for the answer: the preferred leader leads, if it can. `key`: the key that asks for it."""
+    """Nobody waits for the answer: the preferred leader leads, if it can."""
 
     topic: str
     partition: int
-    key: str | None = None
 
 
 @frozen
@@ -92,11 +91,8 @@ class LeaderEpochsDue(Event):
 
 
 @frozen
-class MigrationDone(LastOf):
+class MigrationDone(Event):
     """Every leader epoch is raised: the marker of the move goes."""
-
-    def waits_for(self, other: Event) -> bool:
-        return isinstance(other, LeaderEpochsDue)
 
 
 @frozen

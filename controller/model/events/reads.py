@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from controller.model.events.base import Event, KeyRead, LastOf
-from controller.model.events.due import PreferredDue
+from controller.model.events.base import Event, KeyRead
 from controller.model.frozen import frozen
 from controller.model.legacy import LegacyKey
 from controller.model.records import KeyVersion, KeyVersions
@@ -176,13 +175,10 @@ class LogDirNotified(Event):
 
 
 @frozen
-class NotificationDone(LastOf):
+class NotificationDone(Event):
     """All that it asked for was decided. `notes`: what of it was passed over. `problem`: why it could not be read."""
 
     key: str
     version: int
     notes: tuple[str, ...] = ()
     problem: str | None = None
-
-    def waits_for(self, other: Event) -> bool:
-        return type(other) is PreferredDue and other.key == self.key

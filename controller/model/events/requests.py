@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from controller.model.config_requests import AlterConfigOp
-from controller.model.events.base import Event, LastOf
-from controller.model.events.due import PartitionDeletionDue
-from controller.model.events.reads import TopicIdMissing
-from controller.model.events.reductions import RetirementDue
+from controller.model.events.base import Event
 from controller.model.frozen import frozen
 from controller.model.values import ConfigEntity, DeleteIntent, Partition, Replicas
 
@@ -93,17 +90,12 @@ class ForgetIntent(Event):
 
 
 @frozen
-class ForgettingDone(LastOf):
+class ForgettingDone(Event):
     """All that waited for a broker when it was looked at last was decided. `left`: what that was, the intents and the
     partitions of topics that are being deleted."""
 
     broker: int
     left: tuple[DeleteIntent | Partition, ...]
-
-    def waits_for(self, other: Event) -> bool:
-        if type(other) is ForgetIntent:
-            return other.intent.broker == self.broker
-        return isinstance(other, (PartitionDeletionDue, RetirementDue, TopicIdMissing))
 
 
 @frozen

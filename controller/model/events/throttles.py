@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from controller.model.events.base import Event, LastOf
+from controller.model.events.base import Event
 from controller.model.frozen import frozen
 from controller.model.throttle_configs import UNLIMITED, Family
 from controller.model.throttles import CommitLimits, MarkKind, ThrottleStep
@@ -25,7 +25,7 @@ class NamedTarget:
 class ThrottleRequest(Event):
     """Root of the requests that may set throttles. `room`: what a commit takes."""
 
-    may_wait: ClassVar[bool] = True
+    takes_turns: ClassVar[bool] = True
 
     validate_only: bool
     auto_remove: bool
@@ -72,8 +72,8 @@ class AlterThrottledReplicas(ThrottleRequest):
 
 
 @frozen
-class ThrottleStepDue(LastOf):
-    """The next step of the request that is under way: after those before it, also where they have to wait."""
+class ThrottleStepDue(Event):
+    """The next step of the request that is under way."""
 
     is_begun: ClassVar[bool] = True
 
@@ -82,9 +82,6 @@ class ThrottleStepDue(LastOf):
 
     def dropped(self) -> Event:
         return ThrottleRequestAborted(self.now_ms)
-
-    def waits_for(self, other: Event) -> bool:
-        return type(other) is ThrottleStepDue and other.step.order < self.step.order
 
 
 @frozen
@@ -96,7 +93,7 @@ class ThrottleRequestAborted(Event):
 class ThrottleRemovalDue(Event):
     """Look whether throttles are marked for removal, and nothing runs."""
 
-    may_wait: ClassVar[bool] = True
+    takes_turns: ClassVar[bool] = True
 
 
 @frozen
@@ -108,7 +105,7 @@ class ThrottleBackDue(Event):
 
 
 @frozen
-class ThrottleMarkGoneDue(LastOf):
+class ThrottleMarkGoneDue(Event):
     """The throttles of every owner of a kind are gone: so is the mark, if nothing runs. `is_last`: that was all of the
     removal."""
 
@@ -116,6 +113,3 @@ class ThrottleMarkGoneDue(LastOf):
 
     kind: MarkKind
     is_last: bool
-
-    def waits_for(self, other: Event) -> bool:
-        return isinstance(other, ThrottleBackDue) and (self.is_last or other.kind == self.kind)

@@ -14,6 +14,7 @@ from controller.model.events import (
     ConfigKeyRead,
     Decision,
     Event,
+    Group,
     ThrottleBackDue,
     ThrottleMarkGoneDue,
     ThrottleRemovalDue,
@@ -41,10 +42,11 @@ def removal_due(view: ClusterView, event: ThrottleRemovalDue) -> Decision:
     """Begin, if something is marked and nothing runs."""
     if _is_held_up(view) or view.throttles.is_removing or not view.throttles.is_marked:
         return Decision()
-    due: list[Event] = []
+    back: list[Event] = []  # of this kind and those before it: the last mark goes after all owners
+    due: list[Event | Group] = []
     for kind in KINDS:
-        due += [ThrottleBackDue(event.now_ms, kind, owner) for owner in view.throttles.owners(kind)]
-        due.append(ThrottleMarkGoneDue(event.now_ms, kind, kind == KINDS[-1]))
+        back += [ThrottleBackDue(event.now_ms, kind, owner) for owner in view.throttles.owners(kind)]
+        due.append(Group(tuple(back), ThrottleMarkGoneDue(event.now_ms, kind, kind == KINDS[-1])))
     return Decision((ThrottleRemovalBegan(),), expand=tuple(due))
 
 

@@ -11,7 +11,8 @@ throttle of the request is his will, before its last step as after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Final
 
 from controller.model.errors import ApiError, ReassignmentInProgress
@@ -20,6 +21,7 @@ from controller.model.events import (
     AlterReassignment,
     Decision,
     Event,
+    Group,
     LegacyEntryDue,
     ThrottleRemovalDue,
     ThrottleRequestAborted,
@@ -67,8 +69,16 @@ def carry_out(view: ClusterView, plan: ThrottlePlan, now_ms: int, room: CommitLi
     steps = tuple(_steps(view, plan))
     if len(steps) == 1 and steps[0].do == "begin":
         return _begin(view, plan, now_ms)
-    due = [ThrottleStepDue(now_ms, step, step is steps[-1]) for step in steps]
-    return Decision((ThrottleRequestBegan(plan),), LATER, tuple(due))
+    return Decision((ThrottleRequestBegan(plan),), LATER, (_in_order(steps, now_ms),))
+
+
+def _in_order(steps: Sequence[ThrottleStep], now_ms: int) -> Event | Group:
+    """Those of one order in any order, each order after the one before; the last step ends the request."""
+    due: Event | Group = ThrottleStepDue(now_ms, steps[-1], is_last=True)
+    stages = [tuple(stage) for _, stage in groupby(steps[:-1], lambda step: step.order)]
+    for stage in reversed(stages):
+        due = Group(tuple([ThrottleStepDue(now_ms, step) for step in stage]), due)
+    return due
 
 
 # --- at once
