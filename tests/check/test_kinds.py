@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from controller.check import KINDS, SEVERITIES, inspect
+from controller.keys.table import KINDS as KEY_KINDS
+from stores.base import Depth
 from tests.check.trees import GONE, MOVING, STATE, T_ID, U_ID, T, entries, good, planted, registration, state, topic
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "check.md"
@@ -292,3 +294,10 @@ def test_zookeepers_nodes_without_data_are_no_findings() -> None:
                "/config", "/config/topics", "/consumers", "/kedge", "/admin/replica_deletions", "/admin/delete_topics",
                "/isr_change_notification", "/log_dir_event_notification", "/config/users"]  # fmt: skip
     assert planted(dict.fromkeys(parents, b"")) == ()
+
+
+@pytest.mark.parametrize("root, depth", [found for kind in KEY_KINDS for found in kind.roots])
+def test_a_key_that_controllers_look_at_is_known(root: str, depth: Depth | None) -> None:
+    """A kind of key that is new to the controller is new to the check."""
+    path = root if depth is Depth.SELF else f"{root}/somebody's"
+    assert [found.key for found in planted({path: b"{"}) if found.kind in ("unreadable", "bad-name")] == [path]
