@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from stores.base import Closed, Depth, Resync, StoreEvent, Subscription
 from stores.checks import check_prefix
 from stores.hints import Hints
 
-if TYPE_CHECKING:
-    from stores.etcd.watches import Watches
-
 QUEUE_EVENTS_MAX: Final = 10_000
+
+
+class Watcher(Protocol):
+    """Who watches for the streams of a client, and fills them (`stores.etcd.watches`)."""
+
+    def add(self, stream: EtcdSubscription, prefix: str, depth: Depth) -> None: ...
+
+    def remove(self, stream: EtcdSubscription, prefix: str) -> None: ...
+
+    def forget(self, stream: EtcdSubscription) -> None: ...
 
 
 class EtcdSubscription(Subscription):
     """A stream of an etcd store. A cursor is not needed: the Resync that comes first makes its reader look, and comes
     when etcd has said that it watches."""
 
-    def __init__(self, watches: Watches) -> None:
+    def __init__(self, watches: Watcher) -> None:
         self._watches: Final = watches
         self._awake: Final = threading.Condition()
         self._queue: Final = Hints(QUEUE_EVENTS_MAX, QUEUE_EVENTS_MAX // 2)
@@ -61,7 +68,7 @@ class EtcdSubscription(Subscription):
         self._end(store_closed=False)
         self._watches.forget(self)
 
-    # Called by Watches
+    # Called by the watcher
 
     def push(self, event: StoreEvent) -> None:
         """Queue an event, unless it is a hint that is queued."""

@@ -7,6 +7,6 @@ that cut a client off. It starts no thread and reads no clock but the one it is 
 
 from stores.memory.client import MemoryStore
 from stores.memory.server import MemoryServer
-from stores.memory.stream import MemorySubscription
+from stores.memory.subscription import MemorySubscription
 
 __all__ = ["MemoryServer", "MemoryStore", "MemorySubscription"]

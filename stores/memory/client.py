@@ -11,7 +11,7 @@ from typing import Any, Final
 from stores.base import Capabilities, Columns, Commit, Depth, Entry, Invalid, MetadataStore, Op, Session, Snapshot
 from stores.checks import check_key, check_prefix
 from stores.memory.server import MemoryServer
-from stores.memory.stream import MemorySubscription
+from stores.memory.subscription import MemorySubscription
 from stores.memory.table import NO_ROW, entry
 
 

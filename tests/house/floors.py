@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Final
 
@@ -327,6 +328,19 @@ def violations(tree: Path, rooms: Iterable[Room] = ROOMS) -> list[Violation]:
             if reason:
                 found.append(Violation(module, line, name, reason))
     return found
+
+
+def circle(tree: Path) -> list[str]:
+    """Modules below `tree` that import each other in a circle, the first one again at the end; empty if there is none.
+    What a module imports inside a function or under TYPE_CHECKING counts."""
+    files = modules(tree)
+    known = frozenset(files)
+    graph = {name: {one for _, one in imports(name, file, known)} & known - {name} for name, file in files.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
 
 
 def modules(tree: Path) -> dict[str, Path]:

@@ -9,13 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.floors import IMPURE, OTHER_TOPS, ROOMS, modules, room_of, violations, within
+from tests.house.floors import IMPURE, OTHER_TOPS, ROOMS, circle, modules, room_of, violations, within
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 def test_every_import_of_the_real_tree_keeps_to_the_floors() -> None:
     assert [str(violation) for violation in violations(CHECKOUT)] == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert circle(CHECKOUT) == []
+
+
+def test_a_circle_is_found_also_where_it_is_for_types_alone(tmp_path: Path) -> None:
+    plant(tmp_path, "stores.one", "from stores.two import B\n")
+    plant(tmp_path, "stores.two", "if TYPE_CHECKING:\n    from stores.one import A\n")
+    assert set(circle(tmp_path)) == {"stores.one", "stores.two"}
 
 
 def test_the_real_tree_is_found() -> None:
