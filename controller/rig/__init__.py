@@ -80,22 +80,22 @@ are real, controllers and brokers can be killed, not paused or cut off.
 
 Every commit and every callback is held against `controller.rig.invariants`; what breaks one raises `InvariantBroken`
 in the step in which it happened. `rig.check_end()` adds what must hold once all is quiet: nothing acknowledged is lost.
-`python -m controller.rig explore --seeds 1..100` runs seeded mishaps, `python -m controller.rig exhaust` meets every
+`python -m tests.verify explore --seeds 1..100` runs seeded mishaps, `python -m tests.verify exhaust` meets every
 state of a small world. `controller.rig.host_suite` checks a host of your own.
 """
 
-from controller.rig.broker import Broker, Life
 from controller.rig.clients import Clients
-from controller.rig.clock import NodeClock, VirtualClock
-from controller.rig.flows import Flow
 from controller.rig.invariants import InvariantBroken
-from controller.rig.log import Log, Run
-from controller.rig.network import CallbackFaults, Sent
 from controller.rig.node import Node, State
 from controller.rig.producers import Producers, Writer
 from controller.rig.rig import Rig
-from controller.rig.timeline import Timeline
 from controller.rig.waits import NotInTime, describe, disagreements
+from controller.simulated.broker import Broker, Life
+from controller.simulated.clock import NodeClock, VirtualClock
+from controller.simulated.flows import Flow
+from controller.simulated.log import Log, Run
+from controller.simulated.network import CallbackFaults, Sent
+from controller.simulated.timeline import Timeline
 
 __all__ = [
     "Broker",

@@ -16,9 +16,9 @@ from controller.model.reductions import Retirement
 from controller.model.values import DeleteIntent, Partition, Replicas, Topic, TopicPartition
 from controller.rig.operators import MARKS
 from controller.rig.server import FOREIGN, Committed, RecordingServer
-from controller.rig.timeline import Timeline
 from controller.rules.leader_election import UNCLEAN
 from controller.rules.reduction.configs import RETENTION, RETENTION_DEFAULT
+from controller.simulated.timeline import Timeline
 from stores.base import Check, Delete, Put
 from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
 

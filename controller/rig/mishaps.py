@@ -7,11 +7,11 @@ from typing import Literal
 import attrs
 
 from controller.model.values import TARGETS_SINCE, TopicPartition
-from controller.rig.broker import Life
-from controller.rig.network import CallbackFaults
 from controller.rig.node import State
 from controller.rig.parts import Parts
 from controller.rig.server import write
+from controller.simulated.broker import Life
+from controller.simulated.network import CallbackFaults
 from stores.faults import Plan
 
 

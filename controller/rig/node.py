@@ -11,31 +11,24 @@ Rules
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future
-from typing import Any, Protocol
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
 
 import attrs
 
 from controller.admin import Hooks
 from controller.host import Controller
-from controller.model.host import (
-    HostNotices,
-    HostResponse,
-    LeaderAndIsrRequest,
-    StopReplicaRequest,
-    UpdateMetadataRequest,
-)
-from controller.model.requests import AcceptedIsr
 from controller.model.values import TARGETS_SINCE, Settings, TopicPartition
-from controller.rig.clock import NodeClock
-from controller.rig.network import Network
 from controller.rig.operators import Operators
-from controller.rig.server import Client, RecordingServer
+from controller.rig.server import RecordingServer
 from controller.rig.watched import WatchedAdmin
 from controller.runtime.executors import Call
-from controller.runtime.log_reports import LogReport
 from controller.runtime.notices import LANE
+from controller.simulated.clock import NodeClock
+from controller.simulated.network import Network
+from controller.simulated.node import Asked, NodeHost
+from controller.simulated.store import Client
 from stores.base import Depth, Session, StoreEvent, Subscription
 from stores.faults import FaultStore
 
@@ -78,39 +71,6 @@ class _Muffled(Subscription):
         self._inner.close()
 
 
-class NodeHost(HostNotices):
-    """The host that a controller calls: every callback goes over the network to a broker. One of a LeaderAndIsr version
-    below 3 is of a controller that knows no targets: it names them to nobody, and tells none who is nothing else."""
-
-    def __init__(self, controller_id: int, network: Network, leader_and_isr_version: int) -> None:
-        self._controller_id = controller_id
-        self._network = network
-        self._knows_targets = leader_and_isr_version >= TARGETS_SINCE
-
-    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
-        """Over the network."""
-        if not self._knows_targets:
-            said = (p for p in request.partitions if request.broker_id in p.replicas)
-            request = attrs.evolve(request, partitions=tuple(attrs.evolve(p, target_replicas=None) for p in said))
-        return self._network.call(self._controller_id, request)
-
-    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
-        """Over the network."""
-        return self._network.call(self._controller_id, request)
-
-    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
-        """Over the network."""
-        return self._network.call(self._controller_id, request)
-
-    def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
-        """To every broker."""
-        self._network.config_changed(entity_type, name, configs)
-
-    def partition_purged(self, topic: str, partition: int) -> None:
-        """What groups committed of it goes."""
-        self._network.partition_purged(TopicPartition(topic, partition))
-
-
 class NodeExecutor:
     """Hands rounds to the network, in the name of one process. Notices go to no broker: they are heard at once."""
 
@@ -128,22 +88,6 @@ class NodeExecutor:
 
     def close(self, timeout_s: float) -> None:
         """Nothing runs beside the rig."""
-
-
-class Asked(Protocol):
-    """What brokers ask of a controller, and tell it: as `Controller` has it."""
-
-    def alter_isr(  # noqa: PLR0917 - as the controller's
-        self,
-        tp: TopicPartition,
-        leader: int,
-        leader_epoch: int,
-        partition_epoch: int,
-        new_isr: Sequence[int],
-        broker_epoch: int,
-    ) -> Future[AcceptedIsr]: ...
-
-    def report_log(self, reports: Iterable[LogReport]) -> None: ...
 
 
 class State(enum.Enum):
@@ -198,8 +142,17 @@ class Node:
 
     @property
     def asked(self) -> Asked | None:
-        """Whom brokers ask at this node, None while it is down."""
+        """Where brokers send requests at this node; None while it is down."""
         return self.controller
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it runs, and does not stand still."""
+        return self.state is State.UP
+
+    def speaking(self) -> AbstractContextManager[None]:
+        """Commits in this block are sent by this node."""
+        return self.server.speaking(self.name)
 
     @property
     def is_told(self) -> bool:
@@ -215,7 +168,7 @@ class Node:
         """A new process."""
         self.starts += 1
         seed = f"{self.seed}/{self.node_id}/{self.starts}"
-        with self.server.speaking(self.name):
+        with self.speaking():
             inner = self.server.client()
             store = NodeStore(inner, seed=self.starts, sleep=lambda _: None)
             marker = object()
@@ -282,13 +235,13 @@ class Node:
         """One pass of its loop; whether anything was done."""
         if self.state is not State.UP or self.process is None:
             return False
-        with self.server.speaking(self.name):
+        with self.speaking():
             return self.process.controller.poll_once()
 
     def deliver_late(self) -> int:
         """What it, or a former process of it, left on its way to the store arrives now; how many commits."""
         delivered = 0
-        with self.server.speaking(self.name):
+        with self.speaking():
             for store in [*self.buried, *([self.process.store] if self.process else [])]:
                 delivered += len(store.deliver_late())
         return delivered

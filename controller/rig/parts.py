@@ -5,17 +5,17 @@ from __future__ import annotations
 import random
 
 from controller.model.values import Partition, Settings, TopicPartition
-from controller.rig.broker import Broker
-from controller.rig.clock import VirtualClock
 from controller.rig.committed import CommittedTree
-from controller.rig.copying import Copying
-from controller.rig.duties import Duties
-from controller.rig.network import Network
 from controller.rig.node import Node
 from controller.rig.operators import Operators
 from controller.rig.producers import Producers
 from controller.rig.server import RecordingServer
-from controller.rig.timeline import Timeline
+from controller.simulated.broker import Broker
+from controller.simulated.clock import VirtualClock
+from controller.simulated.copying import Copying
+from controller.simulated.duties import Duties
+from controller.simulated.network import Network
+from controller.simulated.timeline import Timeline
 
 
 class Parts:

@@ -8,9 +8,9 @@ from controller.codec import keys, partition_state
 from controller.codec import topic as topic_codec
 from controller.codec.text import parse
 from controller.model.values import Partition, TopicPartition
-from controller.rig.log import Run
 from controller.rig.parts import Parts
-from controller.rig.replica import Replica
+from controller.simulated.log import Run
+from controller.simulated.replica import Replica
 from stores.memory import MemoryServer
 from stores.tree import TreeEntry
 

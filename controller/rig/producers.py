@@ -12,10 +12,10 @@ import attrs
 
 from controller.model.errors import ErrorCode
 from controller.model.values import TopicPartition
-from controller.rig.broker import Broker
-from controller.rig.clock import VirtualClock
-from controller.rig.log import Log, Run
-from controller.rig.replica import Replica, Role
+from controller.simulated.broker import Broker
+from controller.simulated.clock import VirtualClock
+from controller.simulated.log import Log, Run
+from controller.simulated.replica import Replica, Role
 
 
 @attrs.define(eq=False)

@@ -14,22 +14,22 @@ from typing import Any, TypeVar
 from controller.admin import Admin
 from controller.model.requests import DeletePartitions, NewTopic
 from controller.model.values import TARGETS_SINCE, BrokerRegistration, Settings, TopicPartition
-from controller.rig.broker import Broker
 from controller.rig.clients import Clients
-from controller.rig.clock import NodeClock, VirtualClock
 from controller.rig.committed import CommittedTree
-from controller.rig.copying import Copying
-from controller.rig.duties import Duties
 from controller.rig.invariants import Invariants
 from controller.rig.mishaps import Mishaps
-from controller.rig.network import Network, Sent
 from controller.rig.node import Node, State
 from controller.rig.operators import Operators
 from controller.rig.planting import plant
 from controller.rig.producers import Producers, Writer
 from controller.rig.server import RecordingServer
-from controller.rig.timeline import Timeline
 from controller.rig.waits import Waits
+from controller.simulated.broker import Broker
+from controller.simulated.clock import NodeClock, VirtualClock
+from controller.simulated.copying import Copying
+from controller.simulated.duties import Duties
+from controller.simulated.network import Network, Sent
+from controller.simulated.timeline import Timeline
 from stores.memory import MemoryServer
 from stores.tree import TreeEntry
 

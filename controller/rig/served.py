@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import Final
 
-from controller.rig.client import StoreClient
 from controller.rig.server import Committed, RecordingServer
+from controller.simulated.store import StoreClient
 from stores import transfer
 from stores.base import Delete, Entry, Invalid, MetadataStore, Op, Put, StoreError
 from stores.recipes import TOKEN_KEY, Token
@@ -53,11 +53,11 @@ class StoreServer(RecordingServer):
 
     def client(self) -> StoreClient:
         """One more client of the store."""
-        return StoreClient(self, self._opens)
+        return StoreClient(self._opens, watcher=self)
 
     def connection(self) -> StoreClient:
         """One that opens sessions for others and needs none itself: it reads as the observer does."""
-        return StoreClient(self, self._opens, self.observer)
+        return StoreClient(self._opens, self.observer, self)
 
     def plant(self, entries: Iterable[TreeEntry]) -> int:
         """The store holds the entries, with the generations that it gives them; ephemeral ones and mere parents

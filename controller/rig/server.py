@@ -1,20 +1,18 @@
-"""A memory server that remembers every commit and who sent it: what the invariants are checked against.
+"""A memory server that remembers every commit and who sent it: the invariants are checked against its history.
 
-It is also the seam at which a rig stands on another store: whoever is a client asks for `client` or `connection`, and
-`controller.rig.served` gives clients of a real one.
+It is also the seam at which a rig stands on another store: `controller.rig.served` opens clients of a real one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import attrs
 
-from controller.rig.client import StoreClient
+from controller.simulated.store import ClusterStore
 from stores.base import ABSENT, Commit, Delete, Op, Put
-from stores.memory import MemoryServer, MemoryStore
 from stores.memory.stream import Link
 
 FOREIGN: Final = "somebody else"
@@ -29,25 +27,8 @@ class Committed:
     ops: tuple[Op, ...]
 
 
-class Connection(MemoryStore):
-    """A client that remembers the sessions it opened, so that they can be cut."""
-
-    def __init__(self, server: MemoryServer) -> None:
-        super().__init__(server)
-        self.opened: list[MemoryStore] = []
-
-    def another_session(self) -> MemoryStore:
-        """As MemoryStore."""
-        store = super().another_session()
-        self.opened.append(store)
-        return store
-
-
-Client: TypeAlias = MemoryStore | StoreClient
-
-
-class RecordingServer(MemoryServer):
-    """A MemoryServer with a history. `take()` hands it over, oldest first."""
+class RecordingServer(ClusterStore):
+    """A memory server with a history. `take()` hands it over, oldest first."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -56,23 +37,15 @@ class RecordingServer(MemoryServer):
 
     @contextmanager
     def speaking(self, who: str) -> Iterator[None]:
-        """Whatever is committed meanwhile is sent by `who`."""
+        """Commits in this block are recorded as sent by `who`."""
         before, self._speaking = self._speaking, who
         try:
             yield
         finally:
             self._speaking = before
 
-    def client(self) -> Client:
-        """One more client."""
-        return MemoryStore(self)
-
-    def connection(self) -> Connection | StoreClient:
-        """One more client, which remembers the sessions that are opened from it."""
-        return Connection(self)
-
     def rest(self) -> None:
-        """Nothing happened in a step. What is in this process has told everything at once: nothing to wait for."""
+        """Nothing happened in a step. A store in this process has delivered every event by now."""
 
     def commit(self, link: Link, ops: Sequence[Op]) -> Commit:
         """As MemoryServer, and recorded."""
@@ -87,8 +60,8 @@ class RecordingServer(MemoryServer):
         return history
 
 
-def write(server: RecordingServer, key: str, value: bytes | None) -> None:
-    """Somebody else makes the key hold `value`, whatever stood there; None: it is gone."""
+def write(server: ClusterStore, key: str, value: bytes | None) -> None:
+    """Somebody else makes the key hold `value`, whatever it held before; None: the key is gone."""
     other = server.client()
     entry = other.get(key, timeout_s=1)
     if value is not None:

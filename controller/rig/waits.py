@@ -10,11 +10,11 @@ from controller.keys.notifications import NotificationKeys
 from controller.model.durations import milliseconds
 from controller.model.values import NO_LEADER, DeleteIntent, TopicPartition
 from controller.quota import Family, Side
-from controller.rig.flows import WINDOW_MS, Flow
 from controller.rig.gone import left_over, unpurged
 from controller.rig.legacy import is_key_there
 from controller.rig.parts import Parts
-from controller.rig.replica import Role
+from controller.simulated.flows import WINDOW_MS, Flow
+from controller.simulated.replica import Role
 from stores.base import Depth
 from stores.checks import parent
 

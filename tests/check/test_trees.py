@@ -8,9 +8,9 @@ import pytest
 
 from controller.check import inspect
 from controller.codec import keys
-from controller.rig.explore import break_things, build, heal
 from controller.rig.rig import Rig
 from tests.check.trees import held, recorded
+from tests.verify.explore import break_things, build, heal
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 MOVES = [("kafka-move", "/brokers/topics/orders")] * 4

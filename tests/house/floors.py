@@ -208,7 +208,19 @@ ROOMS: Final = (
     ),
     Room("controller.quota", _MODEL, "a tool for hosts, useful without a controller"),
     Room(
-        "controller.rig", (*_AROUND, "controller.check"), "the test kit drives the whole controller by its public names"
+        "controller.simulated",
+        _AROUND,
+        "brokers in one process, by the public names of a host: nothing of them is a test's, and time is passed in",
+    ),
+    Room(
+        "controller.rig",
+        (*_AROUND, "controller.check", "controller.simulated"),
+        "the test kit: real controllers and simulated brokers in virtual time, held against invariants",
+    ),
+    Room(
+        "controller.server",
+        (*_AROUND, "controller.simulated"),
+        "what `kedge serve` runs: the same brokers by the wall clock, in threads, without the test kit",
     ),
     Room(
         "controller.wire",
@@ -224,6 +236,8 @@ ROOMS: Final = (
             "controller.check",
             "controller.migration",
             "controller.rig",
+            "controller.server",
+            "controller.simulated",
             "controller.wire",
             "pipeline",
             "controller.cli.kafka",

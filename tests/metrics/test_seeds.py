@@ -6,8 +6,8 @@ import pytest
 
 from controller.host import Controller
 from controller.rig import Rig
-from controller.rig.explore import break_things, build, heal
 from controller.state.tally import Tally
+from tests.verify.explore import break_things, build, heal
 
 
 def controllers(rig: Rig) -> list[Controller]:

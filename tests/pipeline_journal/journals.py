@@ -17,10 +17,10 @@ from typing import Any
 from controller.model.throttles import CONFIGS
 from controller.model.values import TopicPartition
 from controller.rig import Rig
-from controller.rig.explore import run_seed
 from controller.rig.throttle_marks import set_by_hand
 from controller.runtime.journal import FolderSink, Journal, MemorySink
 from kedge import ReassignPartitionsOptions, ThrottledRate
+from tests.verify.explore import run_seed
 
 Row = dict[str, Any]
 

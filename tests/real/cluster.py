@@ -22,22 +22,22 @@ import attrs
 
 from controller.check import Finding, check_store
 from controller.model.host import LeaderAndIsrRequest, UpdateMetadataRequest
-from controller.rig.broker import Broker
-from controller.rig.clock import NodeClock, VirtualClock
 from controller.rig.committed import CommittedTree
-from controller.rig.copying import Copying
-from controller.rig.duties import Duties
 from controller.rig.invariants import Invariants
-from controller.rig.network import Network
 from controller.rig.node import Node
 from controller.rig.operators import Operators
 from controller.rig.parts import Parts
 from controller.rig.producers import Producers
-from controller.rig.replica import Replica
-from controller.rig.timeline import Timeline
 from controller.rig.waits import disagreements
 from controller.runtime.clock import SystemClock
 from controller.runtime.registrar import Registrar
+from controller.simulated.broker import Broker
+from controller.simulated.clock import NodeClock, VirtualClock
+from controller.simulated.copying import Copying
+from controller.simulated.duties import Duties
+from controller.simulated.network import Network
+from controller.simulated.replica import Replica
+from controller.simulated.timeline import Timeline
 from kedge import ApiError, BrokerRegistration, HostResponse, NewTopic, NotController, Settings, TopicPartition
 from stores import MetadataStore, open_store
 from tests.real.messages import Call, Request, Return

@@ -19,7 +19,7 @@ from controller.model.host import (
 from controller.model.values import TopicPartition
 from controller.rig import Broker
 from controller.rig.host_suite import Asked, IsrDesk, SimulatedBrokers
-from controller.rig.replica import Replica, Role
+from controller.simulated.replica import Replica, Role
 
 
 class IgnoresControllerEpoch(Broker):

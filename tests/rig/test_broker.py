@@ -17,7 +17,7 @@ from controller.model.host import (
 )
 from controller.model.values import BrokerRegistration, TopicPartition
 from controller.rig import Broker, NodeClock, Run, VirtualClock
-from controller.rig.replica import Role
+from controller.simulated.replica import Role
 
 TP = TopicPartition("t", 0)
 SAID = LeaderAndIsrPartition("t", "id", 0, 1, 3, (1, 2), 5, (1, 2), None, True, 0, 0)

@@ -17,10 +17,10 @@ from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest, Pa
 from controller.model.logs import Appended, Batch, Fetched, FetchFrom, LogError
 from controller.model.values import BrokerRegistration
 from controller.rig import Broker, NodeClock, VirtualClock
-from controller.rig.isolation import Isolated
-from controller.rig.log import Log, Run
-from controller.rig.replica import Replica, Role
 from controller.rig.server import write
+from controller.simulated.isolation import Isolated
+from controller.simulated.log import Log, Run
+from controller.simulated.replica import Replica, Role
 from kedge import TopicPartition
 from tests.wire.living import Living
 from tests.wire.served import DEADLINE_S, until

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from controller.model.host import LeaderAndIsrPartition, LeaderAndIsrRequest
-from controller.rig.live import LiveCluster, LiveServer
-from controller.rig.live.settings import StoredSettings
+from controller.server import LiveCluster, LiveServer
+from controller.server.configs import StoredSettings
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, NewTopic, TopicPartition
 from stores import ABSENT, MemoryStore
 from stores.base import Delete, Put, Subscription
@@ -122,7 +122,7 @@ class _Deaf(StoredSettings):
 
 def test_a_rate_that_was_set_before_a_move_holds_from_its_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where hints come late, here: never."""
-    monkeypatch.setattr("controller.rig.live.cluster.StoredSettings", _Deaf)
+    monkeypatch.setattr("controller.server.cluster.StoredSettings", _Deaf)
     with LiveCluster(LiveServer(), {1: None, 2: None, 3: None}) as cluster:
         cluster.until_ready(DEADLINE_S)
         admin = cluster.controller.admin

@@ -6,7 +6,7 @@ import pytest
 
 from controller.model.logs import Batch, LogError
 from controller.rig import Log, Run
-from controller.rig.live.shelf import PRODUCERS_MAX, Shelf
+from controller.server.shelf import PRODUCERS_MAX, Shelf
 
 
 def batch(records: int = 3, size: int = 100, **more: int) -> Batch:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.rig import Log, Run
-from controller.rig.log import truncation_offset
+from controller.simulated.log import truncation_offset
 
 
 def _log(*runs: tuple[int, int]) -> Log:

@@ -5,7 +5,7 @@ from typing import Any
 import attrs
 
 from controller.model.host import LeaderAndIsrPartition
-from controller.rig.replica import IsrAsked, Replica, Role
+from controller.simulated.replica import IsrAsked, Replica, Role
 
 TOLD = LeaderAndIsrPartition(
     topic="t",

@@ -10,9 +10,9 @@ import pytest
 from controller.codec import keys
 from controller.model.values import TopicPartition
 from controller.rig import CallbackFaults, Life, NotInTime, Rig, VirtualClock
-from controller.rig.__main__ import main
-from controller.rig.explore import run_seed
 from stores.tree import read_tree
+from tests.verify.__main__ import main
+from tests.verify.explore import run_seed
 
 
 def test_time_moves_only_when_it_is_told_to() -> None:
@@ -157,17 +157,17 @@ def test_a_seed_that_holds_says_so_and_one_that_fails_prints_its_replay(
     def fail(seed: int, steps: int) -> object:
         return attrs.evolve(run_seed(seed, 20), error=f"NotInTime: after {steps} steps")
 
-    monkeypatch.setattr("controller.rig.__main__.run_seed", fail)
+    monkeypatch.setattr("tests.verify.__main__.run_seed", fail)
     assert main(["explore", "--seeds", "9", "--steps", "40", "--timeline"]) == 1
     out = capsys.readouterr().out
     assert "seed 9 FAILED" in out
-    assert "replay: python -m controller.rig explore --seeds 9 --steps 40 --timeline" in out
+    assert "replay: python -m tests.verify explore --seeds 9 --steps 40 --timeline" in out
     assert "ms  controller 10" in out
 
 
 def test_a_wrong_range_of_seeds_is_a_usage_error() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "controller.rig", "explore", "--seeds", "many"],
+        [sys.executable, "-m", "tests.verify", "explore", "--seeds", "many"],
         capture_output=True,
         text=True,
         check=False,

@@ -9,10 +9,10 @@ import pytest
 from controller.machine import RULES
 from controller.model.events import DeathDone, Decision, Group, ReplicaDied
 from controller.model.view import ClusterView
-from controller.rig.explore import run_seed
 from controller.runtime.batching import Batching
 from controller.runtime.jobs import Job, Parts, jobs_of
 from tests.runtime.world import Cluster
+from tests.verify.explore import run_seed
 
 SEEDS = (8, 12, 15, 21)
 NAMES = [f"t{number}" for number in range(8)]

@@ -13,8 +13,8 @@ from controller.cli.serve.options import Place
 from controller.cli.serve.pages import Pages
 from controller.cli.serve.status import Recent, Status
 from controller.model.logs import Batch
-from controller.rig.live import LiveCluster, LiveServer
 from controller.runtime.journal import Journal
+from controller.server import LiveCluster, LiveServer
 from kedge import AlterConfigOp, ConfigResource, ConfigResourceType, DeletePartitions, NewTopic, TopicPartition
 from tests.browser import DESKTOP, MEASURE, PHONE, dom, found_at
 from tests.serve.processes import serving

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from controller.rig.explore import run_seed
+from tests.verify.explore import run_seed
 
 SEEDS = (3, 17, 188)
 
@@ -27,7 +27,7 @@ def test_two_seeds_leave_two_timelines() -> None:
 @pytest.mark.slow
 def test_a_seed_does_not_depend_on_how_strings_are_hashed() -> None:
     here = {f"seed {seed} {run_seed(seed).trace}" for seed in SEEDS}
-    command = [sys.executable, "-m", "controller.rig", "explore", "--traces", "--seeds"]
+    command = [sys.executable, "-m", "tests.verify", "explore", "--traces", "--seeds"]
     for hash_seed in ("1", "4242"):
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         told = set()

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from controller.rig.__main__ import main
-from controller.rig.exhaustion import FAULTS, REQUESTS, Limits, Outcome, Search, SmallWorld, build, do, replay
-from controller.rig.exhaustion.snapshot import freeze, thaw
 from controller.runtime.committer import Committer, End, Result
 from tests.simulation import test_mutants as mutants
+from tests.verify.__main__ import main
+from tests.verify.exhaustion import FAULTS, REQUESTS, Limits, Outcome, Search, SmallWorld, build, do, replay
+from tests.verify.exhaustion.snapshot import freeze, thaw
 
 Patch = pytest.MonkeyPatch
 MOVED = ["move-101", "poll-101", "deliver-101-1", "deliver-101-3", "fetch-3", "work-1", "poll-101"]
@@ -53,7 +53,7 @@ def test_every_state_of_a_move_without_faults_holds_and_heals() -> None:
 @pytest.mark.slow
 @pytest.mark.checklist(101, 103)
 def test_every_state_of_a_move_with_one_lost_answer_or_callback_holds() -> None:
-    """`python -m controller.rig exhaust --small`."""
+    """`python -m tests.verify exhaust --small`."""
     outcome = _search(["move"], ["commit-unanswered", "callback-lost"], heal_every=50)
     assert (outcome.broken, outcome.cut_off) == (None, None)
     assert outcome.states > 2_000
@@ -109,7 +109,7 @@ def test_a_broken_controller_is_found_with_a_path_that_replays(
     told = capsys.readouterr().out
     assert re.search(says, told[told.index("BROKEN") :], re.DOTALL), told
     command, path = told.splitlines()[-1].rsplit(" ", 1)
-    assert command == "replay: python -m controller.rig exhaust --path"
+    assert command == "replay: python -m tests.verify exhaust --path"
     assert main(["exhaust", "--path", path]) == 1
     assert "BROKEN" in capsys.readouterr().out
 
@@ -306,7 +306,7 @@ def test_the_same_search_meets_the_same_states() -> None:
 
 @pytest.mark.slow
 def test_a_search_does_not_depend_on_how_strings_are_hashed() -> None:
-    command = [sys.executable, "-m", "controller.rig", "exhaust", "--depth", "3", "--faults", "kill,callback-late"]
+    command = [sys.executable, "-m", "tests.verify", "exhaust", "--depth", "3", "--faults", "kill,callback-late"]
     told = []
     for hash_seed in ("0", "1", "4242"):
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from controller.audit import Trace
-from controller.rig.explore import run_seed
 from controller.runtime.journal import FolderSink, Journal, Reading
+from tests.verify.explore import run_seed
 
 FAST = range(1, 9)
 BLOCKS = [range(first, first + 20) for first in range(9, 69, 20)]

@@ -17,7 +17,6 @@ from controller.model.events import AlterIsr, Decision, NotificationDone, Reduct
 from controller.model.requests import NewPartitions
 from controller.model.values import Settings, TopicPartition
 from controller.rig import InvariantBroken, NotInTime, Rig
-from controller.rig.explore import run_seed
 from controller.rig.legacy import submit_by_key
 from controller.rules import completion, deletion, isr, leader_election, legacy, reassignment, takeover
 from controller.rules.reduction import clock, partitions, purge
@@ -29,6 +28,7 @@ from stores.base import ABSENT, PRESENT, Check, Put
 from stores.memory import MemoryStore
 from stores.recipes import EPOCH_KEY, TOKEN_KEY, Fence, Token
 from tests.simulation.clusters import AFTER, ORDERS, asked, leading, orders, settle
+from tests.verify.explore import run_seed
 
 Patch = pytest.MonkeyPatch
 SOON = Settings(delete_topic_partition_interval_delay_ms=100)  # how often clocks of read-only partitions are looked at

@@ -11,11 +11,11 @@ import pytest
 from controller.model.values import TopicPartition
 from controller.quota import Bound, ReplicationQuota, ReplicationQuotas, Rotation
 from controller.rig import NotInTime, Rig
-from controller.rig.broker import Broker
-from controller.rig.fetching import Meeting
-from controller.rig.network import Network
-from controller.rig.throttling import _Step
 from controller.runtime import requests
+from controller.simulated.broker import Broker
+from controller.simulated.fetching import Meeting
+from controller.simulated.network import Network
+from controller.simulated.throttling import _Step
 from tests.simulation.clusters import AFTER, BEFORE, ORDERS, orders
 
 Patch = pytest.MonkeyPatch

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from controller.rig.explore import build, run_seed
+from tests.verify.explore import build, run_seed
 
 FAST = range(1, 7)
 FOUND = (
@@ -84,7 +84,7 @@ _STATE = re.compile(r"(t\d+-\d+) R (\[.*?\]) I (\[.*?\])(?: T (\[.*?\]))? leader
 def _hold(seeds: range, steps: int) -> None:
     for seed in seeds:
         run = run_seed(seed, steps)
-        replay = f"python -m controller.rig explore --seeds {seed} --steps {steps} --timeline"
+        replay = f"python -m tests.verify explore --seeds {seed} --steps {steps} --timeline"
         assert run.error is None, f"{run.error}\nreplay: {replay}"
 
 

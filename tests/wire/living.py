@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from controller.rig.live import LiveCluster, LiveServer
+from controller.server import LiveCluster, LiveServer
 from controller.wire import Gateway, Limits
 from controller.wire.apis import APIS
 from controller.wire.data import with_logs

@@ -8,8 +8,8 @@ from typing import Any, Final, Self
 
 from controller.host import Controller
 from controller.model.values import Endpoint
-from controller.rig.broker import Broker
-from controller.rig.live import LiveCluster, LiveServer
+from controller.server import LiveCluster, LiveServer
+from controller.simulated.broker import Broker
 from controller.wire import Gateway, Peers
 from controller.wire.data import with_logs
 from controller.wire.remote import Credentials, RemoteHost, with_orders, with_remote_brokers

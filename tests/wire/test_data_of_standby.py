@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing
 import kafka
 import pytest
 
-from controller.rig.live import LiveCluster, LiveServer
+from controller.server import LiveCluster, LiveServer
 from controller.wire import Gateway, Peers
 from controller.wire.apis import APIS
 from controller.wire.data import with_logs

@@ -15,8 +15,8 @@ from controller.model.errors import FencedLeaderEpoch, NotController, StaleBroke
 from controller.model.host import StopReplicaPartition, StopReplicaRequest
 from controller.model.logs import Batch
 from controller.model.view import ClusterView
-from controller.rig.replica import Replica
 from controller.runtime.log_reports import LogReport
+from controller.simulated.replica import Replica
 from controller.wire import Tls, Users
 from controller.wire import messages as m
 from controller.wire.remote import Credentials, RemoteHost

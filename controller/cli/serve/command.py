@@ -21,7 +21,7 @@ import click
 from controller.cli.amounts import Amount
 from controller.cli.printing import clean, fail, one_line, say, without_place
 from controller.cli.serve.options import CannotServe, Options, as_brokers, as_host, as_place, as_topics
-from controller.rig.live import RETENTION_BYTES
+from controller.server import RETENTION_BYTES
 from stores import public_url
 
 _LISTEN: Final = "127.0.0.1:9092"

@@ -20,9 +20,9 @@ from controller.cli.serve.pages import Page, Pages
 from controller.cli.serve.status import Recent, Status
 from controller.codec import BadValue
 from controller.model.errors import ControllerError, DuplicateBrokerRegistration
-from controller.rig.live import LiveCluster, LiveServer
 from controller.runtime.collector import tuned
 from controller.runtime.journal import Journal
+from controller.server import LiveCluster, LiveServer
 from controller.wire import Gateway, Peers
 from controller.wire.calls import Address
 from controller.wire.cluster_id import cluster_id

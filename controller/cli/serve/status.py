@@ -24,9 +24,9 @@ from controller.host import Controller, Description
 from controller.model.errors import NotController
 from controller.model.requests import PartitionReassignment
 from controller.model.values import TopicPartition
-from controller.rig.live import LiveCluster
-from controller.rig.replica import Role
 from controller.runtime.journal import CallableSink
+from controller.server import LiveCluster
+from controller.simulated.replica import Role
 from controller.wire.measured import events
 
 MOVES_MAX: Final = 100

@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from controller.model.values import TopicPartition
-from controller.rig.broker import Broker
 from controller.rig.clients.consumer import Consumer
 from controller.rig.clients.group import Group, Offsets
 from controller.rig.clients.metadata import ClientMetadata, PartitionInfo
 from controller.rig.clients.producer import Partitioner, Producer
-from controller.rig.clock import VirtualClock
 from controller.rig.producers import Producers
+from controller.simulated.broker import Broker
+from controller.simulated.clock import VirtualClock
 
 __all__ = [
     "ClientMetadata",

@@ -12,10 +12,10 @@ import attrs
 
 from controller.model.errors import ErrorCode
 from controller.model.values import TopicPartition
-from controller.rig.broker import Broker
 from controller.rig.clients.metadata import ClientMetadata
-from controller.rig.log import Run
-from controller.rig.replica import Replica
+from controller.simulated.broker import Broker
+from controller.simulated.log import Run
+from controller.simulated.replica import Replica
 
 
 @attrs.define(eq=False)

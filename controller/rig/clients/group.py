@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from controller.model.values import TopicPartition
-from controller.rig.broker import Broker
 from controller.rig.clients.consumer import Consumer
 from controller.rig.clients.metadata import ClientMetadata
-from controller.rig.log import Run
+from controller.simulated.broker import Broker
+from controller.simulated.log import Run
 
 
 @attrs.define(eq=False)

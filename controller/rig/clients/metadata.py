@@ -17,8 +17,8 @@ import attrs
 from controller.model.host import PartitionMetadata
 from controller.model.reductions import ONLINE
 from controller.model.values import Replicas, TopicPartition
-from controller.rig.broker import Broker
-from controller.rig.clock import VirtualClock
+from controller.simulated.broker import Broker
+from controller.simulated.clock import VirtualClock
 
 MAX_AGE_MS: Final = 5_000
 

@@ -19,7 +19,7 @@ from controller.rig.host_suite import disorder, failures, fences, isr, logs, loo
 from controller.rig.host_suite.base import CASES, GROUPS, Ability, Case, Held, HostUnderTest, Report, check
 from controller.rig.host_suite.desk import Asked, Desk, IsrDesk
 from controller.rig.host_suite.simulated import SimulatedBrokers
-from controller.rig.replica import Role
+from controller.simulated.replica import Role
 
 __all__ = [
     "CASES",

@@ -22,8 +22,8 @@ import attrs
 from controller.model.host import Host, PartitionMetadata
 from controller.model.values import TARGETS_SINCE, Replicas, TopicPartition
 from controller.rig.host_suite.desk import IsrDesk
-from controller.rig.replica import Role
 from controller.runtime.clock import Clock, SystemClock
+from controller.simulated.replica import Role
 
 GROUPS: Final = ("fences", "disorder", "logs", "roles", "isr", "failures", "loop")
 

@@ -15,15 +15,15 @@ from controller.model.errors import NotController
 from controller.model.host import HostResponse, LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from controller.model.requests import AcceptedIsr, NewTopic
 from controller.model.values import NO_LEADER, BrokerRegistration, Partition, TopicPartition
-from controller.rig.clock import VirtualClock
 from controller.rig.committed import CommittedTree
 from controller.rig.host_suite.base import Ability, HostUnderTest, expect
 from controller.rig.host_suite.desk import Asked
 from controller.rig.host_suite.stage import BROKERS, Request, Stage, legal
-from controller.rig.replica import Role
 from controller.rig.server import RecordingServer
-from controller.rig.timeline import Timeline
 from controller.runtime.registrar import Registrar
+from controller.simulated.clock import VirtualClock
+from controller.simulated.replica import Role
+from controller.simulated.timeline import Timeline
 from stores.memory import MemoryStore
 
 T = TypeVar("T")

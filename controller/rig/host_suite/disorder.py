@@ -7,7 +7,7 @@ from itertools import permutations
 from controller.model.values import TopicPartition
 from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
 from controller.rig.host_suite.stage import LEADER_EPOCH, PARTITION_EPOCH, TP, Stage, deletion, metadata, said
-from controller.rig.replica import Role
+from controller.simulated.replica import Role
 
 
 @case("disorder")

@@ -9,7 +9,7 @@ from functools import partial
 from controller.model.values import TopicPartition
 from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
 from controller.rig.host_suite.stage import SECOND, TP, Stage, deletion, metadata, said
-from controller.rig.replica import Role
+from controller.simulated.replica import Role
 
 
 @case("failures", Ability.FAILURE)

@@ -19,7 +19,7 @@ from controller.rig.host_suite.stage import (
     metadata,
     said,
 )
-from controller.rig.replica import Role
+from controller.simulated.replica import Role
 
 
 def _refuses_all(stage: Stage, code: ErrorCode, **header: Any) -> None:

@@ -6,7 +6,7 @@ from controller.model.errors import FencedLeaderEpoch, InvalidUpdateVersion
 from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
 from controller.rig.host_suite.desk import Asked
 from controller.rig.host_suite.stage import CONTROLLER_EPOCH, LEADER_EPOCH, PARTITION_EPOCH, TP, Stage, metadata, said
-from controller.rig.replica import Role
+from controller.simulated.replica import Role
 
 _NEEDS = (Ability.ISR, Ability.RECORDS, Ability.COPIES)
 TEN = 10  # so many times `quiet_ms` until a leader that wants to ask again would have asked

@@ -5,7 +5,7 @@ from __future__ import annotations
 from controller.model.errors import ErrorCode
 from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
 from controller.rig.host_suite.stage import LEADER_EPOCH, PARTITION_EPOCH, SECOND, TP, Stage, deletion, said
-from controller.rig.replica import Role
+from controller.simulated.replica import Role
 
 GONE = {TP: ErrorCode.KAFKA_STORAGE_ERROR}
 

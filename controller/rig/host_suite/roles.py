@@ -6,7 +6,7 @@ from controller.model.host import PartitionMetadata
 from controller.model.values import NO_LEADER
 from controller.rig.host_suite.base import Ability, HostUnderTest, case, expect
 from controller.rig.host_suite.stage import BROKERS, LEADER_EPOCH, PARTITION_EPOCH, TP, Stage, metadata, said
-from controller.rig.replica import Role
+from controller.simulated.replica import Role
 
 NEXT = {"leader_epoch": LEADER_EPOCH + 1, "partition_epoch": PARTITION_EPOCH + 1, "is_new": False}
 

@@ -19,16 +19,16 @@ from controller.model.host import (
     UpdateMetadataRequest,
 )
 from controller.model.values import TARGETS_SINCE, BrokerRegistration, Settings, TopicPartition
-from controller.rig.broker import Broker, Life
-from controller.rig.clock import NodeClock, VirtualClock
-from controller.rig.copying import Copying
-from controller.rig.duties import Duties
 from controller.rig.host_suite.base import Ability, Held, HostUnderTest
 from controller.rig.host_suite.desk import IsrDesk
-from controller.rig.network import Network
 from controller.rig.node import Node, NodeStore, Process, State
 from controller.rig.server import RecordingServer
-from controller.rig.timeline import Timeline
+from controller.simulated.broker import Broker, Life
+from controller.simulated.clock import NodeClock, VirtualClock
+from controller.simulated.copying import Copying
+from controller.simulated.duties import Duties
+from controller.simulated.network import Network
+from controller.simulated.timeline import Timeline
 from stores.memory import MemoryStore
 
 LAG_MAX_MS = 2_000

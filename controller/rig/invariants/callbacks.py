@@ -5,7 +5,7 @@ from __future__ import annotations
 from controller.model.host import LeaderAndIsrPartition, PartitionMetadata, StopReplicaRequest
 from controller.model.values import LEADER_DURING_DELETE, Partition, TopicPartition
 from controller.rig.invariants.case import Case, words
-from controller.rig.network import Sent
+from controller.simulated.network import Sent
 
 
 class CallbackRules:

@@ -9,9 +9,9 @@ from controller.model.reductions import OFFLINE, ONLINE, READ_ONLY
 from controller.model.values import LEADER_DURING_DELETE, NO_EPOCH, NO_LEADER, Partition, Replicas, TopicPartition
 from controller.rig.committed import Change
 from controller.rig.invariants.case import Case, words
-from controller.rig.replica import IsrAsked
 from controller.rules.leader_election import UNCLEAN
 from controller.rules.reduction.configs import RETENTION_MS
+from controller.simulated.replica import IsrAsked
 
 _STATUS: Final = (ONLINE, READ_ONLY, OFFLINE)  # in the order in which a partition may have them
 _SKEW_MS_MAX: Final = 7_200_000  # of the clocks of controllers, which write the times down, among each other

@@ -1,0 +1,257 @@
+"""A cluster in this process and in real time: controllers in threads, simulated brokers in one thread of their own.
+
+Rules
+* One step: time goes on by what the clock on the wall says; brokers register again where they have to, copy, ask for
+  isr changes and report; then whoever waits for that is answered.
+* What clients ask for is done at once, between two steps; followers copy what was appended at once, too, where nothing
+  says how fast they may (`Copying.catch_up`): so an answer does not wait for a walk over all replicas.
+* On a store that other processes share the active controller may be in one of these: brokers obey whichever is, ask it
+  and tell it through what `asks` was given.
+* Brokers read settings from the store themselves, also before they copy what they were ordered to.
+* Controllers are as any host's: they write to the store and call the brokers from threads of their own, under the lock.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final, Self
+from weakref import WeakSet
+
+import attrs
+
+from controller.host import Controller
+from controller.metrics import BrokerMeters
+from controller.model.values import BrokerRegistration, Endpoint, Settings, TopicPartition
+from controller.server.configs import StoredSettings
+from controller.server.logs import RETENTION_BYTES, LiveLogs
+from controller.server.node import LiveHost, LiveNode, Others
+from controller.server.steps import TICK_S, Steps
+from controller.server.store import LiveServer
+from controller.simulated.broker import Broker, Life
+from controller.simulated.clock import NodeClock, VirtualClock
+from controller.simulated.copying import Copying
+from controller.simulated.duties import Duties
+from controller.simulated.isolation import Isolated, Isolation
+from controller.simulated.network import Network
+from controller.simulated.node import Asked
+from controller.simulated.replica import Role
+from controller.simulated.timeline import Timeline
+
+FIRST_ID: Final = 101
+_CLEAN_S: Final = 1.0
+
+
+class LiveCluster:
+    """`with LiveCluster(LiveServer(), {1: "a", 2: "b"}) as cluster:` controllers and brokers that live.
+
+    `server`: the store, which the cluster closes. `brokers`: broker id -> rack (None = no rack). `controllers`: how
+    many nodes, with ids from `first_id` up; `copy_rate_bytes_s`: into each broker, None = at once. `retention_bytes`:
+    so many of each partition are kept. `lag_max_ms`: as replica.lag.time.max.ms. `journal`: makes the journal of a
+    node, by its id. `seed`: of topic ids and placements. `others`: makes what reaches brokers that are none of these,
+    for a node; their records are their own affair.
+
+    Starting raises what registering raises: StoreError, DuplicateBrokerRegistration.
+    """
+
+    def __init__(
+        self,
+        server: LiveServer,
+        brokers: Mapping[int, str | None],
+        *,
+        controllers: int = 1,
+        first_id: int = FIRST_ID,
+        settings: Settings | None = None,
+        seed: int | None = None,
+        copy_rate_bytes_s: int | None = None,
+        retention_bytes: int = RETENTION_BYTES,
+        lag_max_ms: int = 10_000,
+        journal: Callable[[int], Any] | None = None,
+        others: Callable[[], Others] | None = None,
+    ) -> None:
+        self.server = server
+        self.settings = settings or Settings()
+        self.lock = threading.RLock()
+        self._steps = Steps(self.lock, self._step, self._answer)
+        self._begun_s = time.monotonic()
+        self._cleaned_s = self._begun_s
+        self._clock = VirtualClock(time.time_ns() // 1_000_000)
+        timeline = Timeline(self._clock)
+        timeline.is_mute = True  # nobody reads it, and the cluster may run for weeks
+        isolated = partial(Isolated, WeakSet())
+        self.brokers = {b: self._broker(b, rack, isolated) for b, rack in brokers.items()}
+        chance = random.Random(seed)  # noqa: S311 - no secrets
+        self.network = Network(self.brokers, chance, timeline, lambda: 0, requests_max=0)
+        self._settings = StoredSettings(server.connection(), self._set)
+        host = (self.network, self.lock, self._steps.wake, self.brokers, server, self._settings.read_for)
+        made = (self.settings, seed, journal)
+        ids = range(first_id, first_id + controllers)
+        self.nodes = {i: LiveNode(i, server, LiveHost(i, *host, others and others()), *made) for i in ids}
+        self.copying = Copying(self.brokers, timeline, copy_rate_bytes_s)
+        calls = (self._steps.soon, self.copying.catch_up)
+        kept = (retention_bytes, server.first_producer_id)
+        self.logs = LiveLogs(self.brokers, self.network.settings, *calls, *kept)
+        self.duties = {b: self._duties(broker, timeline, lag_max_ms) for b, broker in self.brokers.items()}
+
+    def _set(self, kind: str, name: str, configs: Mapping[str, str]) -> None:
+        with self.lock:
+            self.network.config_changed(kind, name, configs)
+
+    def _broker(self, broker_id: int, rack: str | None, isolated: Isolation) -> Broker:
+        registration = BrokerRegistration(broker_id, f"broker-{broker_id}", 9092, rack)
+        return Broker(registration, NodeClock(self._clock), isolated=isolated)
+
+    def _duties(self, broker: Broker, timeline: Timeline, lag_max_ms: int) -> Duties:
+        parts = (broker, self._clock, self.server, self.nodes, self.network, timeline)
+        version = self.settings.registration_version
+        return Duties(*parts, version, lag_max_ms, lambda *_: None)
+
+    # --- life
+
+    def start_controllers(self) -> Self:
+        """Controllers run; brokers do not yet. A cluster that could not be started is closed."""
+        try:
+            for node in self.nodes.values():
+                if node.controller is None:
+                    node.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def listen(self, endpoints: Mapping[int, Endpoint]) -> None:
+        """Brokers register that they listen there, from the next time on that they register."""
+        for broker_id, at in endpoints.items():
+            broker = self.brokers[broker_id]
+            broker.registration = attrs.evolve(broker.registration, host=at.host, port=at.port, endpoints=(at,))
+
+    def asks(self, elsewhere: Asked) -> None:
+        """Whom brokers ask while no controller of this process is active."""
+        for node in self.nodes.values():
+            node.elsewhere = elsewhere
+
+    def start(self) -> Self:
+        """Brokers are registered, controllers run. A cluster that could not be started is closed."""
+        try:
+            self._settings.begin()
+            for duties in self.duties.values():
+                duties.register()
+        except BaseException:
+            self.close()
+            raise
+        self.start_controllers()
+        self._steps.begin()
+        return self
+
+    def close(self) -> None:
+        """Controllers hand over, brokers are unregistered, the store is closed. Idempotent."""
+        if self._steps.is_over:
+            return
+        self._steps.end()
+        self._settings.close()
+        for node in self.nodes.values():
+            node.stop()
+        for duties in self.duties.values():
+            duties.leave(at_once=True)
+        self.logs.close()
+        self.server.close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- what there is
+
+    def until_ready(self, timeout_s: float) -> None:
+        """A controller is active and has admitted every broker. TimeoutError where that takes longer."""
+        end_s = time.monotonic() + timeout_s
+        while not self._is_ready():
+            if time.monotonic() >= end_s or self._steps.is_over:
+                live = self.controller.describe().live_brokers
+                raise TimeoutError(f"not ready within {timeout_s:g} s: of brokers {[*self.brokers]} there are {live}")
+            time.sleep(TICK_S)
+
+    def _is_ready(self) -> bool:
+        """Where another process leads, brokers were told of each other by that."""
+        wanted, controller = set(self.brokers), self.controller
+        if controller.is_active:
+            return wanted <= set(controller.describe().live_brokers)
+        with self.lock:
+            return controller.active_id is not None and all(wanted <= set(b.peers) for b in self.brokers.values())
+
+    @property
+    def host(self) -> LiveHost:
+        """What controllers of other processes may call, too."""
+        return next(iter(self.nodes.values())).host
+
+    @property
+    def controller(self) -> Controller:
+        """The active controller; the first one while there is none."""
+        running = [node.controller for node in self.nodes.values() if node.controller is not None]
+        return next((controller for controller in running if controller.is_active), running[0])
+
+    def held_bytes(self) -> dict[int, int]:
+        """What the replicas on each broker hold, as if each had its own records."""
+        with self.lock:
+            return {b: sum(r.log.size_bytes for r in broker.replicas.values()) for b, broker in self.brokers.items()}
+
+    def log_ends(self, tp: TopicPartition) -> tuple[dict[int, int], int]:
+        """Where the log of each broker that has one ends, and where the leader's does (-1: nobody leads)."""
+        with self.lock:
+            held = self.logs.replicas(tp)
+        leading = [replica for replica in held.values() if replica.role is Role.LEADER]
+        end = max((r.leader_epoch, r.log.end_offset) for r in leading)[1] if leading else -1
+        return {broker: replica.log.end_offset for broker, replica in held.items()}, end
+
+    def meters(self) -> list[BrokerMeters]:
+        """What each broker tells of itself in numbers."""
+        return [self.copying.flows.meters(broker) for broker in self.brokers]
+
+    # --- what befalls brokers
+
+    def kill_broker(self, broker_id: int) -> None:
+        """Its process ends, and its registration with it. KeyError where there is no such broker."""
+        with self.lock:
+            if self.brokers[broker_id].life is not Life.DOWN:
+                self.duties[broker_id].leave(at_once=True)
+                self.brokers[broker_id].stopped()
+        self._steps.wake()
+
+    def restart_broker(self, broker_id: int) -> None:
+        """It is up again with the logs that it had, under a new broker epoch. KeyError as above."""
+        self.kill_broker(broker_id)
+        with self.lock:
+            broker = self.brokers[broker_id]
+            broker.life = Life.UP
+            self.network.started(broker)
+            self.duties[broker_id].register()
+        self._steps.wake()
+
+    # --- time
+
+    def _answer(self) -> None:
+        self.logs.step()
+
+    def _step(self) -> bool:
+        now_s = time.monotonic()
+        past_ms = int((now_s - self._begun_s) * 1000) - self._clock.elapsed_ms
+        self._clock.advance(past_ms)
+        moved = False
+        up = [duties for duties in self.duties.values() if duties.broker.is_up]
+        for duties in up:
+            moved |= duties.watch()
+        moved |= self.copying.step(past_ms) > 0 or self.copying.is_held_up
+        self.copying.flows.step(self._clock.elapsed_ms)
+        for duties in up:
+            moved |= duties.step()
+            duties.report()
+        self.logs.step()
+        if now_s - self._cleaned_s > _CLEAN_S:
+            self._cleaned_s = now_s
+            self.logs.clean()
+        return moved or self.logs.is_waited_for

@@ -1,0 +1,387 @@
+"""What clients do with the logs of a live cluster, and who waits for what.
+
+Rules
+* A broker answers for what it leads, as it was told: clients that ask another one, or under another leader epoch, hear
+  so, and look at the metadata again. None for a broker: whichever leads. Only a debugging client learns the bounds of
+  a follower's log.
+* acks=all is answered when the high watermark passed the batch, under the leader epoch that took it; asked of an isr
+  that is smaller than `min.insync.replicas` it is refused before, and reported after.
+* A fetch is answered when there are `min_bytes` to give, something is wrong, or its time is over.
+* A partition that is read-only (KIP-694) refuses records with an error that no producer tries again, which would be in
+  vain: POLICY_VIOLATION. A batch that was taken before is still acknowledged to an idempotent producer that asks again.
+* Of each partition the newest `retention_bytes` are kept. What is above the high watermark cannot be deleted: where
+  that is twice as much, the disk is full.
+* A partition whose leader raises (its log, or one of its settings) is answered with KAFKA_STORAGE_ERROR, which clients
+  retry; the other partitions of the request are answered as usual. A batch that waits for replicas then waits on.
+* Methods may be called by any thread; what they do is done by the thread that steps. Limits on copying do not touch
+  clients.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import attrs
+
+from controller.model.logs import (
+    NO_EPOCH,
+    Appended,
+    Batch,
+    EpochEnd,
+    Fetched,
+    FetchFrom,
+    LogBounds,
+    LogError,
+    StoredBatch,
+)
+from controller.model.reductions import OFFLINE, ONLINE
+from controller.model.values import ALL_BROKERS, BROKERS, TOPICS, TopicPartition
+from controller.server import reading
+from controller.server.shelf import Shelf
+from controller.simulated.broker import Broker, ReplicaId
+from controller.simulated.replica import Replica, Role
+
+ACKS_ALL: Final = -1
+RETENTION_BYTES: Final = 64 * 1024 * 1024
+READ_ONLY_MESSAGE: Final = "the partition is read-only, because it is to be removed from its topic"
+_BATCH_BYTES_MAX: Final = 1_048_588  # Kafka's default of max.message.bytes
+
+T = TypeVar("T")
+
+
+@attrs.define(eq=False)
+class _Promised:
+    """A batch that waits for its replicas, until `deadline_s`."""
+
+    replica: Replica
+    leader_epoch: int
+    end_offset: int
+    answer: Appended
+    tp: TopicPartition
+    future: Future[Appended]
+    deadline_s: float
+
+
+@attrs.define(eq=False)
+class _Waiting:
+    """A fetch that waits for records, until `deadline_s`."""
+
+    broker_id: int | None
+    wanted: Mapping[TopicPartition, FetchFrom]
+    bytes_max: int
+    bytes_min: int
+    future: Future[dict[TopicPartition, Fetched]]
+    deadline_s: float
+
+
+@attrs.define(eq=False)
+class LiveLogs:
+    """The logs of `brokers` as clients see them. `settings`: what topics and brokers have set, by kind and name.
+    `soon`: has a call made by the thread that steps; `copied`: lets followers have at once what a leader took, where
+    they may."""
+
+    brokers: Mapping[int, Broker]
+    settings: Mapping[tuple[str, str], Mapping[str, str]]
+    soon: Callable[[Callable[[], None]], None]
+    copied: Callable[[Replica], None]
+    retention_bytes: int = RETENTION_BYTES
+    first_producer_id: int = 1001
+    _shelves: dict[ReplicaId, Shelf] = attrs.field(factory=dict)
+    _promised: list[_Promised] = attrs.field(factory=list)
+    _waiting: list[_Waiting] = attrs.field(factory=list)
+    _producer_ids: int = 0
+
+    # --- what clients ask for, from any thread
+
+    def append(
+        self, broker_id: int | None, tp: TopicPartition, batch: Batch, *, acks: int, timeout_ms: int
+    ) -> Future[Appended]:
+        """The batch is at the end of the log: of the leader's, or (acks -1) on all that are in sync."""
+        future: Future[Appended] = Future()
+        deadline_s = time.monotonic() + timeout_ms / 1000
+
+        def append() -> None:
+            work = partial(self._append, tp=tp, batch=batch, acks=acks, deadline_s=deadline_s, future=future)
+            answer = self._led(Appended, work, broker_id, tp)
+            if answer is not None:
+                _answer(future, answer)
+
+        self._do(future, append)
+        return future
+
+    def fetch(
+        self,
+        broker_id: int | None,
+        wanted: Mapping[TopicPartition, FetchFrom],
+        *,
+        bytes_max: int,
+        bytes_min: int,
+        wait_ms: int,
+    ) -> Future[dict[TopicPartition, Fetched]]:
+        """Batches of each partition, in this order, about as many as fit into `bytes_max`, and one at least if there is
+        one; after `wait_ms` what there is, which may be nothing."""
+        future: Future[dict[TopicPartition, Fetched]] = Future()
+        waiting = _Waiting(broker_id, wanted, bytes_max, bytes_min, future, time.monotonic() + wait_ms / 1000)
+        self._do(future, lambda: self._waiting.append(waiting) if not self._fetched(waiting) else None)
+        return future
+
+    def bounds(
+        self,
+        broker_id: int | None,
+        tp: TopicPartition,
+        leader_epoch: int = NO_EPOCH,
+        *,
+        since_ms: int | None = None,
+        is_debugging: bool = False,
+    ) -> Future[LogBounds]:
+        """Where the log begins and ends, and the first batch with a record of `since_ms` or later (-1: the batch with
+        the record of the highest time). `is_debugging`: a follower answers as well, for its own log."""
+        future: Future[LogBounds] = Future()
+        asked = (broker_id, tp, leader_epoch)
+        work = partial(reading.bounds, since_ms=since_ms, is_debugging=is_debugging)
+        self._do(future, lambda: _answer(future, self._led(LogBounds, work, *asked, is_debugging=is_debugging)))
+        return future
+
+    def end_of_epoch(
+        self, broker_id: int | None, tp: TopicPartition, asked: int, leader_epoch: int = NO_EPOCH
+    ) -> Future[EpochEnd]:
+        """Where the records of the leader epoch `asked` end in the log of the leader."""
+        future: Future[EpochEnd] = Future()
+        work = partial(reading.end_of_epoch, asked=asked)
+        self._do(future, lambda: _answer(future, self._led(EpochEnd, work, broker_id, tp, leader_epoch)))
+        return future
+
+    def new_producer_id(self) -> Future[int]:
+        """An id that no other producer of this cluster got: from `first_producer_id` up."""
+        future: Future[int] = Future()
+
+        def next_id() -> None:
+            _answer(future, self.first_producer_id + self._producer_ids)
+            self._producer_ids += 1
+
+        self._do(future, next_id)
+        return future
+
+    def _do(self, future: Future[Any], work: Callable[[], Any]) -> None:
+        def run() -> None:
+            try:
+                work()
+            except Exception as error:  # noqa: BLE001 - it goes to whoever asked
+                with suppress(InvalidStateError):
+                    future.set_exception(error)
+
+        self.soon(run)
+
+    # --- what is done about it, by the thread that steps
+
+    def step(self) -> None:
+        """Answer whoever waits for what has happened meanwhile, or has waited for long enough."""
+        now_s = time.monotonic()
+        self._promised = [one for one in self._promised if not self._kept(one, now_s)]
+        self._waiting = [one for one in self._waiting if not self._fetched(one)]
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether somebody waits for brokers to copy."""
+        return bool(self._promised)
+
+    @property
+    def kept_bytes(self) -> int:
+        """What all records take that are kept, each counted once."""
+        return sum(shelf.size_bytes for shelf in list(self._shelves.values()))
+
+    def clean(self) -> None:
+        """The records of partitions that nobody holds any more are gone."""
+        held = {place for broker in self.brokers.values() for place in broker.replicas}
+        for place in [place for place in self._shelves if place not in held]:
+            del self._shelves[place]
+
+    def close(self) -> None:
+        """Whoever waits hears that he has to ask again."""
+        for promised in self._promised:
+            _answer(promised.future, Appended(LogError.NOT_LEADER_OR_FOLLOWER))
+        for waiting in self._waiting:
+            _answer(waiting.future, {tp: Fetched(LogError.NOT_LEADER_OR_FOLLOWER) for tp in waiting.wanted})
+        self._promised, self._waiting = [], []
+
+    def replicas(self, tp: TopicPartition) -> dict[int, Replica]:
+        """Those of each broker that holds one of `tp`, by what any of them was told last of its topic's id."""
+        told = [said for broker in self.brokers.values() if (said := broker.metadata.get(tp)) is not None]
+        if not told:
+            return {}
+        place = (max(told, key=lambda said: said.leader_epoch).topic_id, tp.partition)
+        return {b: broker.replicas[place] for b, broker in self.brokers.items() if place in broker.replicas}
+
+    # --- writing
+
+    def _append(  # noqa: PLR0917 - as asked
+        self,
+        replica: Replica,
+        shelf: Shelf,
+        tp: TopicPartition,
+        batch: Batch,
+        acks: int,
+        deadline_s: float,
+        future: Future[Appended],
+    ) -> Appended | None:
+        """The answer; None where the batch waits for its replicas."""
+        refused = self._refusal(replica, tp, batch, acks)
+        if refused is not None:
+            return Appended(refused, message=READ_ONLY_MESSAGE if refused is LogError.POLICY_VIOLATION else None)
+        found = shelf.sent_before(batch, replica.log)
+        if isinstance(found, LogError):
+            return Appended(found)
+        if found is None:
+            base = replica.log.end_offset
+            replica.log.append(shelf.put(batch, base, replica.leader_epoch))
+            replica.advance()
+            self.copied(replica)
+            self._trim(replica, shelf)
+        else:
+            base = found.base_offset
+        answer = Appended(LogError.NONE, base, shelf.start_offset)
+        if acks != ACKS_ALL:
+            return answer
+        end = base + batch.records
+        promised = _Promised(replica, replica.leader_epoch, end, answer, tp, future, deadline_s)
+        if not self._kept(promised, time.monotonic()):
+            self._promised.append(promised)
+        return None
+
+    def _refusal(self, replica: Replica, tp: TopicPartition, batch: Batch, acks: int) -> LogError | None:
+        if replica.status != ONLINE and not self._has(replica, batch):  # read-only (KIP-694)
+            return LogError.POLICY_VIOLATION
+        if len(batch.payload) > self._setting(tp.topic, "max.message.bytes", "message.max.bytes", _BATCH_BYTES_MAX):
+            return LogError.MESSAGE_TOO_LARGE
+        if acks == ACKS_ALL and len(replica.isr) < self._isr_min(tp):
+            return LogError.NOT_ENOUGH_REPLICAS
+        return LogError.KAFKA_STORAGE_ERROR if self._shelf(replica).size_bytes > 2 * self.retention_bytes else None
+
+    def _has(self, replica: Replica, batch: Batch) -> bool:
+        return isinstance(self._shelf(replica).sent_before(batch, replica.log), StoredBatch)
+
+    def _isr_min(self, tp: TopicPartition) -> int:
+        return self._setting(tp.topic, "min.insync.replicas", "min.insync.replicas", 1)
+
+    def _setting(self, topic: str, name: str, broker_name: str, default: int) -> int:
+        everywhere = self.settings.get((BROKERS, ALL_BROKERS), {})
+        return int(self.settings.get((TOPICS, topic), {}).get(name, everywhere.get(broker_name, default)))
+
+    def _kept(self, one: _Promised, now_s: float) -> bool:
+        if one.future.cancelled():
+            return True  # the batch stays, whoever sent it
+        answer = None
+        with self.brokers[one.replica.broker].isolated(one.replica):
+            answer = self._outcome(one)
+        if answer is None and now_s >= one.deadline_s:
+            answer = Appended(LogError.REQUEST_TIMED_OUT)
+        if answer is not None:
+            _answer(one.future, answer)
+        return answer is not None
+
+    def _outcome(self, one: _Promised) -> Appended | None:
+        replica = one.replica
+        if replica.log.high_watermark >= one.end_offset and replica.leader_epoch == one.leader_epoch:
+            enough = len(replica.isr) >= self._isr_min(one.tp)
+            return one.answer if enough else attrs.evolve(one.answer, error=LogError.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+        is_led = replica.role is Role.LEADER and replica.leader_epoch == one.leader_epoch
+        return None if is_led else Appended(LogError.NOT_LEADER_OR_FOLLOWER)
+
+    def _trim(self, replica: Replica, shelf: Shelf) -> None:
+        if shelf.trim(self.retention_bytes, replica.log.high_watermark):
+            for broker in self.brokers.values():
+                held = broker.replicas.get((replica.topic_id, replica.partition))
+                if held is None:
+                    continue
+                with broker.isolated(held):
+                    if held.log.end_offset >= shelf.start_offset:
+                        held.log.delete_before(shelf.start_offset)
+
+    # --- reading
+
+    def _fetched(self, one: _Waiting) -> bool:
+        """Whether the fetch could be answered, and was, or nobody waits for it any more."""
+        if one.future.cancelled():
+            return True
+        found, left = {}, one.bytes_max
+        for tp, since in one.wanted.items():
+            room, is_first = min(left, since.bytes_max), left == one.bytes_max
+            work = partial(reading.fetched, offset=since.offset, room=room, is_first=is_first)
+            found[tp] = self._led(Fetched, work, one.broker_id, tp, since.leader_epoch)
+            left -= found[tp].size_bytes
+        is_over = time.monotonic() >= one.deadline_s
+        is_enough = one.bytes_max - left >= one.bytes_min
+        if not (is_over or is_enough or any(fetched.error for fetched in found.values())):
+            return False
+        _answer(one.future, found)
+        return True
+
+    # --- whom it concerns
+
+    def _led(
+        self,
+        kind: Callable[[LogError], T],
+        work: Callable[[Replica, Shelf], T],
+        broker_id: int | None,
+        tp: TopicPartition,
+        epoch: int = NO_EPOCH,
+        *,
+        is_debugging: bool = False,
+    ) -> T:
+        """What `work` answers for the leader; where there is none, or `work` raises, an answer of this `kind` with the
+        error."""
+        replica = self._leader(broker_id, tp, epoch, is_debugging=is_debugging)
+        if isinstance(replica, LogError):
+            return kind(replica)
+        with self.brokers[replica.broker].isolated(replica):
+            return work(replica, self._shelf(replica))
+        return kind(LogError.KAFKA_STORAGE_ERROR)
+
+    def _leader(
+        self, broker_id: int | None, tp: TopicPartition, epoch: int = NO_EPOCH, *, is_debugging: bool = False
+    ) -> Replica | LogError:
+        """The replica that answers: the leader, if the broker was told to lead (None: of any broker); for a debugging
+        client the broker's own. LogError where there is none, or the leader epoch is another."""
+        if broker_id is None:
+            found = [_leading(self._held(broker, tp)) for broker in self.brokers.values()]
+            leading = [replica for replica in found if isinstance(replica, Replica)]
+            led = max(leading, key=lambda replica: replica.leader_epoch) if leading else _worst(found)
+        else:
+            broker = self.brokers.get(broker_id)
+            held = None if broker is None else self._held(broker, tp)
+            led = LogError.NOT_LEADER_OR_FOLLOWER if held is None else held if is_debugging else _leading(held)
+        if isinstance(led, LogError) or epoch in {NO_EPOCH, led.leader_epoch}:
+            return led
+        return LogError.FENCED_LEADER_EPOCH if epoch < led.leader_epoch else LogError.UNKNOWN_LEADER_EPOCH
+
+    def _held(self, broker: Broker, tp: TopicPartition) -> Replica | LogError:
+        if not broker.is_up:
+            return LogError.NOT_LEADER_OR_FOLLOWER
+        said = broker.metadata.get(tp)
+        if said is None or said.status_code == OFFLINE:
+            return LogError.UNKNOWN_TOPIC_OR_PARTITION
+        return broker.replicas.get((said.topic_id, tp.partition), LogError.NOT_LEADER_OR_FOLLOWER)
+
+    def _shelf(self, replica: Replica) -> Shelf:
+        return self._shelves.setdefault((replica.topic_id, replica.partition), Shelf())
+
+
+def _answer(future: Future[T], answer: T) -> None:
+    """Whoever asked may have gone meanwhile."""
+    with suppress(InvalidStateError):
+        future.set_result(answer)
+
+
+def _leading(held: Replica | LogError) -> Replica | LogError:
+    is_follower = isinstance(held, Replica) and held.role is not Role.LEADER
+    return LogError.NOT_LEADER_OR_FOLLOWER if is_follower else held
+
+
+def _worst(errors: Collection[object]) -> LogError:
+    known = LogError.NOT_LEADER_OR_FOLLOWER
+    return known if known in errors else LogError.UNKNOWN_TOPIC_OR_PARTITION

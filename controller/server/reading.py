@@ -1,0 +1,43 @@
+"""What a replica answers to clients that read: records, the bounds of its log, and where a leader epoch ends in it."""
+
+from __future__ import annotations
+
+from controller.model.logs import EpochEnd, Fetched, LogBounds, LogError
+from controller.server.shelf import Shelf
+from controller.simulated.replica import Replica
+
+
+def fetched(replica: Replica, shelf: Shelf, *, offset: int, room: int, is_first: bool) -> Fetched:
+    """The batches from `offset` on that fit into `room` bytes. `is_first`: one that is too large is read, too."""
+    log = replica.log
+    if not shelf.start_offset <= offset <= log.end_offset:
+        return Fetched(LogError.OFFSET_OUT_OF_RANGE, log.high_watermark, shelf.start_offset)
+    batches = tuple(shelf.read(log, offset, room))
+    if not is_first and sum(len(stored.batch.payload) for stored in batches) > room:
+        batches = ()
+    return Fetched(LogError.NONE, log.high_watermark, shelf.start_offset, batches)
+
+
+def bounds(replica: Replica, shelf: Shelf, *, since_ms: int | None, is_debugging: bool) -> LogBounds:
+    """As `LiveLogs.bounds`."""
+    log = replica.log
+    if log.high_watermark < replica.epoch_start and not is_debugging:  # a new leader that does not know how far
+        return LogBounds(LogError.OFFSET_NOT_AVAILABLE)
+    found = None
+    if since_ms is not None:
+        found = shelf.newest(log) if since_ms < 0 else shelf.since(log, since_ms)
+    batches = () if found is None else (found,)
+    return LogBounds(
+        LogError.NONE, shelf.start_offset, log.high_watermark, log.end_offset, replica.leader_epoch, batches
+    )
+
+
+def end_of_epoch(replica: Replica, _: Shelf, *, asked: int) -> EpochEnd:
+    """As `LiveLogs.end_of_epoch`."""
+    log = replica.log
+    if asked == replica.leader_epoch:
+        return EpochEnd(LogError.NONE, asked, log.end_offset)
+    if asked < 0 or asked > replica.leader_epoch:
+        return EpochEnd()
+    epoch, end = log.end_of_epoch(asked)
+    return EpochEnd(LogError.NONE, *((asked, log.start_offset) if epoch < 0 else (epoch, end)))

@@ -1,0 +1,159 @@
+"""The records of one partition, kept once for all of its replicas, whose logs hold ids (`controller.simulated.log`).
+
+Rules
+* A batch has a row of ids, one per record, in the order in which batches were taken. A log holds a batch if it holds
+  the id of its last record at the offset where that belongs: two logs that share a record share all before it.
+* A follower may end within a batch, and lead then. What is there of such a batch was never acknowledged, and is not
+  read: consumers find a gap, as they do where a log was compacted.
+* What a producer sent before is found by its sequence among the batches that the leader's log holds, so nobody has to
+  tell a new leader. The last `REMEMBERED` batches of each producer are looked at; Kafka looks at five.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+
+from controller.model.logs import NO_PRODUCER, Batch, LogError, StoredBatch
+from controller.simulated.log import Log, Run
+
+REMEMBERED: Final = 10
+PRODUCERS_MAX: Final = 1000  # of a partition; the one that was silent for longest is forgotten
+_LOOKED_AT: Final = 5
+_SEQUENCES: Final = 2**31
+
+
+@attrs.frozen(weakref_slot=False)
+class _Row:
+    first_id: int
+    stored: StoredBatch
+
+    def is_in(self, log: Log) -> bool:
+        last = self.stored.batch.records - 1
+        return log.id_at(self.stored.base_offset + last) == self.first_id + last
+
+    def without_payload(self) -> _Row:
+        """What is remembered of it when it was deleted."""
+        return _Row(self.first_id, attrs.evolve(self.stored, batch=attrs.evolve(self.stored.batch, payload=b"")))
+
+
+@attrs.define(eq=False)
+class Shelf:
+    """All batches of a partition that are not deleted yet, `size_bytes` in all. `start_offset`: what stood below was
+    deleted."""
+
+    start_offset: int = 0
+    size_bytes: int = 0
+    _rows: list[_Row] = attrs.field(factory=list)
+    _next_id: int = 0
+    _producers: dict[int, deque[_Row]] = attrs.field(factory=dict)
+
+    # --- writing
+
+    def put(self, batch: Batch, base_offset: int, leader_epoch: int) -> list[Run]:
+        """The batch is kept; the records of it, for the log that takes them at `base_offset`."""
+        row = _Row(self._next_id, StoredBatch(base_offset, leader_epoch, batch))
+        self._rows.append(row)
+        self._next_id += batch.records
+        self.size_bytes += len(batch.payload)
+        if batch.producer_id != NO_PRODUCER:
+            rows = self._producers.pop(batch.producer_id, None) or deque(maxlen=REMEMBERED)
+            rows.append(row.without_payload())
+            self._producers[batch.producer_id] = rows
+            if len(self._producers) > PRODUCERS_MAX:
+                del self._producers[next(iter(self._producers))]
+        return _runs(row)
+
+    def sent_before(self, batch: Batch, log: Log) -> StoredBatch | LogError | None:
+        """The same batch, if `log` has it already; an error where one of the same producer is missing before it, or a
+        newer process of that producer has written; None: it is due."""
+        if batch.producer_id == NO_PRODUCER:
+            return None
+        held = [row.stored for row in self._producers.get(batch.producer_id, ()) if row.is_in(log)]
+        if not held:
+            return None
+        last = held[-1].batch
+        if batch.producer_epoch < last.producer_epoch:
+            return LogError.INVALID_PRODUCER_EPOCH
+        if batch.producer_epoch > last.producer_epoch:
+            return None if batch.base_sequence == 0 else LogError.OUT_OF_ORDER_SEQUENCE_NUMBER
+        for stored in held[-_LOOKED_AT:]:
+            if _sent_as(stored.batch) == _sent_as(batch):
+                return stored
+        due = (last.base_sequence + last.records) % _SEQUENCES
+        return None if batch.base_sequence == due else LogError.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+    # --- reading
+
+    def read(self, log: Log, offset: int, bytes_max: int) -> Iterator[StoredBatch]:
+        """The batches of `log` from the one that has `offset` on, whole and below its high watermark: the first one,
+        and as many more as fit into `bytes_max`."""
+        left, is_first = bytes_max, True
+        while offset < log.high_watermark:
+            row = self._row_of(log.id_at(offset))
+            if row is None or not row.is_in(log):
+                offset += 1
+                continue
+            left -= len(row.stored.batch.payload)
+            if row.stored.end_offset > log.high_watermark or (left < 0 and not is_first):
+                return
+            yield row.stored
+            offset, is_first = row.stored.end_offset, False
+
+    def since(self, log: Log, timestamp_ms: int) -> StoredBatch | None:
+        """The first batch of `log` below its high watermark with a record of that time or later."""
+        return next((s for s in self._committed(log) if s.batch.max_timestamp_ms >= timestamp_ms), None)
+
+    def newest(self, log: Log) -> StoredBatch | None:
+        """The first of those with the record of the highest time."""
+        return max(self._committed(log), key=lambda stored: stored.batch.max_timestamp_ms, default=None)
+
+    def _committed(self, log: Log) -> Iterator[StoredBatch]:
+        return (r.stored for r in self._rows if r.stored.end_offset <= log.high_watermark and r.is_in(log))
+
+    def _row_of(self, record: int | None) -> _Row | None:
+        if record is None:
+            return None
+        place = bisect_right(self._rows, record, key=lambda row: row.first_id) - 1
+        row = self._rows[place] if place >= 0 else None
+        return row if row is not None and record < row.first_id + row.stored.batch.records else None
+
+    # --- deleting
+
+    def trim(self, bytes_max: int, high_watermark: int) -> bool:
+        """Where more than `bytes_max` is kept, the oldest batches below the high watermark go, and some more than have
+        to, so that it is not done for each; whether any went. The logs have to follow to `start_offset`."""
+        if self.size_bytes <= bytes_max:
+            return False
+        gone, left = 0, self.size_bytes
+        for row in self._rows:
+            if left <= bytes_max * 7 // 8 or row.stored.end_offset > high_watermark:
+                break
+            left -= len(row.stored.batch.payload)
+            self.start_offset = max(self.start_offset, row.stored.end_offset)
+            gone += 1
+        del self._rows[:gone]
+        self.size_bytes = left
+        return gone > 0
+
+
+def _sent_as(batch: Batch) -> tuple[int, int, int]:
+    """What a producer leaves as it is when it sends a batch again. With a new epoch sequences begin anew."""
+    return batch.producer_epoch, batch.base_sequence, batch.records
+
+
+def _runs(row: _Row) -> list[Run]:
+    """Records have sizes of their own; the log gets sizes that add up to the batch's."""
+    stored, records = row.stored, row.stored.batch.records
+    size, larger = divmod(len(stored.batch.payload), records)
+    runs = []
+    if larger:
+        runs.append(Run(stored.base_offset, larger, stored.leader_epoch, row.first_id, size + 1))
+    if larger < records:
+        at, first = stored.base_offset + larger, row.first_id + larger
+        runs.append(Run(at, records - larger, stored.leader_epoch, first, size))
+    return runs

@@ -1,0 +1,346 @@
+"""What a broker does of itself: register, keep its session, ask for isr changes, report its logs.
+
+Rules
+* Each broker registers over a session of its own, so that no controller's end is a broker's. A process that dies lets
+  its session run out; one that is shut down ends it; one whose session was ended registers again, under a new epoch.
+* An isr change is asked of the controller that spoke last; where that is not the active one, of the one it names, or of
+  the next. The answer is applied when it comes. An error that says "not applied" drops the change; after
+  FENCED_LEADER_EPOCH nothing is asked until the newer leader epoch is told; after any other the same is asked again,
+  every `RETRY_MS`, until something newer is told: it may have been applied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Final
+
+import attrs
+
+from controller.model.errors import (
+    ApiError,
+    DuplicateBrokerRegistration,
+    ErrorCode,
+    FencedLeaderEpoch,
+    IneligibleReplica,
+    NotController,
+)
+from controller.model.requests import AcceptedIsr
+from controller.model.values import TopicPartition
+from controller.runtime.log_reports import LogReport
+from controller.runtime.registrar import Registrar
+from controller.simulated.broker import Broker
+from controller.simulated.clock import VirtualClock
+from controller.simulated.leaving import Leaving
+from controller.simulated.network import Network
+from controller.simulated.node import ControllerNode
+from controller.simulated.replica import IsrAsked, Replica, Role
+from controller.simulated.store import ClusterStore, Connection, StoreClient
+from controller.simulated.timeline import Timeline
+from stores.base import StoreError
+
+RETRY_MS: Final = 100
+REPORT_MS: Final = 500
+_NEVER: Final = 2**63
+
+
+@attrs.define(eq=False)
+class _Asking:
+    replica: Replica
+    asked: IsrAsked
+    node: int
+    process: object
+    future: Future[AcceptedIsr] | None
+    retry_at_ms: int = 0
+
+
+@attrs.define(eq=False)
+class Duties:
+    """The active half of one broker."""
+
+    broker: Broker
+    clock: VirtualClock
+    server: ClusterStore
+    nodes: Mapping[int, ControllerNode]
+    network: Network
+    timeline: Timeline
+    registration_version: int
+    lag_max_ms: int
+    proposed: Callable[[TopicPartition, IsrAsked], None]
+    _connection: Connection | StoreClient | None = None
+    _registrar: Registrar | None = None
+    next_server: ClusterStore | None = None  # of the store that the cluster is being moved to
+    _next: tuple[ClusterStore, Connection | StoreClient, Registrar] | None = None  # what the broker has there
+    _asking: dict[tuple[str, int], _Asking] = attrs.field(factory=dict)
+    _ask_at: dict[tuple[str, int], int] = attrs.field(factory=dict)
+    _asked_node: int | None = None
+    _reported_ms: int = 0
+    leaving: Leaving | None = None
+
+    @property
+    def name(self) -> str:
+        return f"broker {self.broker.broker_id}"
+
+    # --- registration
+
+    def register(self) -> None:
+        """The broker is registered, by a new process of it."""
+        self._connection, self._registrar, self.broker.epoch = self._registered(self.server)
+        self.timeline.say(self.name, f"registered, epoch {self.broker.epoch}")
+        if self.next_server is not None:
+            self.register_next(self.next_server)
+
+    def register_next(self, server: ClusterStore) -> None:
+        """The broker is registered in the store that the cluster is being moved to, too."""
+        self.next_server = server
+        connection, registrar, self.broker.next_epoch = self._registered(server)
+        self._next = (server, connection, registrar)
+        self.timeline.say(self.name, f"registered in the next store, epoch {self.broker.next_epoch}")
+
+    def _registered(self, server: ClusterStore) -> tuple[Connection | StoreClient, Registrar, int]:
+        with server.speaking(self.name):
+            connection = server.connection()
+            clock, version = self.broker.clock, self.registration_version
+            registrar = Registrar(connection, clock, version, server.session_timeout_s)
+            return connection, registrar, registrar.register(self.broker.registration)
+
+    def _go_to_next(self) -> bool:
+        """A controller over the next store has spoken: the registration in the former one ends."""
+        if self._next is None or self.broker.next_epoch is not None:
+            return False
+        former = (self._registrar, self._connection)
+        self.server, self._connection, self._registrar = self._next
+        self._next = self.next_server = None
+        for one in former:
+            if one is not None:
+                one.close()
+        return True
+
+    def follow(self, server: ClusterStore) -> None:
+        """The cluster was moved to `server`: a broker that is down comes back there."""
+        if self._registrar is None:
+            self.server, self.next_server = server, None
+
+    def leave(self, *, at_once: bool) -> None:
+        """The process ends: its session with it, or when its time is over."""
+        if self._registrar is not None and self._connection is not None:
+            for store in () if at_once else (self._connection, *self._connection.opened):
+                store.disconnect()
+            with self.server.speaking(self.name):
+                self._registrar.close()
+                self._connection.close()
+        if self._next is not None:
+            server, connection, registrar = self._next
+            for store in () if at_once else (connection, *connection.opened):
+                store.disconnect()
+            with server.speaking(self.name):
+                registrar.close()
+                connection.close()
+        self._registrar = self._connection = self.leaving = self._next = None
+        self.broker.next_epoch = None
+        self._asking.clear()
+        self._ask_at.clear()
+
+    def shut_down(self, patience_ms: int) -> None:
+        """The broker asks to be let go, and goes when it leads nothing, or when `patience_ms` are over."""
+        self.leaving = Leaving(self.clock.now_ms() + patience_ms)
+
+    def _go_on_leaving(self, leaving: Leaving, now_ms: int) -> None:
+        asked = leaving.node
+        error = leaving.take()
+        if error is not None and asked is not None:
+            self._turn_to_another(asked.node_id, error.active_id)
+        if leaving.leads == () or now_ms >= leaving.until_ms:
+            self.timeline.say(self.name, f"shuts down, leads {'?' if leaving.leads is None else len(leaving.leads)}")
+            self.leave(at_once=True)
+            self.broker.stopped()
+        elif leaving.is_unheard and now_ms >= leaving.retry_at_ms:
+            leaving.ask(self._node_to_ask(), self.broker.broker_id, self.broker.epoch, now_ms)
+
+    def expire_session(self) -> None:
+        """The server ends the broker's session; the process lives, and registers again."""
+        if self._connection is not None:
+            for store in self._connection.opened:
+                self.server.expire(store.session.session_id)
+
+    def watch(self) -> bool:
+        """Register again where the session was lost; whether that happened."""
+        if self._registrar is None:
+            return False
+        if self._go_to_next():
+            return True
+        if self._next is not None:
+            self._watch_next(*self._next)
+        with self.server.speaking(self.name):
+            try:
+                self._registrar.watch()
+            except (StoreError, DuplicateBrokerRegistration):
+                return False
+        epoch = self._registrar.epoch_of(self.broker.broker_id)
+        if epoch is None or epoch == self.broker.epoch:
+            return False
+        self.broker.epoch = epoch
+        self.timeline.say(self.name, f"registered again, epoch {epoch}")
+        return True
+
+    def _watch_next(self, server: ClusterStore, _: Connection | StoreClient, registrar: Registrar) -> None:
+        with server.speaking(self.name):
+            registrar.watch()
+        self.broker.next_epoch = registrar.epoch_of(self.broker.broker_id)
+
+    # --- isr
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is anything that `watch` or `step` may do: a session lost, an answer waited for, an isr to ask
+        for."""
+        connection = self._connection
+        if self._asking or connection is None or self._registrar is None or self._registrar.has_lost_sessions:
+            return True
+        now_ms = self.broker.clock.now_ms()
+        return any(r.wanted_isr(now_ms, self.lag_max_ms) is not None for r in self.broker.serving(Role.LEADER))
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether an answer about an isr is waited for."""
+        return bool(self._asking)
+
+    def step(self) -> bool:
+        """Take what was answered, ask what is to be asked; whether anything was done."""
+        now_ms = self.clock.now_ms()
+        if self.leaving is not None:
+            self._go_on_leaving(self.leaving, now_ms)
+            if not self.broker.is_up:
+                return True
+        moved = self._take_answers() or self.leaving is not None
+        for place, replica in list(self.broker.replicas.items()):
+            if replica.role is not Role.LEADER or place in self._asking or self._ask_at.get(place, 0) > now_ms:
+                continue
+            with self.broker.isolated(replica):
+                moved |= self._ask_for(place, replica, now_ms)
+        return moved
+
+    def _ask_for(self, place: tuple[str, int], replica: Replica, now_ms: int) -> bool:
+        wanted = replica.wanted_isr(self.broker.clock.now_ms(), self.lag_max_ms)
+        if wanted is None:
+            return False
+        replica.asked = IsrAsked(wanted, replica.leader_epoch, replica.partition_epoch)
+        self._asking[place] = asking = _Asking(replica, replica.asked, -1, None, None)
+        self._ask(asking, now_ms)
+        return True
+
+    def _ask(self, asking: _Asking, now_ms: int) -> None:
+        replica, asked = asking.replica, asking.asked
+        tp = TopicPartition(replica.topic, replica.partition)
+        node = self._node_to_ask()
+        asking.retry_at_ms = now_ms + RETRY_MS
+        if node is None or node.asked is None:
+            asking.future = None
+            return
+        asking.node, asking.process = node.node_id, node.process
+        self.proposed(tp, asked)
+        with node.speaking():
+            asking.future = node.asked.alter_isr(
+                tp,
+                self.broker.broker_id,
+                asked.leader_epoch,
+                asked.partition_epoch,
+                asked.isr,
+                self.broker.epoch,
+            )
+
+    def _node_to_ask(self) -> ControllerNode | None:
+        """The one that answered last, or spoke last; one that is down, paused or cut off is passed over."""
+        first = self._asked_node if self._asked_node is not None else self.broker.controller_id
+        ids = sorted(self.nodes)
+        if first in ids:
+            ids = ids[ids.index(first) :] + ids[: ids.index(first)]
+        for node_id in ids:
+            node = self.nodes[node_id]
+            if node.is_up and not self.network.is_cut(node_id, self.broker.broker_id):
+                return node
+        return None
+
+    def _take_answers(self) -> bool:
+        moved = False
+        now_ms = self.clock.now_ms()
+        for place, asking in list(self._asking.items()):
+            if asking.replica.asked is not asking.asked or self.broker.replicas.get(place) is not asking.replica:
+                del self._asking[place]  # something newer was told
+                continue
+            with self.broker.isolated(asking.replica):
+                if asking.future is None or self._is_unheard(asking):
+                    if now_ms >= asking.retry_at_ms:
+                        self._ask(asking, now_ms)
+                elif asking.future.done():
+                    moved = True
+                    self._answered(place, asking, now_ms)
+        return moved
+
+    def _is_unheard(self, asking: _Asking) -> bool:
+        """Whether no answer can come (any more): the process is gone, or no way leads to it."""
+        node = self.nodes[asking.node]
+        return node.process is not asking.process or self.network.is_cut(asking.node, self.broker.broker_id)
+
+    def _answered(self, place: tuple[str, int], asking: _Asking, now_ms: int) -> None:
+        assert asking.future is not None
+        error = asking.future.exception()
+        if error is None:
+            accepted = asking.future.result()
+            asking.replica.learned(accepted.isr, accepted.partition_epoch)
+            if asking.replica.asked is asking.asked:  # nothing was written: it stood so already
+                asking.replica.asked = None
+            asking.replica.recovering = False
+            asking.replica.advance()
+            del self._asking[place]
+            return
+        self._refused(place, asking, error, now_ms)
+
+    def _refused(self, place: tuple[str, int], asking: _Asking, error: BaseException, now_ms: int) -> None:
+        code = error.code if isinstance(error, ApiError) else ErrorCode.UNKNOWN_SERVER_ERROR
+        tp = f"{asking.replica.topic}-{asking.replica.partition}"
+        self.timeline.say(self.name, f"alter_isr {tp} {list(asking.asked.isr)} => {code.name}")
+        if isinstance(error, IneligibleReplica):
+            asking.replica.asked = None
+            self._ask_at[place] = now_ms + RETRY_MS
+            del self._asking[place]
+            return
+        if isinstance(error, NotController):
+            self._turn_to_another(asking.node, error.active_id)
+        asking.future = None
+        asking.retry_at_ms = _NEVER if isinstance(error, FencedLeaderEpoch) else now_ms + RETRY_MS
+
+    def _turn_to_another(self, asked: int, active: int | None) -> None:
+        ids = sorted(self.nodes)
+        following = ids[(ids.index(asked) + 1) % len(ids)]
+        self._asked_node = active if active is not None and active != asked and active in self.nodes else following
+
+    # --- reports
+
+    def report(self) -> None:
+        """Tell whoever is active what the logs hold."""
+        now_ms = self.clock.now_ms()
+        if now_ms - self._reported_ms < REPORT_MS:
+            return
+        self._reported_ms = now_ms
+        reports = []
+        for replica in self.broker.replicas.values():
+            with self.broker.isolated(replica):
+                reports.append(self._report_of(replica))
+        for node in self.nodes.values():
+            is_cut = self.network.is_cut(node.node_id, self.broker.broker_id)
+            if node.is_told and node.asked is not None and not is_cut:
+                node.asked.report_log(reports)
+
+    def _report_of(self, replica: Replica) -> LogReport:
+        log = replica.log
+        return LogReport(
+            replica.topic,
+            replica.partition,
+            self.broker.broker_id,
+            max(0, replica.leader_epoch),
+            log.start_offset,
+            log.end_offset,
+            log.high_watermark,
+            log.size_bytes,
+        )

@@ -1,0 +1,109 @@
+"""A controller as simulated brokers see it: what they ask it, and how its callbacks reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import attrs
+
+from controller.host import Controller
+from controller.model.host import (
+    HostNotices,
+    HostResponse,
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from controller.model.requests import AcceptedIsr
+from controller.model.values import TARGETS_SINCE, TopicPartition
+from controller.runtime.log_reports import LogReport
+from controller.simulated.network import Network
+
+
+class Asked(Protocol):
+    """What brokers request of a controller and report to it, as `Controller` has it."""
+
+    def alter_isr(  # noqa: PLR0917 - as the controller's
+        self,
+        tp: TopicPartition,
+        leader: int,
+        leader_epoch: int,
+        partition_epoch: int,
+        new_isr: Sequence[int],
+        broker_epoch: int,
+    ) -> Future[AcceptedIsr]: ...
+
+    def report_log(self, reports: Iterable[LogReport]) -> None: ...
+
+
+class ControllerNode(Protocol):
+    """A node that runs a controller, or is down."""
+
+    @property
+    def node_id(self) -> int: ...
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it runs, and does not stand still."""
+        ...
+
+    @property
+    def process(self) -> object:
+        """One life of the node, by identity; None while it is down."""
+        ...
+
+    @property
+    def controller(self) -> Controller | None:
+        """The controller that runs here; None while the node is down."""
+        ...
+
+    @property
+    def asked(self) -> Asked | None:
+        """Where brokers send requests at this node; None while it is down."""
+        ...
+
+    @property
+    def is_told(self) -> bool:
+        """Whether brokers report to it what their logs hold."""
+        ...
+
+    def speaking(self) -> AbstractContextManager[None]:
+        """Commits in this block are sent by this node."""
+        ...
+
+
+class NodeHost(HostNotices):
+    """The host that a controller calls: every callback goes over the network to a broker. With a LeaderAndIsr version
+    below 3 it belongs to a controller that knows no targets: it sends none, and nothing to brokers that are only
+    targets."""
+
+    def __init__(self, controller_id: int, network: Network, leader_and_isr_version: int) -> None:
+        self._controller_id = controller_id
+        self._network = network
+        self._knows_targets = leader_and_isr_version >= TARGETS_SINCE
+
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        """Over the network."""
+        if not self._knows_targets:
+            said = (p for p in request.partitions if request.broker_id in p.replicas)
+            request = attrs.evolve(request, partitions=tuple(attrs.evolve(p, target_replicas=None) for p in said))
+        return self._network.call(self._controller_id, request)
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+        """Over the network."""
+        return self._network.call(self._controller_id, request)
+
+    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
+        """Over the network."""
+        return self._network.call(self._controller_id, request)
+
+    def config_changed(self, entity_type: str, name: str, configs: Mapping[str, str]) -> None:
+        """To every broker."""
+        self._network.config_changed(entity_type, name, configs)
+
+    def partition_purged(self, topic: str, partition: int) -> None:
+        """The offsets that groups committed of the partition are deleted."""
+        self._network.partition_purged(TopicPartition(topic, partition))

@@ -1,0 +1,43 @@
+"""What happened, line by line, for people; and its hash, by which two runs are compared to the byte."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import deque
+from typing import Final
+
+from controller.simulated.clock import VirtualClock
+
+LINES_MAX: Final = 200_000  # older ones are forgotten; the hash remembers all
+
+
+class Timeline:
+    """Lines `<ms>  <who>  <what>`, in the order in which things happened."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+        self._lines: deque[tuple[int, str, str]] = deque(maxlen=LINES_MAX)
+        self._hash = hashlib.sha256()
+        self.is_mute = False  # nothing is written down
+
+    def now_s(self) -> float:
+        """Seconds since it began."""
+        return self._clock.elapsed_ms / 1000
+
+    def say(self, who: str, what: str) -> None:
+        """One more thing happened just now."""
+        if self.is_mute:
+            return
+        at_ms = self._clock.elapsed_ms
+        self._lines.append((at_ms, who, what))
+        self._hash.update(f"{at_ms} {who} {what}\n".encode())
+
+    def lines(self, last: int | None = None) -> list[str]:
+        """The lines, the `last` so many or all."""
+        shown = list(self._lines)[-last:] if last is not None else list(self._lines)
+        return [f"{at_ms:>8} ms  {who:<14} {what}" for at_ms, who, what in shown]
+
+    @property
+    def trace(self) -> str:
+        """A hash of everything that was said so far. The same seed gives the same."""
+        return self._hash.hexdigest()

@@ -1,0 +1,1 @@
+"""What only verifies Kedge itself: seeded runs with faults, and every reachable state of a small world."""

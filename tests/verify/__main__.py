@@ -1,0 +1,81 @@
+"""`python -m tests.verify explore --seeds 1..100`: seeded runs, one line each where something is wrong.
+
+A failing seed prints what broke and the command that replays it; with `--timeline`, all that happened.
+`python -m tests.verify exhaust`: every reachable state of a small world (`tests.verify.exhaustion`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from tests.verify.exhaustion import command as exhaust
+from tests.verify.explore import STEPS, Run, run_seed
+
+SAY_AFTER_S: Final = 10.0
+
+
+def seeds(text: str) -> range:
+    """`7` or `1..100`, both ends included."""
+    first, dots, last = text.partition("..")
+    try:
+        found = range(int(first), int(last if dots else first) + 1)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"a seed, or a range like 1..100, not {text!r}") from error
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r} has no seed in it")
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; its exit status: 0 if all held, 1 if something did not, 2 for an option that is wrong."""
+    parser = exhaust.OneLine(prog="python -m controller.rig", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    explore = commands.add_parser(
+        "explore", help="run seeds with faults and hold the invariants against them", allow_abbrev=False
+    )
+    explore.add_argument("--seeds", type=seeds, default=range(1, 101), help="a seed or a range (default 1..100)")
+    explore.add_argument(
+        "--steps", type=exhaust.at_least(1), default=STEPS, help="how many steps things go wrong (default %(default)s)"
+    )
+    explore.add_argument("--timeline", action="store_true", help="print what happened, line by line")
+    explore.add_argument("--traces", action="store_true", help="print the trace hash of every seed")
+    exhaust.add_to(commands)
+    options = parser.parse_args(arguments)
+    # What goes wrong here is meant to: a log of it would look like failures. The timeline tells all.
+    logging.getLogger("controller").addHandler(logging.NullHandler())
+    if options.command == "exhaust":
+        return exhaust.run(options)
+    started_s = said_s = time.perf_counter()
+    failed = 0
+    for done, seed in enumerate(options.seeds, 1):
+        run = run_seed(seed, options.steps)
+        failed += run.error is not None
+        _report(run, options)
+        if time.perf_counter() - said_s >= SAY_AFTER_S and done < len(options.seeds):
+            said_s = time.perf_counter()
+            sys.stderr.write(f"{done} of {len(options.seeds)} seeds, {failed} failed\n")
+    taken_s = time.perf_counter() - started_s
+    count = len(options.seeds)
+    sys.stdout.write(f"{count} seeds, {failed} failed, {taken_s / max(1, count):.2f} s a seed\n")
+    return 1 if failed else 0
+
+
+def _report(run: Run, options: argparse.Namespace) -> None:
+    if options.timeline:
+        sys.stdout.write("\n".join(run.timeline) + "\n")
+    if options.traces:
+        sys.stdout.write(f"seed {run.seed} {run.trace}\n")
+    if run.error is not None:
+        steps = "" if options.steps == STEPS else f" --steps {options.steps}"
+        replay = f"python -m tests.verify explore --seeds {run.seed}{steps} --timeline"
+        sys.stdout.write(f"seed {run.seed} FAILED\n{run.error}\nreplay: {replay}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,225 @@
+"""How each action of a small world happens. What comes back as False could not: that world is of no use any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+from controller.admin import Admin
+from controller.codec import keys
+from controller.model.requests import AlterReassignmentsOptions, ElectionType
+from controller.rig.invariants import InvariantBroken
+from controller.rig.node import Node, NodeStore
+from controller.rig.rig import Rig
+from controller.simulated.network import Fate
+from stores.base import Put, Version
+from stores.faults import DeliverLater, FailBefore, Fault, LoseReply, LoseRequest, at_commit
+from stores.memory import MemoryStore
+from tests.verify.exhaustion.small_world import (
+    CALLBACKS,
+    FOR_EVER_MS,
+    JUMP_MS,
+    MOVE_TIMEOUT_MS,
+    ORDERS,
+    WAIT_MS,
+    SmallWorld,
+)
+
+Deed: TypeAlias = Callable[..., bool | None]
+_FATES: Final[Mapping[str, Fate]] = {fate: fate for fate in (*CALLBACKS, "arrives")}
+_LOSSES: Final[Mapping[str, Fault]] = {
+    "unsent": FailBefore(),
+    "unanswered": LoseReply(),
+    "lost": LoseRequest(),
+    "later": DeliverLater(),
+}
+
+
+def do(world: SmallWorld, action: str) -> bool:
+    """Let it happen; whether it could. Raises InvariantBroken for what must never happen, ValueError for what is no
+    action, and whatever escapes from a controller."""
+    head, *words = action.split("-")
+    if head not in _DEEDS:
+        raise ValueError(f"no action: {action!r}")
+    if _DEEDS[head](world, *words) is False:
+        return False
+    world.rig.producers.step(0)
+    world.rig.invariants.step()
+    if world.rig.timeline.is_mute:
+        world.forget()
+    return True
+
+
+def _poll(world: SmallWorld, node_id: str, how: str = "", nth: str = "1") -> bool:
+    node = world.rig.nodes[int(node_id)]
+    if node.process is None:
+        return False
+    store = node.process.store
+    if how == "stale":
+        return _poll_unheard(world, node, store)
+    if how:
+        store.play(at_commit(int(nth), _LOSSES[how]))
+    before = store.commits
+    _pass(node)
+    if how:
+        store.play(())
+        world.spend(f"commit-{how}")
+    return not how or store.commits - before >= int(nth)
+
+
+def _pass(node: Node) -> None:
+    """One pass of its loop; a rule that fails is caught there, and must not be."""
+    node.poll()
+    controller = node.controller
+    defect = None if controller is None else controller.describe().findings.get("defect")
+    if defect is not None:
+        raise InvariantBroken(0, f"a rule failed: {defect}")
+
+
+def _poll_unheard(world: SmallWorld, node: Node, store: NodeStore) -> bool:
+    if store.is_deaf:
+        return False
+    store.is_deaf = True
+    _pass(node)
+    store.is_deaf = False
+    world.spend("stale")
+    return True
+
+
+def _wait(world: SmallWorld) -> None:
+    world.waits_left -= 1
+    world.rig.clock.advance(WAIT_MS)
+    world.rig.server.tick()
+
+
+def _start(world: SmallWorld, node_id: str) -> None:
+    world.rig.restart_controller(int(node_id))
+
+
+def _hear(world: SmallWorld, node_id: str) -> None:
+    world.rig.nodes[int(node_id)].hear()
+
+
+def _mend(world: SmallWorld, node_id: str) -> None:
+    world.rig.mend(int(node_id))
+
+
+def _arrive(world: SmallWorld, node_id: str) -> None:
+    world.rig.nodes[int(node_id)].deliver_late()
+
+
+def _deliver(world: SmallWorld, node_id: str, broker: str, how: str = "", nth: str = "1") -> bool:
+    fates: list[Fate] = [*(_FATES["arrives"] for _ in range(1, int(nth))), _FATES[how]] if how else []
+    met = world.rig.network.let_in(int(node_id), int(broker), *fates)
+    if how:
+        world.spend(f"callback-{how}")
+    return met
+
+
+def _late(world: SmallWorld, place: str) -> None:
+    world.rig.network.let_in_late(int(place))
+
+
+def _return(world: SmallWorld, broker: str) -> None:
+    world.rig.restart_broker(int(broker))
+
+
+def _fetch(world: SmallWorld, broker: str) -> None:
+    world.rig.copying.fetch(world.rig.brokers[int(broker)])
+
+
+def _work(world: SmallWorld, broker: str) -> None:
+    duties = world.rig.duties[int(broker)]
+    duties.watch()
+    duties.step()
+
+
+def _write(world: SmallWorld) -> bool:
+    world.requests -= {"write"}
+    return world.rig.produce(ORDERS, 1) > 0
+
+
+def _alter(request: str, target: tuple[int, ...] | None, move_timeout_s: float | None = None) -> Deed:
+    options = AlterReassignmentsOptions(timeout_s=FOR_EVER_MS / 1000, move_timeout_s=move_timeout_s)
+    return _ask(request, lambda admin: admin.alter_partition_reassignments({ORDERS: target}, options))
+
+
+def _ask(request: str, call: Callable[[Admin], object]) -> Deed:
+    def ask(world: SmallWorld, node_id: str) -> bool:
+        node = world.rig.nodes[int(node_id)]
+        if node.controller is None:
+            return False
+        world.requests -= {request}
+        with world.rig.server.speaking(node.name):
+            call(node.controller.admin)
+        return True
+
+    return ask
+
+
+def _fault(name: str, what: Callable[[Rig, int], object]) -> Deed:
+    def happens(world: SmallWorld, of: str) -> None:
+        what(world.rig, int(of))
+        world.rig.network.forget(world.rig.is_running)
+        world.spend(name)
+
+    return happens
+
+
+def _resync(rig: Rig, node_id: int) -> None:
+    process = rig.nodes[node_id].process
+    if process is not None:
+        process.store.force_resync()
+
+
+def _kill(rig: Rig, node_id: int) -> None:
+    process = rig.nodes[node_id].process
+    if process is not None:
+        rig.kill_controller(node_id)
+        rig.server.expire(process.inner.session.session_id)
+
+
+def _foreign(world: SmallWorld) -> None:
+    key = keys.state(ORDERS.topic, ORDERS.partition)
+    row = world.rig.server.table.rows[key]
+    other = MemoryStore(world.rig.server)
+    other.commit([Put(key, row[0], Version(row[1]))], timeout_s=1)
+    other.close()
+    world.spend("foreign")
+
+
+OF_NODES: Final[dict[str, Callable[[Rig, int], object]]] = {
+    "kill": _kill,
+    "crash": Rig.kill_controller,
+    "zombie": lambda rig, node_id: rig.expire_session(node_id, deaf_ms=FOR_EVER_MS),
+    "cut": Rig.cut_off,
+    "jump": lambda rig, node_id: rig.nodes[node_id].clock.jump(JUMP_MS),
+    "resync": _resync,
+}
+OF_BROKERS: Final[dict[str, Callable[[Rig, int], object]]] = {
+    "die": Rig.kill_broker,
+    "vanish": lambda rig, broker: rig.kill_broker(broker, at_once=False),
+    "bounce": Rig.bounce_broker,
+    "relogin": Rig.expire_broker_session,
+    "disk": Rig.lose_disk,
+}
+_DEEDS: Final[Mapping[str, Deed]] = {
+    "poll": _poll,
+    "wait": _wait,
+    "start": _start,
+    "hear": _hear,
+    "mend": _mend,
+    "arrive": _arrive,
+    "deliver": _deliver,
+    "late": _late,
+    "return": _return,
+    "fetch": _fetch,
+    "work": _work,
+    "move": _alter("move", (2, 3), MOVE_TIMEOUT_MS / 1000),
+    "override": _alter("override", (3, 1)),
+    "cancel": _alter("cancel", None),
+    "prefer": _ask("prefer", lambda admin: admin.elect_leaders(ElectionType.PREFERRED, [ORDERS])),
+    "write": _write,
+    "foreign": _foreign,
+    **{name: _fault(name, what) for name, what in {**OF_NODES, **OF_BROKERS}.items()},
+}

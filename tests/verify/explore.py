@@ -1,0 +1,147 @@
+"""A seeded run: requests and mishaps first, then everything is healed and must converge.
+
+The seed decides how many controllers and brokers there are, what is asked, and what goes wrong when. Nothing else does.
+"""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+
+from controller.model.values import Settings
+from controller.rig.legacy import is_key_there
+from controller.rig.rig import Rig
+from controller.rig.throttle_marks import is_marked
+from tests.verify.throttle_work import do_some
+from tests.verify.trouble import TROUBLE
+from tests.verify.workload import WORKLOAD, Deed
+from tests.verify.world import World
+
+STEPS: Final = 300
+HEALED_S_MAX: Final = 60.0  # a retry waits up to 10 s, a deadline of a request up to 5 s
+
+
+@attrs.frozen
+class Run:
+    """How a seeded run ended. `error` None: all that must hold held. `trace`: its hash."""
+
+    seed: int
+    error: str | None
+    trace: str
+    steps: int
+    commits: int
+    acknowledged: int
+    timeline: tuple[str, ...]
+
+
+def build(seed: int, journal: Callable[[int], Any] | None = None) -> World:
+    """The cluster of a seed. `journal`: makes the journal of a node, by its id; it changes nothing of the run."""
+    size = random.Random(f"{seed}/size")
+    brokers = {broker_id: size.choice("abc") for broker_id in range(1, size.randint(3, 6) + 1)}
+    leaders = random.Random(f"{seed}/leaders")
+    unclean = random.Random(f"{seed}/unclean")
+    reduction = random.Random(f"{seed}/reduction")
+    rig = Rig(
+        seed,
+        brokers=brokers,
+        controllers=size.randint(2, 3),
+        session_timeout_s=1.0,
+        lag_max_ms=300,
+        copy_rate_bytes_s=size.choice((20_000, 100_000, 1_000_000)),
+        record_bytes=100,
+        store=_store(size),
+        settings=Settings(
+            commit_decisions_max=size.choice((1, 3, 1_000)),
+            topic_rewrite_interval_ms=size.choice((50, 1_000)),
+            leader_imbalance_check_interval_seconds=leaders.choice((1, 2, 300)),
+            leader_imbalance_per_broker_percentage=leaders.choice((0, 10)),
+            delete_topic_partition_interval_delay_ms=reduction.choice((100, 1_000, 300_000)),
+        ),
+        journal=journal,
+    )
+    rig.polls_in_order = False
+    trouble, work = size.choice((0.02, 0.06, 0.15)), size.choice((0.05, 0.15, 0.4))
+    throttles = random.Random(f"{seed}/throttles")
+    chance = throttles if throttles.random() < 0.5 else None
+    return World(rig, trouble, work, allows_unclean=unclean.random() < 0.2, throttles=chance)
+
+
+def _store(size: random.Random) -> dict[str, Any]:
+    """Versions counted in either way; sometimes commits of few keys only, and streams that overflow."""
+    return {
+        "versioning": size.choice(("global", "per_key")),
+        "commit_ops_max": size.choice((10, 10_000)),
+        "queue_events_max": size.choice((4, 1_024)),
+    }
+
+
+def run_seed(seed: int, steps: int = STEPS, journal: Callable[[int], Any] | None = None) -> Run:
+    """Run a seed to its end, with `journal` as for `build`."""
+    world = build(seed, journal)
+    rig = world.rig
+    error: str | None = None
+    try:
+        break_things(world, steps)
+        heal(world)
+    except AssertionError as failed:
+        error = f"{type(failed).__name__}: {failed}"
+    except Exception:  # noqa: BLE001 - whatever escapes from a controller is a finding of this seed
+        error = traceback.format_exc()
+    return Run(
+        seed,
+        error,
+        rig.timeline.trace,
+        rig.clock.elapsed_ms // rig.tick_ms,
+        rig.server.revision,
+        rig.producers.acknowledged(),
+        tuple(rig.timeline.lines()),
+    )
+
+
+def break_things(world: World, steps: int) -> None:
+    """Phase 1: `steps` steps with requests and mishaps."""
+    rig = world.rig
+    for step in range(steps):
+        world.due()
+        if step < 5 or world.happens(world.work):
+            rig.timeline.say("workload", _choose(world, WORKLOAD)(world))
+        if world.throttles is not None and world.throttles.random() < world.work / 4:
+            rig.timeline.say("workload", do_some(world, world.throttles))
+        if step > 10 and world.happens(world.trouble):
+            rig.timeline.say("trouble", _choose(world, TROUBLE)(world))
+        rig.step()
+
+
+def _choose(world: World, table: Sequence[tuple[int, Deed]]) -> Deed:
+    return world.rig.chance.choices([deed for _, deed in table], [weight for weight, _ in table])[0]
+
+
+def heal(world: World) -> None:
+    """Phase 2: all is mended, nothing more is asked; moves end, everyone agrees, every request was answered."""
+    rig = world.rig
+    world.agenda.clear()
+    rig.timeline.say("rig", "heals everything")
+    rig.heal()
+    rig.until(lambda: not world.partitions(moving=True), timeout_s=HEALED_S_MAX, what="no move is left")
+    rig.until(lambda: not is_key_there(rig), timeout_s=HEALED_S_MAX, what="the legacy key is gone")
+    rig.until_converged(timeout_s=HEALED_S_MAX)
+    if is_marked(rig):
+        _take_over_marks(rig)
+    rig.check_end()
+    rig.until(lambda: not world.unanswered(), timeout_s=HEALED_S_MAX, what=f"answers to {world.unanswered()}")
+
+
+def _take_over_marks(rig: Rig) -> None:
+    """A throttle that was set while nothing moved goes with the next takeover."""
+    node = rig.active
+    if node is not None:
+        rig.timeline.say("rig", "lets another controller find the marks of throttles")
+        rig.kill_controller(node.node_id)
+        rig.until(lambda: rig.active is not None, timeout_s=HEALED_S_MAX, what="another controller is active")
+        rig.heal()
+    rig.until(lambda: not is_marked(rig), timeout_s=HEALED_S_MAX, what="no throttle is marked")
+    rig.until_converged(timeout_s=HEALED_S_MAX)
