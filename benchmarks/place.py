@@ -21,9 +21,9 @@ from benchmarks.hosts import MeasuredHost
 from controller.model.host import Host
 from controller.runtime.journal import FolderSink, Journal
 from kedge import Controller
+from servers import LocalZooKeeper
+from servers.etcd import LocalEtcd
 from stores import MemoryServer, MemoryStore, MetadataStore, open_store, public_url
-from stores.servers import LocalZooKeeper
-from stores.servers.etcd import LocalEtcd
 
 STORES: Final = ("memory", "zookeeper", "etcd")
 _SESSION_S: Final = 60  # nothing is measured here that a session's end decides

@@ -84,9 +84,9 @@ TOOLS = {
 # Real servers that tests need: the command that says which one it would be, or in one line that there is none. Where
 # root may install packages, it does, first.
 SERVERS = {
-    "zookeeper": ["stores.servers", "--install"],
-    "etcd": ["stores.servers.etcd", "--which", "--install"],
-    "spark": ["pipeline.spark", "--install"],
+    "zookeeper": ["servers", "--install"],
+    "etcd": ["servers.etcd", "--which", "--install"],
+    "spark": ["servers.spark", "--install"],
 }
 # Programs without which some tests are left out, by the family that `tests/left_out.py` knows.
 FAMILIES = {
@@ -97,14 +97,14 @@ FAMILIES = {
     "lakes": ["tests.lake_jars", "--install"],
 }
 # Of an etcd that is killed under load, the version matters; see tests/servers.py.
-SOUND_ETCD = ["stores.servers.etcd", "--which", "--sound", "--install"]
+SOUND_ETCD = ["servers.etcd", "--which", "--sound", "--install"]
 # What stores in tests run in: the command, as above, and what is not run where that cannot be had.
 PLACES = {
     "containers": (
-        ["stores.servers.containers", "--install"],
+        ["servers.containers", "--install"],
         "the bindings zookeeper-in-container and etcd-in-container",
     ),
-    "networks": (["stores.servers.network", "--install"], "the tests that cut a node off from the others"),
+    "networks": (["servers.network", "--install"], "the tests that cut a node off from the others"),
 }
 
 

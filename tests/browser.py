@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from stores.servers import debian
-from stores.servers.process import NoServer
+from servers import debian
+from servers.process import NoServer
 from tests.left_out import skip_if_left_out
 
 DESKTOP: Final = 1100

@@ -15,7 +15,7 @@ pytest_plugins = [
     "tests.servers",
     "tests.sparks",
     "tests.kafka_servers",
-    "stores.servers.fixtures",
+    "servers.fixtures",
 ]
 
 # A shell starts its background jobs with SIGINT ignored, and children inherit that: tests that interrupt a child would

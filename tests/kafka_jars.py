@@ -14,10 +14,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from stores.servers import NoServer, debian
-from stores.servers.jars import cache_folder
-from stores.servers.java import JAVA_PACKAGE, find_java
-from stores.servers.process import tool
+from servers import NoServer, debian
+from servers.jars import cache_folder
+from servers.java import JAVA_PACKAGE, find_java
+from servers.process import tool
 from tests.left_out import skip_if_left_out
 
 VERSION: Final = "3.9.1"

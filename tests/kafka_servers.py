@@ -20,8 +20,8 @@ from typing import Final
 
 import pytest
 
-from stores.servers import NoServer
-from stores.servers.process import ServerProcess, free_ports, tool
+from servers import NoServer
+from servers.process import ServerProcess, free_ports, tool
 from tests.kafka_jars import VERSION, java, kafka_classpath
 
 BROKERS: Final = (1, 2, 3)

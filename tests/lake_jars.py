@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from stores.servers import NoServer, debian
-from stores.servers.jars import cache_folder
-from stores.servers.java import JAVA_PACKAGE
-from stores.servers.process import tool
+from servers import NoServer, debian
+from servers.jars import cache_folder
+from servers.java import JAVA_PACKAGE
+from servers.process import tool
 from tests.kafka_jars import copied, java, maven
 from tests.left_out import skip_if_left_out
 

@@ -4,7 +4,7 @@ Rules
 * A test that needs a real server carries `@pytest.mark.server` (and `slow`). Where none can be had it fails, and says
   what is missing; only --no-servers, or KEDGE_NO_SERVERS in the environment, leaves it out, and the run says how many.
 * An etcd that a test kills under load is a sound one where there is one. The package that stands for etcd elsewhere in
-  the tests is not (see `stores.servers.etcd.is_sound`): it loses a write once in a great while, which no client mends.
+  the tests is not (see `servers.etcd.is_sound`): it loses a write once in a great while, which no client mends.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import warnings
 
 import pytest
 
-from stores.servers import NoServer
-from stores.servers.etcd import etcd_binary
+from servers import NoServer
+from servers.etcd import etcd_binary
 
 VARIABLE = "KEDGE_NO_SERVERS"
 

@@ -15,8 +15,8 @@ from urllib.request import urlopen
 
 import pytest
 
-from stores.servers import ServerProcess, free_port
-from stores.servers.process import free_ports
+from servers import ServerProcess, free_port
+from servers.process import free_ports
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,10 +21,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from pipeline.spark.java import NoJava, find_java
 from pipeline.spark.starting import LOOPBACK, NoSpark, is_local, opened, reason_of
-from stores.servers.debian import have
-from stores.servers.java import JAVA_PACKAGE, find_java
-from stores.servers.process import NoServer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,18 +59,11 @@ def embedded(master: str | None, address: str | None, settings: Mapping[str, str
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def java(*, install: bool = False) -> str:
-    """The Java for an embedded session. `install`: where there is none and root may, it is installed. Raises
-    NoSpark."""
-
-    def find() -> str:
-        return find_java(JAVA_MIN, "Spark", off_path=True)
-
+def java() -> str:
+    """The Java for an embedded session. Raises NoSpark."""
     try:
-        if install:
-            have(find, JAVA_PACKAGE)
-        return find()
-    except NoServer as error:
+        return find_java(JAVA_MIN, "Spark", off_path=True)
+    except NoJava as error:
         raise NoSpark(str(error)) from error
 
 

@@ -5,7 +5,7 @@ Rules
   It is made anew when one of those files changes. The jars of Kafka are those of `tests.kafka_jars`.
 * Where a tool is missing, `NoServer` names it, and the tests of that language fail with that, unless scripts/test left
   the language out (`tests/left_out.py`).
-* The cache is that of `stores.servers` (KEDGE_SERVERS names another); processes that look at once wait for each other.
+* The cache is that of `servers` (KEDGE_SERVERS names another); processes that look at once wait for each other.
 
 `python -m tests.clients.machine java node go`: what there is of these families, a line each; with `--install`, Debian's
 packages are installed first where they are missing and root may.
@@ -23,10 +23,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
-from stores.servers import debian
-from stores.servers.jars import cache_folder
-from stores.servers.java import JAVA_PACKAGE
-from stores.servers.process import NoServer, tool
+from servers import debian
+from servers.jars import cache_folder
+from servers.java import JAVA_PACKAGE
+from servers.process import NoServer, tool
 from tests import kafka_jars
 from tests.left_out import skip_if_left_out
 

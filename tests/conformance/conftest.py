@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from stores.servers import EtcdEnsemble, NoServer, ZooKeeperEnsemble
-from stores.servers.containers import ContainerEtcd, ContainerServer, ContainerZooKeeper
+from servers import EtcdEnsemble, NoServer, ZooKeeperEnsemble
+from servers.containers import ContainerEtcd, ContainerServer, ContainerZooKeeper
 from tests.servers import has_sound_etcd
 
 

@@ -7,8 +7,8 @@ import itertools
 import os
 from typing import Any, Final
 
+from servers.ensembles import Ensemble
 from stores import MetadataStore, open_store
-from stores.servers.ensembles import Ensemble
 from stores.suite import Backend, Hook
 
 SESSION_S: Final = 20

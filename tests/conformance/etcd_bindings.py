@@ -9,9 +9,9 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
+from servers import LocalEtcd, Proxy
+from servers.containers import ContainerEtcd
 from stores import MetadataStore, open_store
-from stores.servers import LocalEtcd, Proxy
-from stores.servers.containers import ContainerEtcd
 from stores.suite import Backend, Hook
 from tests.stores.etcd.served import fresh_root, server
 

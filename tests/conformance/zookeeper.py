@@ -11,9 +11,9 @@ from typing import cast
 
 from kazoo.client import KazooClient
 
+from servers import LocalZooKeeper, Proxy, Server
+from servers.fixtures import shared_zookeeper
 from stores import MetadataStore, open_store
-from stores.servers import LocalZooKeeper, Proxy, Server
-from stores.servers.fixtures import shared_zookeeper
 from stores.suite import Backend, Hook
 from stores.zookeeper import ZooKeeperStore
 from tests.conformance.frames import MULTI_READ, UNIMPLEMENTED, FrameProxy

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from controller.cli.root import kedge
-from stores.servers import LocalZooKeeper
+from servers import LocalZooKeeper
 from tests.clients import machine
 from tests.clients.driven import JavaTools
 from tests.e2e.cluster import TwoControllers

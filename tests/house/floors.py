@@ -21,7 +21,7 @@ import attrs
 
 TOPS: Final = ("kedge", "controller", "stores", "pipeline")
 # Ours too, but not a floor: they are never shipped.
-OTHER_TOPS: Final = ("tests", "scripts", "examples", "benchmarks")
+OTHER_TOPS: Final = ("tests", "servers", "scripts", "examples", "benchmarks")
 
 # What a pure floor may not touch, by the reason. A name covers what is below it (`concurrent` covers its futures).
 IMPURE: Final[Mapping[str, str]] = {
@@ -94,30 +94,6 @@ ROOMS: Final = (
         ("stores",),
         "the one place that knows etcd3, grpc and google.protobuf",
         ("attrs", "tenacity", "etcd3", "grpc", "google"),
-    ),
-    Room(
-        "stores.servers",
-        (),
-        "processes for tests and a first try; they know of no store, so that no store's package is needed to start one",
-        third_party=(),
-    ),
-    Room(
-        "stores.servers.engine",
-        ("stores.servers",),
-        "the one place that knows the package of Docker's engine; imported only where containers are wanted",
-        third_party=("docker",),
-    ),
-    Room(
-        "stores.servers.containers",
-        ("stores.servers",),
-        "the one place that knows testcontainers; local servers need neither",
-        third_party=("testcontainers",),
-    ),
-    Room(
-        "stores.servers.fixtures",
-        ("stores.servers",),
-        "a plugin of pytest, which nobody else needs",
-        third_party=("pytest",),
     ),
     Room(
         "controller.model",
@@ -283,8 +259,8 @@ ROOMS: Final = (
     ),
     Room(
         "pipeline.spark",
-        ("pipeline", *_MODEL, "controller.codec", "controller.rules", "stores.servers"),
-        "the one place that knows Spark, and grpc, by which its servers are reached; a Java is found as for servers",
+        ("pipeline", *_MODEL, "controller.codec", "controller.rules"),
+        "the one place that knows Spark, and grpc, by which its servers are reached",
         third_party=("attrs", "numpy", "pyspark", "pyarrow", "grpc"),
     ),
     Room(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stores.servers.process import birth, wait_until
+from servers.process import birth, wait_until
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 # As scripts/test, in the environment that this test runs in.
@@ -20,7 +20,7 @@ import checks, environment
 environment.prepare = lambda: pathlib.Path(sys.executable)
 sys.exit(checks.main())
 """
-# A server has a session of its own, as those of stores.servers have.
+# A server has a session of its own, as those of servers have.
 LONG = """
 import pathlib, subprocess, sys
 def test_long():

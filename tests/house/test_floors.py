@@ -40,10 +40,9 @@ def test_every_room_below_the_runtime_is_pure() -> None:
 
 
 def test_only_the_command_line_needs_more_than_the_two_dependencies() -> None:
-    """Backends and the collector name their client, which comes with their extra, and of the test kit what runs its
-    servers; the rest stands on attrs and tenacity."""
+    """Backends and the collector name their client, which comes with their extra; the rest stands on attrs and
+    tenacity."""
     more = {room.name for room in ROOMS if set(room.third_party) - {"attrs", "tenacity"}}
-    more -= {f"stores.servers.{name}" for name in ("engine", "containers", "fixtures")}
     more = {name for name in more if not within(name, "pipeline")}  # an extra of its own
     assert more == {
         "controller.cli",

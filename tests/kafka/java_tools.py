@@ -14,7 +14,7 @@ from typing import Final
 
 import attrs
 
-from stores.servers import NoServer
+from servers import NoServer
 from tests.kafka_jars import java, kafka_classpath
 
 REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"

@@ -13,9 +13,9 @@ import pytest
 
 from controller.codec import keys
 from kedge import BrokerRegistration, Controller, NewTopic, Settings, TopicPartition
+from servers import LocalZooKeeper
+from servers.process import free_port
 from stores import MetadataStore, open_store
-from stores.servers import LocalZooKeeper
-from stores.servers.process import free_port
 from tests.kafka.conftest import until
 from tests.kafka_servers import kafka_node
 from tests.runtime.world import Brokers

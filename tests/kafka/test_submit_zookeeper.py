@@ -18,8 +18,8 @@ from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.configs import Change, Op, Resource, ResourceType
 from controller.model.values import TopicPartition
 from pipeline.submit.kept import progress_file
-from stores.servers import LocalZooKeeper
-from stores.servers.process import free_ports
+from servers import LocalZooKeeper
+from servers.process import free_ports
 from tests.kafka.conftest import until
 from tests.kafka_jars import OLDEST, VERSION
 from tests.kafka_servers import kafka_node

@@ -18,7 +18,7 @@ from pipeline.tables.arrow import from_rows
 from pipeline.tables.declared import BROKER, PARTITION, TABLES
 from pipeline.tables.files import Place, find_place, find_places, find_snapshots
 from pipeline.tables.location import Location
-from stores.servers import free_port
+from servers import free_port
 from tests.s3 import s3
 
 pytestmark = pytest.mark.server

@@ -20,7 +20,7 @@ from controller.cli.root import kedge
 from pipeline.spark.starting import need_listener
 from pipeline.tables.declared import BROKER, TABLES
 from pipeline.tables.files import Place, find_places
-from stores.servers import ServerProcess, free_port
+from servers import ServerProcess, free_port
 from tests.pipeline_journal.journals import completed_early, written
 from tests.pipeline_journal.journals import write as write_journal
 from tests.pipeline_spark import fleets

@@ -17,7 +17,7 @@ from http.client import HTTPException
 from itertools import groupby
 from typing import Any, Final
 
-from stores.servers.etcd import LocalEtcd, ask
+from servers.etcd import LocalEtcd, ask
 from tests.real.writes import Deleted, Transaction, Write, Written
 
 _ALL: Final = base64.b64encode(b"\0").decode()

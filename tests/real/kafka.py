@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from stores.servers import NoServer
-from stores.servers.zookeeper import java
+from servers import NoServer
+from servers.zookeeper import java
 from tests.kafka_jars import kafka_classpath
 
 _PROGRAM: Final = Path(__file__).parent / "java" / "KafkaReader.java"

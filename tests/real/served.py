@@ -10,8 +10,8 @@ from typing import Final, Protocol
 import attrs
 from kazoo.client import KazooClient
 
-from stores.servers import LocalZooKeeper
-from stores.servers.etcd import LocalEtcd
+from servers import LocalZooKeeper
+from servers.etcd import LocalEtcd
 from tests.real.etcd_log import EtcdLog
 from tests.real.writes import Transaction
 from tests.real.zookeeper_log import ZooKeeperLog
@@ -22,7 +22,7 @@ NAMES: Final = ("zookeeper", "etcd")
 
 
 class Server(Protocol):
-    """What `stores.servers` has for each of its servers."""
+    """What `servers` has for each of its servers."""
 
     def stop(self) -> None: ...
     def start(self) -> None: ...

@@ -24,10 +24,10 @@ from kazoo.client import KazooClient
 from controller.model.values import Settings
 from controller.rig import Rig
 from controller.rig.served import StoreServer
+from servers import LocalEtcd, LocalZooKeeper
 from stores import MetadataStore, open_store
 from stores.base import Capabilities
 from stores.faults import FaultStore, LoseReply, at_commit
-from stores.servers import LocalEtcd, LocalZooKeeper
 from stores.zookeeper import ZooKeeperStore
 from tests.simulation import reduction_scenarios, throttle_scenarios
 from tests.simulation.clusters import leading

@@ -17,8 +17,8 @@ import tenacity
 
 from controller.model.errors import FencedLeaderEpoch, InvalidUpdateVersion
 from kedge import NewTopic, NotController, TopicPartition
+from servers import LocalServer
 from stores import ABSENT, MetadataStore, OutcomeUnknown, Put, Unavailable, open_store
-from stores.servers import LocalServer
 from tests.real.cluster import CALL_S, Cluster
 from tests.real.moves import asked_for, finished, slept_through
 from tests.real.served import NAMES

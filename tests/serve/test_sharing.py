@@ -13,7 +13,7 @@ import pytest
 from kafka.admin import NewTopic
 
 from controller.wire.security.users import salted
-from stores.servers import free_ports
+from servers import free_ports
 from tests.browser import dom
 from tests.cli.store.places import etcd_url
 from tests.serve.processes import ANYTHING, DEADLINE_S, NOT_REACHED, Running, begun, refuses_orders, running

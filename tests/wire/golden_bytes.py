@@ -22,7 +22,7 @@ import attrs
 from kafka.protocol.schemas import BaseField
 
 from controller.wire import messages
-from stores.servers.java import find_java
+from servers.java import find_java
 from tests.kafka_jars import VERSION, kafka_classpath
 
 FOLDER: Final = Path(__file__).parent / "golden"

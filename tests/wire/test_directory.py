@@ -10,8 +10,8 @@ from controller.model.values import Endpoint
 from controller.wire import Gateway, Peers
 from controller.wire.peers.directory import AlreadyRunning
 from kedge import BrokerRegistration, Controller
+from servers import free_port
 from stores import ABSENT, MemoryStore, Put
-from stores.servers import free_port
 from tests.runtime.world import Brokers
 from tests.wire.served import RawClient, until
 from tests.wire.test_forwarding import METADATA, Pair

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from stores.servers import free_port
+from servers import free_port
 
 
 @contextmanager

@@ -16,8 +16,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from controller.cli.root import kedge
+from servers.etcd import LocalEtcd
 from stores import ABSENT, MetadataStore, Put, open_store
-from stores.servers.etcd import LocalEtcd
 from tests.cli.store.impostors import nobody, silent, web
 from tests.cli.store.places import content, is_one_line, run, zookeeper_url
 from tests.conformance.zookeeper import server as zookeeper

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from servers import LocalEtcd, Proxy
 from stores import MetadataStore, open_store
-from stores.servers import LocalEtcd, Proxy
 from tests.stores.etcd.served import fresh_root
 
 

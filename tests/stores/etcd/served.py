@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Final
 
-from stores.servers import LocalEtcd
-from stores.servers.fixtures import shared_etcd
+from servers import LocalEtcd
+from servers.fixtures import shared_etcd
 
 _roots: Final = itertools.count(1)
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from servers import Proxy
+from servers.etcd import LocalEtcd
 from stores import (
     ABSENT,
     PRESENT,
@@ -24,8 +26,6 @@ from stores import (
     Unavailable,
     open_store,
 )
-from stores.servers import Proxy
-from stores.servers.etcd import LocalEtcd
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 

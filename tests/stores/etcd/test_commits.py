@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from servers.etcd import LocalEtcd
 from stores import (
     ABSENT,
     PRESENT,
@@ -23,7 +24,6 @@ from stores import (
     open_store,
 )
 from stores.checks import op_bytes
-from stores.servers.etcd import LocalEtcd
 from tests.stores.etcd.served import server
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]

@@ -9,8 +9,8 @@ from controller.runtime.registrar import Registrar
 from controller.wire.calls import Address
 from controller.wire.peers.directory import Directory
 from kedge import BrokerRegistration
+from servers.etcd import LocalEtcd
 from stores import MetadataStore
-from stores.servers.etcd import LocalEtcd
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 
 import pytest
 
+from servers import LocalEtcd, Proxy, free_ports
 from stores import (
     ABSENT,
     Changed,
@@ -28,7 +29,6 @@ from stores import (
     open_store,
 )
 from stores.recipes import Attempt, Fence, Outcome, elect, resolve
-from stores.servers import LocalEtcd, Proxy, free_ports
 from tests.servers import has_sound_etcd
 from tests.stores.etcd.served import server
 from tests.stores.waits import raised_by

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from servers import Proxy
 from stores import (
     ABSENT,
     PRESENT,
@@ -23,7 +24,6 @@ from stores import (
 from stores.etcd.keys import Keys
 from stores.etcd.rpc import etcdrpc
 from stores.etcd.watches import Watches
-from stores.servers import Proxy
 from tests.stores.etcd.served import server
 from tests.stores.etcd.test_outages import until, until_state, watched
 from tests.stores.etcd.test_streams import drained

@@ -17,21 +17,21 @@ from pathlib import Path
 
 import pytest
 
+from servers import NoServer
+from servers.containers import ContainerEtcd, ContainerServer, ContainerZooKeeper
+from servers.engine import engine
+from servers.folders import sweep
+from servers.images import runtime
+from servers.process import birth, wait_until
 from stores import ABSENT, Put, StoreError, open_store
-from stores.servers import NoServer
-from stores.servers.containers import ContainerEtcd, ContainerServer, ContainerZooKeeper
-from stores.servers.engine import engine
-from stores.servers.folders import sweep
-from stores.servers.images import runtime
-from stores.servers.process import birth, wait_until
 
 WAIT_S = 60.0
 CALL_S = 10.0
 HOLDING = """
 import json, sys
-from stores.servers.containers import ContainerEtcd
-from stores.servers.engine import engine
-from stores.servers.process import NoServer
+from servers.containers import ContainerEtcd
+from servers.engine import engine
+from servers.process import NoServer
 try:
     server = ContainerEtcd()
     server.start()
@@ -171,7 +171,7 @@ def test_without_an_engine_one_line_says_what_is_missing(tmp_path: Path, host: s
     if not host and Path("/var/run/docker.sock").exists():
         pytest.skip("a Docker engine is here")
     done = subprocess.run(
-        [sys.executable, "-m", "stores.servers.containers"],
+        [sys.executable, "-m", "servers.containers"],
         capture_output=True,
         text=True,
         env={**os.environ, "DOCKER_HOST": host, "PATH": str(tmp_path)},
@@ -208,7 +208,7 @@ def test_an_engine_that_builds_no_image_counts_as_missing() -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), BuildsNothing) as server:
         threading.Thread(target=server.serve_forever).start()
         done = subprocess.run(
-            [sys.executable, "-m", "stores.servers.containers", "--install"],
+            [sys.executable, "-m", "servers.containers", "--install"],
             capture_output=True,
             text=True,
             env={**os.environ, "DOCKER_HOST": f"tcp://127.0.0.1:{server.server_port}"},

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stores.servers import NoServer
-from stores.servers.debian import have, install
+from servers import NoServer
+from servers.debian import have, install
 
 # Says each of its calls in a file; `install` succeeds once there were lists, if ever.
 APT = """#!/bin/sh

@@ -8,9 +8,9 @@ from contextlib import closing
 import pytest
 import tenacity
 
+from servers import EtcdEnsemble, NoServer, ZooKeeperEnsemble
+from servers.process import birth
 from stores import ABSENT, Conflict, MetadataStore, OutcomeUnknown, Put, Unavailable, open_store
-from stores.servers import EtcdEnsemble, NoServer, ZooKeeperEnsemble
-from stores.servers.process import birth
 
 pytestmark = [
     pytest.mark.server,

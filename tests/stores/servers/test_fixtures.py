@@ -1,10 +1,12 @@
-"""The plugin, as the tests of a user's project load it."""
+"""The plugin, as the tests of another project load it: with the checkout on PYTHONPATH."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-CONFTEST = 'pytest_plugins = ["stores.servers.fixtures"]'
+CONFTEST = 'pytest_plugins = ["servers.fixtures"]'
 TESTS = """
 from stores import ABSENT, Put, open_store
 
@@ -20,6 +22,11 @@ def test_two(etcd_server, zookeeper_server):
         assert store.get("/a", timeout_s=10) is not None
         store.close()
 """
+
+
+@pytest.fixture(autouse=True)
+def on_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[3]))
 
 
 @pytest.mark.server

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from stores.servers.folders import RunFolder, sweep
-from stores.servers.process import birth, wait_until
+from servers.folders import RunFolder, sweep
+from servers.process import birth, wait_until
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="who lives is read from /proc")
 
 WAIT_S = 30.0
 PROGRAM = """
 import sys
-from stores.servers.folders import RunFolder
-from stores.servers.process import ServerProcess
+from servers.folders import RunFolder
+from servers.process import ServerProcess
 
 folder = RunFolder("test")
 folder.undo_by(["touch", sys.argv[1]], ["false"], ["touch", sys.argv[1] + "-too"])

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from servers import LocalEtcd, NoServer
+from servers.etcd import VARIABLE, etcd_binary, etcd_version, is_sound, main
+from servers.folders import memory_folder
 from stores import ABSENT, Put, open_store
-from stores.servers import LocalEtcd, NoServer
-from stores.servers.etcd import VARIABLE, etcd_binary, etcd_version, is_sound, main
-from stores.servers.folders import memory_folder
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
@@ -115,7 +115,7 @@ def test_what_has_no_flag_to_spare_the_disk_has_its_data_in_memory(
 
 def test_the_command_prints_a_url_that_can_be_opened() -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "stores.servers.etcd"], stdout=subprocess.PIPE, text=True, env=os.environ
+        [sys.executable, "-m", "servers.etcd"], stdout=subprocess.PIPE, text=True, env=os.environ
     ) as process:
         assert process.stdout is not None
         store = open_store(process.stdout.readline().split()[0])

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from stores.servers import NoServer, ServerProcess, network
-from stores.servers.folders import sweep
-from stores.servers.network import Network
-from stores.servers.process import wait_until
-from stores.servers.server import Place
+from servers import NoServer, ServerProcess, network
+from servers.folders import sweep
+from servers.network import Network
+from servers.process import wait_until
+from servers.server import Place
 
 WAIT_S = 30.0
 PORT = 7777
@@ -32,7 +32,7 @@ with socket.create_server((sys.argv[1], 7777)) as listener:
 ASK = "import socket, sys; print(socket.create_connection((sys.argv[1], 7777), timeout=20).recv(9).decode())"
 KILLED = """
 import sys
-from stores.servers.network import Network
+from servers.network import Network
 made = Network(2)
 print(*made._names, made._bridge, flush=True)
 sys.stdin.readline()

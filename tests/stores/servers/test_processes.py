@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from stores.servers import NoServer, Proxy, ServerProcess
-from stores.servers.jars import JARS, zookeeper_classpath
-from stores.servers.process import birth, end, recorded, wait_until
-from stores.servers.zookeeper import java
+from servers import NoServer, Proxy, ServerProcess
+from servers.jars import JARS, zookeeper_classpath
+from servers.process import birth, end, recorded, wait_until
+from servers.zookeeper import java
 
 WAIT_S = 10.0
 
@@ -117,7 +117,7 @@ def test_without_java_one_line_says_what_is_missing(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NoServer, match="Java 11"):
         java()
-    done = subprocess.run([sys.executable, "-m", "stores.servers"], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-m", "servers"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr.splitlines()[0].startswith("a local ZooKeeper needs Java 11")
     assert "--no-servers" in done.stderr

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from servers.process import birth, wait_until
+from servers.standing import standing, stop
 from stores import ABSENT, Put, open_store
-from stores.servers.process import birth, wait_until
-from stores.servers.standing import standing, stop
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 WAIT_S = 30.0
@@ -35,7 +35,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def servers(*arguments: str, **variables: str) -> tuple[int, str, str]:
     """Exit code, output and errors of the command."""
     done = subprocess.run(
-        [sys.executable, "-m", "stores.servers.command", *arguments],
+        [sys.executable, "-m", "servers.command", *arguments],
         capture_output=True,
         text=True,
         env={**os.environ, **variables},

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 from kazoo.client import KazooClient
 
+from servers import LocalZooKeeper
 from stores import MetadataStore, open_store
-from stores.servers import LocalZooKeeper
 
 _numbers = itertools.count()
 

@@ -11,8 +11,8 @@ import pytest
 from kazoo.exceptions import ConnectionDropped
 from kazoo.handlers.threading import KazooTimeoutError
 
+from servers import LocalZooKeeper, free_port
 from stores import Unavailable, open_store
-from stores.servers import LocalZooKeeper, free_port
 from stores.zookeeper.causes import SURE_S, Cause, Causes, NotZooKeeper, cause_of
 from stores.zookeeper.revival import FIRST_S, MAX_S, Revival
 from tests.stores.waits import raised_by

@@ -7,6 +7,7 @@ from kazoo.client import KazooClient
 from kazoo.protocol.serialization import Create
 from kazoo.security import OPEN_ACL_UNSAFE
 
+from servers import LocalZooKeeper
 from stores import (
     ABSENT,
     PRESENT,
@@ -23,7 +24,6 @@ from stores import (
     open_store,
 )
 from stores.recipes import next_in_sequence, sequence_key
-from stores.servers import LocalZooKeeper
 from stores.zookeeper import ZooKeeperStore
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
+from servers import LocalZooKeeper, free_port
+from servers.zookeeper import java
 from stores import ABSENT, PRESENT, MetadataStore, Put, StoreError, Unauthorized, Unavailable, open_store
-from stores.servers import LocalZooKeeper, free_port
-from stores.servers.zookeeper import java
 from tests.conformance.frames import AUTH_FAILED, SASL, FrameProxy
 from tests.stores.zookeeper.test_trouble import eventually
 

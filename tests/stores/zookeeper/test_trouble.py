@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from servers import LocalZooKeeper, NoServer, Proxy, free_port
 from stores import (
     ABSENT,
     PRESENT,
@@ -27,7 +28,6 @@ from stores import (
     open_store,
 )
 from stores.recipes import Fence, Outcome, Resolution, elect, resolve
-from stores.servers import LocalZooKeeper, NoServer, Proxy, free_port
 from stores.zookeeper import ZooKeeperStore
 from tests.conformance.frames import GET_DATA, MULTI_READ, UNIMPLEMENTED, FrameProxy
 from tests.stores.waits import raised_by

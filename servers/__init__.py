@@ -8,8 +8,8 @@ given. It can be stopped, killed, paused and started again with its data. An ens
 may be lost, or cut off from the others. `NoServer` says what is missing where a server cannot be had: a Java, the
 network, room on the disk.
 
-In containers: `stores.servers.containers`. As fixtures of pytest: `stores.servers.fixtures`. Servers that stay when
-the command ends: `python -m stores.servers start`. Names are offered lazily, since modules here are commands, too.
+In containers: `servers.containers`. As fixtures of pytest: `servers.fixtures`. Servers that stay when
+the command ends: `python -m servers start`. Names are offered lazily, since modules here are commands, too.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from stores.servers.ensembles import Ensemble, EtcdEnsemble, ZooKeeperEnsemble
-    from stores.servers.etcd import LocalEtcd
-    from stores.servers.process import NoServer, ServerProcess, free_port, free_ports
-    from stores.servers.proxy import Proxy
-    from stores.servers.server import LocalServer, Server
-    from stores.servers.zookeeper import LocalZooKeeper
+    from servers.ensembles import Ensemble, EtcdEnsemble, ZooKeeperEnsemble
+    from servers.etcd import LocalEtcd
+    from servers.process import NoServer, ServerProcess, free_port, free_ports
+    from servers.proxy import Proxy
+    from servers.server import LocalServer, Server
+    from servers.zookeeper import LocalZooKeeper
 
 _HOMES: Final = {
     "Ensemble": "ensembles",

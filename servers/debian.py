@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Callable
 from typing import Final
 
-from stores.servers.process import NoServer
+from servers.process import NoServer
 
 _INSTALL_S: Final = 600.0
 

@@ -3,7 +3,7 @@
     with ContainerEtcd() as server:
         store = open_store(server.url("/kedge"))
 
-`python -m stores.servers.containers` says which engine would run them, or in one line what is missing; with `--install`
+`python -m servers.containers` says which engine would run them, or in one line what is missing; with `--install`
 it installs podman first where there is no engine and root may, and builds an image, because an engine may answer and
 build none (podman does so in a chroot).
 
@@ -21,12 +21,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, cast
 
-from stores.servers import etcd, zookeeper
-from stores.servers.engine import engine, prepare
-from stores.servers.images import etcd_context, zookeeper_context
-from stores.servers.jars import ZOOKEEPER_VERSION
-from stores.servers.process import START_S, NoServer, free_ports, wait_until
-from stores.servers.server import Server
+from servers import etcd, zookeeper
+from servers.engine import engine, prepare
+from servers.images import etcd_context, zookeeper_context
+from servers.jars import ZOOKEEPER_VERSION
+from servers.process import START_S, NoServer, free_ports, wait_until
+from servers.server import Server
 
 _STOP_S: Final = 10
 _LOG_LINES: Final = 50

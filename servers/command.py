@@ -1,4 +1,4 @@
-"""`scripts/servers start|stop|status`, which is `python -m stores.servers start|stop|status`.
+"""`scripts/servers start|stop|status`, which is `python -m servers start|stop|status`.
 
 Rules
 * What can be pasted or piped on goes to the standard output: `kedge demo --store "$(scripts/servers start etcd)"`. The
@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final, NoReturn
 
-from stores.servers.process import NoServer
-from stores.servers.standing import KINDS, Stand, Stopped, forget, standing, start, stop
+from servers.process import NoServer
+from servers.standing import KINDS, Stand, Stopped, forget, standing, start, stop
 
 _ALL: Final = "all"
 

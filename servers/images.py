@@ -18,11 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from stores.servers.etcd import etcd_binary
-from stores.servers.jars import cache_folder, zookeeper_classpath
-from stores.servers.java import JAVA_PACKAGE
-from stores.servers.process import NoServer, tool
-from stores.servers.zookeeper import java
+from servers.etcd import etcd_binary
+from servers.jars import cache_folder, zookeeper_classpath
+from servers.java import JAVA_PACKAGE
+from servers.process import NoServer, tool
+from servers.zookeeper import java
 
 _TOOL_S: Final = 300.0
 # What jdeps names for the jars of the server, and java.xml, which is loaded by name.

@@ -1,6 +1,6 @@
 """Real servers as fixtures of pytest: one of each kind for a whole session, started when the first test asks for it.
 
-    pytest_plugins = ["stores.servers.fixtures"]  # in conftest.py, or: pytest -p stores.servers.fixtures
+    pytest_plugins = ["servers.fixtures"]  # in conftest.py, or: pytest -p servers.fixtures
 
     def test_mine(etcd_server):
         store = open_store(etcd_server.url("/mine"))
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from stores.servers import LocalEtcd, LocalZooKeeper
+from servers import LocalEtcd, LocalZooKeeper
 
 
 @functools.cache

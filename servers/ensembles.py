@@ -19,12 +19,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar, Final, Generic, TypeAlias, TypedDict, TypeVar, Unpack
 
-from stores.servers.etcd import LocalEtcd, etcd_binary, etcd_version, spares_disk
-from stores.servers.folders import RunFolder
-from stores.servers.network import Network
-from stores.servers.process import START_S, free_ports, wait_until
-from stores.servers.server import LOOPBACK, LocalServer, Place, Running
-from stores.servers.zookeeper import LocalZooKeeper
+from servers.etcd import LocalEtcd, etcd_binary, etcd_version, spares_disk
+from servers.folders import RunFolder
+from servers.network import Network
+from servers.process import START_S, free_ports, wait_until
+from servers.server import LOOPBACK, LocalServer, Place, Running
+from servers.zookeeper import LocalZooKeeper
 
 _Node = TypeVar("_Node", bound=LocalServer)
 Ports: TypeAlias = tuple[int, int, int]

@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from stores.servers.jars import ZOOKEEPER_VERSION, zookeeper_classpath
-from stores.servers.java import find_java
-from stores.servers.process import ServerProcess, free_port
-from stores.servers.server import LOOPBACK, LocalServer, Place
+from servers.jars import ZOOKEEPER_VERSION, zookeeper_classpath
+from servers.java import find_java
+from servers.process import ServerProcess, free_port
+from servers.server import LOOPBACK, LocalServer, Place
 
 _JAVA_MIN: Final = 11
 _ANSWER_S: Final = 1.0

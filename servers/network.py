@@ -8,7 +8,7 @@ Rules
 * The subnet is private and was on no interface and in no route of this machine. It is chosen under a lock, because the
   kernel would let two bridges have the same one.
 
-`python -m stores.servers.network` makes one and takes it away again, and says in one line what is missing where it
+`python -m servers.network` makes one and takes it away again, and says in one line what is missing where it
 cannot; with `--install`, Debian's iproute2 is installed first where it is missing and root may.
 """
 
@@ -26,10 +26,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from stores.servers.debian import have
-from stores.servers.folders import RunFolder
-from stores.servers.process import NoServer, tool
-from stores.servers.server import Place
+from servers.debian import have
+from servers.folders import RunFolder
+from servers.process import NoServer, tool
+from servers.server import Place
 
 _SUBNETS: Final = ipaddress.IPv4Network("10.213.0.0/16")
 _BITS: Final = 28

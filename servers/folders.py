@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from stores.servers.process import birth, end, recorded
+from servers.process import birth, end, recorded
 
 _NAME: Final = re.compile(r"kedge-[a-z]+-(?P<space>\d+)-(?P<pid>\d+)-(?P<birth>\d+)-(?P<tag>[a-z0-9_]+)")
 _UNDO: Final = "undo"

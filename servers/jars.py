@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from stores.servers.process import NoServer
+from servers.process import NoServer
 
 ZOOKEEPER_VERSION: Final = "3.9.4"
 _REPOSITORY: Final = "https://repo.maven.apache.org/maven2"

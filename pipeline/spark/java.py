@@ -11,17 +11,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from stores.servers.process import NoServer
-
 JAVA_PACKAGE: Final = "default-jdk-headless"  # of Debian, and of Ubuntu
 _PACKAGE: Final = f"install {JAVA_PACKAGE} (Debian's name) or name a Java by JAVA_HOME"
 _INSTALLED: Final = Path("/usr/lib/jvm")
 _ANSWER_S: Final = 20.0
 
 
+class NoJava(RuntimeError):
+    """No Java on this machine is new enough; the message says which were found."""
+
+
 def find_java(version_min: int, needed_by: str, *, off_path: bool = False) -> str:
     """The command of the first Java found that is new enough. Where JAVA_HOME is set, no other is looked at;
-    `off_path`: also those that are installed and not on the PATH. Raises NoServer, which names `needed_by`."""
+    `off_path`: also those that are installed and not on the PATH. Raises NoJava, which names `needed_by`."""
     seen = []
     for command in _candidates(off_path=off_path):
         said = _version_said(command)
@@ -30,7 +32,7 @@ def find_java(version_min: int, needed_by: str, *, off_path: bool = False) -> st
             return command
         seen.append(f"{command} is {said[:80]!r}")
     found = "; ".join(seen) or "there is none"
-    raise NoServer(f"{needed_by} needs Java {version_min} or later; {found}: {_PACKAGE}")
+    raise NoJava(f"{needed_by} needs Java {version_min} or later; {found}: {_PACKAGE}")
 
 
 def _candidates(*, off_path: bool) -> Iterator[str]:

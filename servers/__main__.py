@@ -1,4 +1,4 @@
-"""`python -m stores.servers`: what local servers need is on this machine afterwards, downloaded where it was not.
+"""`python -m servers`: what local servers need is on this machine afterwards, downloaded where it was not.
 
 With `--install`, a Java is installed first where there is none and root may. With a verb, see command.py.
 """
@@ -9,11 +9,11 @@ import sys
 import time
 from collections.abc import Sequence
 
-from stores.servers import LocalZooKeeper, NoServer
-from stores.servers.command import main as command
-from stores.servers.debian import have
-from stores.servers.java import JAVA_PACKAGE
-from stores.servers.zookeeper import java
+from servers import LocalZooKeeper, NoServer
+from servers.command import main as command
+from servers.debian import have
+from servers.java import JAVA_PACKAGE
+from servers.zookeeper import java
 
 _INSTALL = "--install"
 

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from stores.servers.ensembles import EtcdEnsemble, ZooKeeperEnsemble
-from stores.servers.process import PROCESS_FILE, NoServer, end, recorded
+from servers.ensembles import EtcdEnsemble, ZooKeeperEnsemble
+from servers.process import PROCESS_FILE, NoServer, end, recorded
 
 KINDS: Final[Mapping[str, type[ZooKeeperEnsemble | EtcdEnsemble]]] = {
     "zookeeper": ZooKeeperEnsemble,
