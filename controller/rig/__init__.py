@@ -5,8 +5,8 @@
     >>> rig = Rig(seed=1, brokers={1: "a", 2: "b", 3: "c", 4: "a"}, copy_rate_bytes_s=10_000_000)
     >>> orders = rig.create_topic("orders", replicas=[[1, 2], [2, 3]], records=5_000)
     >>> rig.reassign({TopicPartition("orders", 0): [3, 4]})  # accepted when this returns, not finished
-    >>> rig.until_replicas({TopicPartition("orders", 0): [3, 4]}, timeout_s=60)
-    >>> rig.until_converged()
+    >>> rig.wait.until_replicas({TopicPartition("orders", 0): [3, 4]}, timeout_s=60)
+    >>> rig.wait.until_converged()
     >>> rig.brokers[1].log(TopicPartition("orders", 0)) is None  # the old replica was deleted
     True
 
@@ -18,14 +18,14 @@ opened; a step takes about 0.1 ms. The same seed and the same calls give the sam
 Time and waiting (each lets time pass, and raises `NotInTime` with a description of what stands)
     rig.step() -> whether anything happened      rig.run(ms)      rig.clock.elapsed_ms, rig.clock.now_ms()
     rig.until(condition, timeout_s=60, what="in words")
-    rig.until_replicas({tp: [4, 5, 6]}, timeout_s=...)   R is just this and nothing moves there
-    rig.until_quiet()        nothing happens any more
-    rig.until_converged()    what live brokers know and hold is what is committed, nothing left to do
-    rig.wait(future, timeout_s=...) -> its result
+    rig.wait.until_replicas({tp: [4, 5, 6]}, timeout_s=...)   R is just this and nothing moves there
+    rig.wait.until_quiet()        nothing happens any more
+    rig.wait.until_converged()    what live brokers know and hold is what is committed, nothing left to do
+    rig.result(future, timeout_s=...) -> its result
 
 Asking
     rig.admin                the `Admin` of the active controller (waits until there is one); its futures complete
-                             while time passes: `rig.wait(rig.admin.list_partition_reassignments())`
+                             while time passes: `rig.result(rig.admin.list_partition_reassignments())`
     rig.create_topic(name, partitions=1, replication_factor=3, replicas=None, configs=None, records=0)
                              -> [TopicPartition], led, with so many records in each
     rig.delete_topic(name, wait=True)            deleted, or (wait=False) its deletion accepted
@@ -53,7 +53,7 @@ Looking
     rig.brokers[1].log(tp)                       .end_offset, .high_watermark, .size_bytes, .runs
     rig.watch_flow(1, "leader" or "follower", family="reassignment") -> Flow    bytes that flow there from now on:
                              .bytes, .rate(window_ms=11_000), .rates(window_ms=11_000), .silent_ms()
-    rig.until_rate(flow, bytes_s, within=0.05)   so much flowed in the last 11 s
+    rig.wait.until_rate(flow, bytes_s, within=0.05)   so much flowed in the last 11 s
     rig.copying.flows.meters(1).metrics()        what broker 1 would export: KIP-542's bytes and throttled rates
     rig.copying.flows.bytes(1, "leader", family=None)      so many bytes so far; .brokers[1].quotas.of(side, family)
     rig.active -> Node or None; rig.nodes[101]   .controller (a `Controller`), .is_active, .state
@@ -61,15 +61,17 @@ Looking
     rig.timeline.lines(last=None)                what happened, one line each
     rig.server                                   the MemoryServer: `MemoryStore(rig.server)` is one more client
 
-Mishaps (at once; controllers have the ids 101, 102, ...)
-    rig.kill_controller(101)  restart_controller(101)  pause_controller(101, for_ms=None)  resume_controller(101)
-    rig.expire_session(101)   cut_off(101, from_="store" or a broker id)  mend(101)  plan_store_faults(101, plan)
-    rig.shut_down_broker(1, patience_ms=5_000)   by controlled shutdown; `until` its life is Life.DOWN
-    rig.kill_broker(1, at_once=True)  restart_broker(1)  bounce_broker(1)  pause_broker(1)  resume_broker(1)
-    rig.expire_broker_session(1)      lose_disk(1, tp=None)
+Mishaps: `rig.mishaps.` and (at once; controllers have the ids 101, 102, ...)
+    kill_controller(101)  restart_controller(101)  pause_controller(101, for_ms=None)  resume_controller(101)
+    expire_session(101)   cut_off(101, from_="store" or a broker id)  mend(101)  plan_store_faults(101, plan)
+    shut_down_broker(1, patience_ms=5_000)   by controlled shutdown; `until` its life is Life.DOWN
+    kill_broker(1, at_once=True)  restart_broker(1)  bounce_broker(1)  pause_broker(1)  resume_broker(1)
+    expire_broker_session(1)      lose_disk(1, tp=None)
+    break_key(key, b"{")          mend_key(key): a key cannot be decoded, and holds again what it held before
+    heal()                        all of these are over
+  and
     rig.network.faults = CallbackFaults(delay=.1, lose=.1, lose_reply=.1, duplicate=.1)    rig.network.slow(1, steps)
-    rig.break_key(key, b"{")          mend_key(key): somebody makes a key unreadable, and puts back what stood there
-    rig.nodes[101].clock.jump(ms)     rig.heal()
+    rig.nodes[101].clock.jump(ms)
     Rig(leader_and_isr_versions={4: 2}): broker 4 knows no targets; restart_broker(4, leader_and_isr_version=3) is its
     upgrade, restart_controller(101, leader_and_isr_version=2) a controller that knows none
 

@@ -15,71 +15,74 @@ from controller.simulated.network import CallbackFaults
 from stores.faults import Plan
 
 
-class Mishaps(Parts):
-    """The mishaps of a rig. Naming a node or broker that there is none of raises KeyError."""
+class Mishaps:
+    """`rig.mishaps`: what befalls the cluster of a rig. An unknown node or broker raises KeyError."""
+
+    def __init__(self, rig: Parts) -> None:
+        self._rig = rig
 
     # --- controllers
 
     def kill_controller(self, node_id: int) -> None:
         """The process ends without a word: its session runs out by the clock, its futures never complete."""
-        self.nodes[node_id].kill()
-        self.timeline.say("rig", f"kills controller {node_id}")
+        self._rig.nodes[node_id].kill()
+        self._rig.timeline.say("rig", f"kills controller {node_id}")
 
     def restart_controller(self, node_id: int, *, leader_and_isr_version: int | None = None) -> None:
         """A new process with this id, killed before if it still ran; of another version, if one is named: below 3 it
         tells no `target_replicas`, and tells nobody who is only a target."""
-        node = self.nodes[node_id]
+        node = self._rig.nodes[node_id]
         node.kill()
         if leader_and_isr_version is not None:
             node.leader_and_isr_version = leader_and_isr_version
-            self.has_old_versions |= leader_and_isr_version < TARGETS_SINCE
+            self._rig.has_old_versions |= leader_and_isr_version < TARGETS_SINCE
         node.start()
-        self.timeline.say("rig", f"starts controller {node_id}")
+        self._rig.timeline.say("rig", f"starts controller {node_id}")
 
     def pause_controller(self, node_id: int, for_ms: int | None = None) -> None:
         """The process stands still, until `resume_controller` or for so long. Beyond the session time it comes back as
         a zombie: it goes on where it was, and hears of its session some steps later."""
-        node = self.nodes[node_id]
+        node = self._rig.nodes[node_id]
         if node.state is State.UP:
-            node.pause(self.clock.now_ms(), int(self.server.session_timeout_s * 1000), for_ms)
-            self.timeline.say("rig", f"pauses controller {node_id}")
+            node.pause(self._rig.clock.now_ms(), int(self._rig.server.session_timeout_s * 1000), for_ms)
+            self._rig.timeline.say("rig", f"pauses controller {node_id}")
 
     def resume_controller(self, node_id: int, *, deaf_ms: int | None = None) -> None:
         """It goes on; for `deaf_ms` it does not hear what its session went through (default: five ticks)."""
-        node = self.nodes[node_id]
+        node = self._rig.nodes[node_id]
         if node.state is State.PAUSED:
-            node.resume(self.clock.now_ms(), 5 * self.tick_ms if deaf_ms is None else deaf_ms)
-            self.timeline.say("rig", f"resumes controller {node_id}")
+            node.resume(self._rig.clock.now_ms(), 5 * self._rig.tick_ms if deaf_ms is None else deaf_ms)
+            self._rig.timeline.say("rig", f"resumes controller {node_id}")
 
     def expire_session(self, node_id: int, *, deaf_ms: int = 0) -> None:
         """The server ends the session of a node that lives."""
-        process = self.nodes[node_id].process
+        process = self._rig.nodes[node_id].process
         if process is not None:
             process.store.is_deaf = deaf_ms > 0
-            self.nodes[node_id].deaf_until_ms = self.clock.now_ms() + deaf_ms
-            self.server.expire(process.inner.session.session_id)
-            self.timeline.say("rig", f"expires the session of controller {node_id}")
+            self._rig.nodes[node_id].deaf_until_ms = self._rig.clock.now_ms() + deaf_ms
+            self._rig.server.expire(process.inner.session.session_id)
+            self._rig.timeline.say("rig", f"expires the session of controller {node_id}")
 
     def cut_off(self, node_id: int, *, from_: Literal["store"] | int = "store") -> None:
         """No way leads from the node to the store, or to the broker with this id, until `mend`."""
         if from_ == "store":
-            if (process := self.nodes[node_id].process) is not None:
+            if (process := self._rig.nodes[node_id].process) is not None:
                 process.inner.disconnect()
         else:
-            self.network.cut(node_id, self.brokers[int(from_)].broker_id)
-        self.timeline.say("rig", f"cuts controller {node_id} off from {from_}")
+            self._rig.network.cut(node_id, self._rig.brokers[int(from_)].broker_id)
+        self._rig.timeline.say("rig", f"cuts controller {node_id} off from {from_}")
 
     def mend(self, node_id: int) -> None:
         """All ways from the node are open again."""
-        node = self.nodes[node_id]
+        node = self._rig.nodes[node_id]
         if node.process is not None:
             node.process.inner.reconnect()
-        self.network.mend(controller_id=node_id)
-        self.timeline.say("rig", f"mends the ways of controller {node_id}")
+        self._rig.network.mend(controller_id=node_id)
+        self._rig.timeline.say("rig", f"mends the ways of controller {node_id}")
 
     def plan_store_faults(self, node_id: int, plan: Plan = ()) -> None:
         """What happens to the calls that the node makes to the store from here on (`stores.faults`); none: nothing."""
-        process = self.nodes[node_id].process
+        process = self._rig.nodes[node_id].process
         if process is not None:
             process.store.play(plan)
 
@@ -87,36 +90,36 @@ class Mishaps(Parts):
 
     def kill_broker(self, broker_id: int, *, at_once: bool = True) -> None:
         """The process ends; its registration with it, or (not `at_once`) when its session has run out."""
-        broker = self.brokers[broker_id]
+        broker = self._rig.brokers[broker_id]
         if broker.life is not Life.DOWN:
-            self.duties[broker_id].leave(at_once=at_once)
+            self._rig.duties[broker_id].leave(at_once=at_once)
             broker.stopped()
-            self.timeline.say("rig", f"kills broker {broker_id}")
+            self._rig.timeline.say("rig", f"kills broker {broker_id}")
 
     def shut_down_broker(self, broker_id: int, patience_ms: int = 5_000) -> None:
         """It asks for a controlled shutdown, and its process ends when it leads nothing any more, or in `patience_ms`:
         `until` its `life` is Life.DOWN."""
-        if self.brokers[broker_id].life is Life.UP and self.duties[broker_id].leaving is None:
-            self.duties[broker_id].shut_down(patience_ms)
-            self.timeline.say("rig", f"shuts broker {broker_id} down")
+        if self._rig.brokers[broker_id].life is Life.UP and self._rig.duties[broker_id].leaving is None:
+            self._rig.duties[broker_id].shut_down(patience_ms)
+            self._rig.timeline.say("rig", f"shuts broker {broker_id} down")
 
     def restart_broker(self, broker_id: int, *, leader_and_isr_version: int | None = None) -> None:
         """The broker is up, by a new process, under a new broker epoch, with the logs it had; of another LeaderAndIsr
         version, if one is named. One that was to be forgotten is another one under its id: it holds nothing but logs
         of partitions that it is still a member of (then it was not forgotten)."""
-        broker = self.brokers[broker_id]
+        broker = self._rig.brokers[broker_id]
         if broker.life is not Life.DOWN:
             self.kill_broker(broker_id)
         if leader_and_isr_version is not None:
             broker.registration = attrs.evolve(broker.registration, leader_and_isr_version=leader_and_isr_version)
-            self.has_old_versions |= not broker.knows_targets
-        if broker_id in self.forgotten:
-            self.forgotten.remove(broker_id)
-            broker.replaced(self.committed.held_by_right(broker_id))
+            self._rig.has_old_versions |= not broker.knows_targets
+        if broker_id in self._rig.forgotten:
+            self._rig.forgotten.remove(broker_id)
+            broker.replaced(self._rig.committed.held_by_right(broker_id))
         broker.life = Life.UP
-        self.network.started(broker)
-        self.timeline.say("rig", f"starts broker {broker_id}")
-        self.duties[broker_id].register()
+        self._rig.network.started(broker)
+        self._rig.timeline.say("rig", f"starts broker {broker_id}")
+        self._rig.duties[broker_id].register()
 
     def bounce_broker(self, broker_id: int) -> None:
         """It ends and is up again before anybody looked: the old registration is replaced by the new one."""
@@ -125,50 +128,50 @@ class Mishaps(Parts):
 
     def pause_broker(self, broker_id: int) -> None:
         """It stands still and stays registered: it copies nothing, serves nobody, and holds its callbacks up."""
-        broker = self.brokers[broker_id]
+        broker = self._rig.brokers[broker_id]
         if broker.life is Life.UP:
             broker.life = Life.PAUSED
-            self.timeline.say("rig", f"pauses broker {broker_id}")
+            self._rig.timeline.say("rig", f"pauses broker {broker_id}")
 
     def resume_broker(self, broker_id: int) -> None:
         """It goes on where it was."""
-        broker = self.brokers[broker_id]
+        broker = self._rig.brokers[broker_id]
         if broker.life is Life.PAUSED:
             broker.life = Life.UP
-            self.timeline.say("rig", f"resumes broker {broker_id}")
+            self._rig.timeline.say("rig", f"resumes broker {broker_id}")
 
     def expire_broker_session(self, broker_id: int) -> None:
         """The server ends the session of a broker that lives: it registers again, under a new epoch."""
-        self.duties[broker_id].expire_session()
-        self.timeline.say("rig", f"expires the session of broker {broker_id}")
+        self._rig.duties[broker_id].expire_session()
+        self._rig.timeline.say("rig", f"expires the session of broker {broker_id}")
 
     def lose_disk(self, broker_id: int, tp: TopicPartition | None = None) -> None:
         """The logs of `tp`, or all, are gone on the broker, which answers KAFKA_STORAGE_ERROR for them until it is
         restarted (with an empty disk). It registers again, as a host does whose disk failed: so it is asked."""
-        self.brokers[broker_id].disk_failed(tp)
-        self.timeline.say("rig", f"takes the disk of broker {broker_id}")
+        self._rig.brokers[broker_id].disk_failed(tp)
+        self._rig.timeline.say("rig", f"takes the disk of broker {broker_id}")
         self.expire_broker_session(broker_id)
 
     # --- keys
 
     def break_key(self, key: str, value: bytes = b"{") -> None:
         """Somebody else writes what nobody can read to a key, until `mend_key`. KeyError where there is none."""
-        stood = self.server.table.rows[key][0]
-        broken, before = self.broken_keys.get(key, (None, stood))
-        self.broken_keys[key] = (value, before if broken == stood else stood)
-        write(self.server, key, value)
-        self.timeline.say("rig", f"breaks {key}")
+        stood = self._rig.server.table.rows[key][0]
+        broken, before = self._rig.broken_keys.get(key, (None, stood))
+        self._rig.broken_keys[key] = (value, before if broken == stood else stood)
+        write(self._rig.server, key, value)
+        self._rig.timeline.say("rig", f"breaks {key}")
 
     def mend_key(self, key: str) -> None:
         """It holds again what stood there before it was broken; if it was written or removed since, it stays so, and
         nobody minds what fields others had added to it."""
-        broken, before = self.broken_keys.pop(key)
-        row = self.server.table.rows.get(key)
+        broken, before = self._rig.broken_keys.pop(key)
+        row = self._rig.server.table.rows.get(key)
         if row is not None and row[0] == broken:
-            write(self.server, key, before)
-            self.timeline.say("rig", f"mends {key}")
+            write(self._rig.server, key, before)
+            self._rig.timeline.say("rig", f"mends {key}")
         else:
-            self.foreign_fields.pop(key, None)
+            self._rig.foreign_fields.pop(key, None)
 
     # --- all
 
@@ -176,10 +179,10 @@ class Mishaps(Parts):
         """Everything that is broken is mended: ways, clocks, keys, plans of faults; whoever is down or paused is up;
         failed disks are replaced by empty ones. What is on its way to the store arrives. Logs that are lost stay
         lost."""
-        self.network.faults = CallbackFaults()
-        for key in list(self.broken_keys):
+        self._rig.network.faults = CallbackFaults()
+        for key in list(self._rig.broken_keys):
             self.mend_key(key)
-        for node in self.nodes.values():
+        for node in self._rig.nodes.values():
             node.deliver_late()
             node.clock.skew_ms = 0
             if node.state is State.DOWN:
@@ -188,9 +191,9 @@ class Mishaps(Parts):
                 self.resume_controller(node.node_id)
             self.plan_store_faults(node.node_id)
             self.mend(node.node_id)
-        for broker in self.brokers.values():
+        for broker in self._rig.brokers.values():
             broker.clock.skew_ms = 0
             # One that shuts down is given nothing until it registers again; one without a disk deletes nothing.
-            if broker.life is Life.DOWN or self.duties[broker.broker_id].leaving is not None or broker.disks_gone:
+            if broker.life is Life.DOWN or self._rig.duties[broker.broker_id].leaving is not None or broker.disks_gone:
                 self.restart_broker(broker.broker_id)
             self.resume_broker(broker.broker_id)

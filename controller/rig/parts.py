@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 from controller.model.values import Partition, Settings, TopicPartition
 from controller.rig.committed import CommittedTree
@@ -55,6 +56,10 @@ class Parts:
 
     def step(self) -> bool:
         """One tick passes; whether anything happened in it."""
+        raise NotImplementedError
+
+    def until(self, condition: Callable[[], object], *, timeout_s: float = 60.0, what: str = "") -> None:
+        """`condition()` is true. Raises NotInTime after `timeout_s` of virtual time."""
         raise NotImplementedError
 
     @property

@@ -12,22 +12,26 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from controller.admin import Admin
+from controller.model.durations import milliseconds
 from controller.model.requests import DeletePartitions, NewTopic
 from controller.model.values import TARGETS_SINCE, BrokerRegistration, Settings, TopicPartition
+from controller.quota import Family, Side
 from controller.rig.clients import Clients
 from controller.rig.committed import CommittedTree
 from controller.rig.invariants import Invariants
 from controller.rig.mishaps import Mishaps
 from controller.rig.node import Node, State
 from controller.rig.operators import Operators
+from controller.rig.parts import Parts
 from controller.rig.planting import plant
 from controller.rig.producers import Producers, Writer
 from controller.rig.server import RecordingServer
-from controller.rig.waits import Waits
+from controller.rig.waits import NotInTime, Waits, describe
 from controller.simulated.broker import Broker
 from controller.simulated.clock import NodeClock, VirtualClock
 from controller.simulated.copying import Copying
 from controller.simulated.duties import Duties
+from controller.simulated.flows import Flow
 from controller.simulated.network import Network, Sent
 from controller.simulated.timeline import Timeline
 from stores.memory import MemoryServer
@@ -36,7 +40,7 @@ from stores.tree import TreeEntry
 T = TypeVar("T")
 
 
-class Rig(Waits, Mishaps):
+class Rig(Parts):
     """A cluster in this process.
 
     `seed`: of everything that is left to chance. `brokers`: broker id -> rack (None = no rack). `controllers`: how many
@@ -85,6 +89,7 @@ class Rig(Waits, Mishaps):
         self.unclean_asked: set[TopicPartition] = set()
         self.asked_to_forget: set[int] = set()
         self.forgotten: set[int] = set()
+        self.mishaps, self.wait = Mishaps(self), Waits(self)
         self.broken_keys: dict[str, tuple[bytes, bytes]] = {}
         self.foreign_fields: dict[str, set[str]] = {}
         self.operators = Operators()
@@ -98,8 +103,7 @@ class Rig(Waits, Mishaps):
         self.invariants = Invariants(self.committed, self, enabled=check)
         self.network.observe, self.network.observe_purge = self.invariants.sent, self.clients.purged
         self.duties: dict[int, Duties] = {}
-        self.polls_in_order = True
-        self.quiet_steps = 0
+        self.polls_in_order, self.quiet_steps = True, 0
         self.lag_max_ms = lag_max_ms
         versions = leader_and_isr_versions or {}
         self.has_old_versions = any(version < TARGETS_SINCE for version in versions.values())
@@ -151,6 +155,14 @@ class Rig(Waits, Mishaps):
         for _ in range(max(1, ms // self.tick_ms)):
             self.step()
 
+    def until(self, condition: Callable[[], object], *, timeout_s: float = 60.0, what: str = "") -> None:
+        """`condition()` is true. NotInTime after `timeout_s` of virtual time."""
+        end_ms = self.clock.elapsed_ms + milliseconds(timeout_s, "timeout_s")
+        while not condition():
+            if self.clock.elapsed_ms >= end_ms:
+                raise NotInTime(f"not within {timeout_s} s: {what or condition}\n{describe(self)}")
+            self.step()
+
     def _order(self) -> Sequence[Node]:
         nodes = list(self.nodes.values())
         if not self.polls_in_order:
@@ -181,6 +193,11 @@ class Rig(Waits, Mishaps):
             for sent in self.network.requests
             if (kind is None or isinstance(sent.request, kind)) and (broker is None or sent.broker_id == broker)
         ]
+
+    def watch_flow(self, broker: int, side: Side, family: Family | None = "reassignment") -> Flow:
+        """What flows from now on out of the leaders on a broker, or into the followers there, of the replicas that a
+        family of quotas holds (None: of all)."""
+        return self.copying.flows.watch(self.clock.elapsed_ms, broker, side, family)
 
     def check_end(self) -> None:
         """What must hold once all is quiet: all agree, nothing is left to delete, nothing acknowledged is lost. Raises
@@ -216,7 +233,7 @@ class Rig(Waits, Mishaps):
 
     # --- what is asked
 
-    def wait(self, future: Future[T], timeout_s: float = 30.0) -> T:
+    def result(self, future: Future[T], timeout_s: float = 30.0) -> T:
         """The result of a future of a controller; time passes until it is there. Raises what the future raises."""
         self.until(future.done, timeout_s=timeout_s, what="an answer of the controller")
         return future.result()
@@ -234,7 +251,7 @@ class Rig(Waits, Mishaps):
         """A topic, led, with `records` acknowledged records in each partition; its partitions. Time passes."""
         count, factor = (-1, -1) if replicas is not None else (partitions, replication_factor)
         new = NewTopic(count, factor, replicas, configs or {})
-        described = self.wait(self.admin.create_topics({name: new})[name])
+        described = self.result(self.admin.create_topics({name: new})[name])
         tps = [TopicPartition(name, partition) for partition in range(len(described.assignments))]
         self.until(lambda: all(self.leader(tp) is not None for tp in tps), what=f"{name} is led")
         if records:
@@ -243,7 +260,7 @@ class Rig(Waits, Mishaps):
 
     def delete_topic(self, name: str, *, wait: bool = True) -> None:
         """The deletion of a topic is accepted; nothing of it is left (`wait`). Time passes."""
-        self.wait(self.admin.delete_topics([name]).all())
+        self.result(self.admin.delete_topics([name]).all())
         if wait:
             self.until(lambda: name not in self.committed.topics, what=f"{name} is deleted")
 
@@ -251,13 +268,13 @@ class Rig(Waits, Mishaps):
         """A topic is to have fewer partitions; the status of each that goes. Raises the error of a refusal. Time passes
         until it is written down."""
         asked = self.admin.delete_partitions({name: DeletePartitions(total_count, immediate)})
-        return self.wait(asked[name])
+        return self.result(asked[name])
 
     def forget_broker(self, broker_id: int) -> None:
         """A broker is waited for no more; raises the error of a refusal. Time passes."""
         self.forgotten.add(broker_id)
         self.asked_to_forget.add(broker_id)
-        self.wait(self.admin.forget_broker(broker_id))
+        self.result(self.admin.forget_broker(broker_id))
 
     def fill(self, tps: Iterable[TopicPartition], records: int, record_bytes: int | None = None) -> None:
         """Each partition has so many more records, on all replicas in sync, as if written long ago: the copying of just
@@ -270,7 +287,7 @@ class Rig(Waits, Mishaps):
 
     def reassign(self, targets: Mapping[TopicPartition, Sequence[int] | None]) -> None:
         """Targets are accepted (None: cancelled); raises the first error. Time passes until the commit."""
-        self.wait(self.admin.alter_partition_reassignments(targets).all())
+        self.result(self.admin.alter_partition_reassignments(targets).all())
 
     def produce(self, tp: TopicPartition, records: int, record_bytes: int | None = None) -> int:
         """Records are written to the leader of `tp` at once, acks=all; how many it took (0: nobody leads)."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from controller.codec import keys
 from controller.codec.small import encode_admitted
 from controller.keys.notifications import NotificationKeys
-from controller.model.durations import milliseconds
 from controller.model.values import NO_LEADER, DeleteIntent, TopicPartition
-from controller.quota import Family, Side
 from controller.rig.gone import left_over, unpurged
 from controller.rig.legacy import is_key_there
 from controller.rig.parts import Parts
@@ -27,58 +25,49 @@ class NotInTime(AssertionError):
 QUIET_STEPS = 30  # longer than the first retry of a callback, and of an isr change
 
 
-class Waits(Parts):
-    """The waits of a rig; each lets time pass."""
+class Waits:
+    """`rig.wait`: virtual time passes until a condition holds. Each raises NotInTime at its deadline."""
 
-    def until(self, condition: Callable[[], object], *, timeout_s: float = 60.0, what: str = "") -> None:
-        """`condition()` is true. NotInTime after `timeout_s` of virtual time."""
-        end_ms = self.clock.elapsed_ms + milliseconds(timeout_s, "timeout_s")
-        while not condition():
-            if self.clock.elapsed_ms >= end_ms:
-                raise NotInTime(f"not within {timeout_s} s: {what or condition}\n{describe(self)}")
-            self.step()
+    def __init__(self, rig: Parts) -> None:
+        self._rig = rig
 
     def until_replicas(self, targets: Mapping[TopicPartition, Sequence[int]], *, timeout_s: float = 600.0) -> None:
         """Each partition has just these replicas, in this order, and does not move."""
 
         def reached(tp: TopicPartition, target: Sequence[int]) -> bool:
-            partition = self.partition(tp)
+            partition = self._rig.partition(tp)
             return partition.replicas == tuple(target) and partition.move is None
 
         wanted = ", ".join(f"{tp} on {list(target)}" for tp, target in targets.items())
-        self.until(lambda: all(reached(*item) for item in targets.items()), timeout_s=timeout_s, what=wanted)
+        self._rig.until(lambda: all(reached(*item) for item in targets.items()), timeout_s=timeout_s, what=wanted)
 
     def until_quiet(self, *, timeout_s: float = 120.0) -> None:
         """Nothing moves: no commit, no callback, no copying for a while, and nothing under way."""
-        self.quiet_steps = 0
-        self.until(
-            lambda: self.quiet_steps >= QUIET_STEPS and self.network.is_quiet,
+        self._rig.quiet_steps = 0
+        self._rig.until(
+            lambda: self._rig.quiet_steps >= QUIET_STEPS and self._rig.network.is_quiet,
             timeout_s=timeout_s,
             what="nothing moves any more",
         )
 
     def until_converged(self, *, timeout_s: float = 120.0) -> None:
         """What every live broker knows and holds is what is committed; nothing is left to delete, to elect, to copy."""
-        self.quiet_steps = 0  # what was just done to the rig has not been noticed by anybody yet
-        self.until(lambda: self.quiet_steps >= 5 and not disagreements(self), timeout_s=timeout_s, what="all agree")
-
-    def watch_flow(self, broker: int, side: Side, family: Family | None = "reassignment") -> Flow:
-        """What flows from now on out of the leaders on a broker, or into the followers there, of the replicas that a
-        family of quotas holds (None: of all)."""
-        return self.copying.flows.watch(self.clock.elapsed_ms, broker, side, family)
+        rig = self._rig
+        rig.quiet_steps = 0  # what was just done to the rig has not been noticed by anybody yet
+        rig.until(lambda: rig.quiet_steps >= 5 and not disagreements(rig), timeout_s=timeout_s, what="all agree")
 
     def until_rate(
         self, flow: Flow, bytes_s: float, *, within: float = 0.05, window_ms: int = WINDOW_MS, timeout_s: float = 60.0
     ) -> None:
         """So many bytes a second flowed in the last `window_ms`, give or take `within` of it."""
-        begun_ms = self.clock.elapsed_ms
+        begun_ms = self._rig.clock.elapsed_ms
 
         def reached() -> bool:
-            is_whole = self.clock.elapsed_ms - begun_ms >= window_ms
+            is_whole = self._rig.clock.elapsed_ms - begun_ms >= window_ms
             return is_whole and abs(flow.rate(window_ms) - bytes_s) <= within * bytes_s
 
         what = f"{bytes_s} bytes a second over {window_ms} ms, {flow.side} side of broker {flow.broker}"
-        self.until(reached, timeout_s=timeout_s, what=what)
+        self._rig.until(reached, timeout_s=timeout_s, what=what)
 
 
 def disagreements(rig: Parts) -> list[str]:

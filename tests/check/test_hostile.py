@@ -105,8 +105,8 @@ def converged() -> tuple[Entry, ...]:
     (tp,) = rig.create_topic("orders", replicas=[[1, 2]], records=100)
     rig.create_topic("audit", replicas=[[1], [2], [3]], configs={"retention.ms": "5"})
     rig.reassign({tp: [3, 4]})
-    rig.until_replicas({tp: [3, 4]})
-    rig.until_converged()
+    rig.wait.until_replicas({tp: [3, 4]})
+    rig.wait.until_converged()
     rig.check_end()
     return tuple(held(rig.server))
 

@@ -80,7 +80,7 @@ def test_a_rig_refuses_to_end_with_something_left_behind() -> None:
     """`check_end` holds the tree as a whole against the check."""
     rig = Rig(controllers=1)
     rig.create_topic("orders", replicas=[[1, 2]])
-    rig.until_converged()
+    rig.wait.until_converged()
     rig.check_end()
     with pytest.raises(AssertionError, match=r"invariant 11: .*throttle-removal-due"):
         _end_with_an_orphan(rig)
@@ -91,5 +91,5 @@ def _end_with_an_orphan(rig: Rig) -> None:
 
     mark = Put("/admin/throttled_rates_removal", b'{"version":1,"brokers":[1],"previous":{}}', ABSENT)
     MemoryStore(rig.server).commit([mark], timeout_s=1)
-    rig.until_converged()
+    rig.wait.until_converged()
     rig.check_end()

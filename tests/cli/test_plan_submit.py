@@ -137,7 +137,7 @@ def test_a_dry_run_says_what_would_be_handed_over(running: Made) -> None:
 def test_a_wave_that_takes_too_long_is_exit_code_1_and_says_how_to_go_on(running: Made) -> None:
     with HERE[-1].stepping:
         for broker in (2, 3):
-            running.rig.pause_broker(broker)
+            running.rig.mishaps.pause_broker(broker)
     done = run(running, *ADMIN, "--timeout", "2s", "--poll", "0.1s", "--json")
     assert done.exit_code == 1
     assert objects(done)[-1]["end"] == "stopped"
@@ -149,7 +149,7 @@ def test_a_wave_that_takes_too_long_is_exit_code_1_and_says_how_to_go_on(running
 
 def test_what_is_refused_before_anything_was_handed_over_is_exit_code_2(running: Made) -> None:
     with HERE[-1].stepping:
-        running.rig.kill_broker(4)
+        running.rig.mishaps.kill_broker(4)
     until(lambda: 4 not in live())
     done = run(running, *ADMIN, "--json")
     assert done.exit_code == 2

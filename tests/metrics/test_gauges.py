@@ -53,7 +53,7 @@ def test_a_replica_that_falls_out_of_a_move_is_an_alarm_of_its_leader() -> None:
     """It is one of those that the partition had."""
     rig = orders(copy_rate_bytes_s=100_000)
     rig.reassign({ORDERS: AFTER})
-    rig.kill_broker(2)
+    rig.mishaps.kill_broker(2)
     until(rig, UNDER_REPLICATED, 1)
     assert rig.partition(ORDERS).move is not None
     now = metrics(rig)
@@ -77,18 +77,18 @@ def test_leader_partitions_that_move_are_counted_by_broker_and_none_when_idle() 
 def test_a_partition_whose_replicas_all_died_is_offline_until_one_is_back() -> None:
     rig = orders()
     for broker in (1, 2, 3):
-        rig.kill_broker(broker)
+        rig.mishaps.kill_broker(broker)
     until(rig, OFFLINE, 1)
     assert metrics(rig)[UNDER_REPLICATED] == 0  # nobody leads it who could miss anybody
     for broker in (1, 2, 3):
-        rig.restart_broker(broker)
+        rig.mishaps.restart_broker(broker)
     until(rig, OFFLINE, 0)
 
 
 def test_a_partition_that_another_leads_is_an_imbalance_of_the_first_of_its_replicas() -> None:
     rig = orders()
     assert metrics(rig)[IMBALANCE] == 0
-    rig.kill_broker(1)
+    rig.mishaps.kill_broker(1)
     until(rig, IMBALANCE, 1)
     now = metrics(rig)
     assert [now[f"{IMBALANCE},broker-id={b}"] for b in (1, 2, 3)] == [1, 0, 0]
@@ -97,13 +97,13 @@ def test_a_partition_that_another_leads_is_an_imbalance_of_the_first_of_its_repl
 def test_what_is_left_to_delete_is_counted_until_it_is_acknowledged() -> None:
     """Of a topic whose deletion waits for a broker, and of that broker's replica."""
     rig = orders()
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.run(1_000)
     rig.delete_topic("orders", wait=False)
     topics, replicas = f"{KAFKA}TopicsToDeleteCount", f"{KAFKA}ReplicasToDeleteCount"
     until(rig, replicas, 1)
     assert metrics(rig)[topics] == 1
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
     until(rig, topics, 0)
     now = metrics(rig)
     assert (now[replicas], now[f"{KAFKA}GlobalTopicCount"], now[OFFLINE]) == (0, 0, 0)
@@ -123,7 +123,7 @@ def test_the_next_controller_tells_what_the_former_one_told() -> None:
     former = rig.active
     assert former is not None
     assert former.controller is not None
-    rig.pause_controller(former.node_id, for_ms=3_000)
+    rig.mishaps.pause_controller(former.node_id, for_ms=3_000)
     rig.until(lambda: rig.active is not None and rig.active is not former, what="another one leads")
     now = metrics(rig)
     assert [now[ACTIVE], now[REASSIGNING], now[UNDER_REPLICATED], now[OFFLINE]] == [1, 1, 0, 0]

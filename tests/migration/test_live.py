@@ -55,8 +55,8 @@ def ends(rig: Rig) -> None:
 def settles(rig: Rig) -> None:
     """Nothing more is written; the moves end, all agree, and nothing is lost."""
     rig.producers.writers.clear()
-    rig.until_replicas(dict.fromkeys([ORDERS, *FOUR], AFTER), timeout_s=60)
-    rig.until_converged()
+    rig.wait.until_replicas(dict.fromkeys([ORDERS, *FOUR], AFTER), timeout_s=60)
+    rig.wait.until_converged()
     rig.check_end()
 
 
@@ -103,12 +103,12 @@ def test_a_broker_that_is_down_then_comes_back_in_the_new_store() -> None:
     """Its death was worked off in the old one, or is in the new; its replicas catch up there."""
     rig = live()
     rig.add_store()
-    rig.kill_broker(5)
+    rig.mishaps.kill_broker(5)
     rig.run(100)  # its session has not run out yet
     mover(rig).run(60)
     rig.follow_to_next_store()
     rig.run(3_000)
-    rig.restart_broker(5)
+    rig.mishaps.restart_broker(5)
     settles(rig)
 
 
@@ -119,6 +119,6 @@ def test_the_controller_over_the_new_store_dies_and_another_goes_on() -> None:
     rig.follow_to_next_store()
     rig.until(lambda: rig.active is not None and rig.active.node_id > 200, what="led in the new store")
     assert rig.active is not None
-    rig.kill_controller(rig.active.node_id)
+    rig.mishaps.kill_controller(rig.active.node_id)
     rig.run(2_000)
     settles(rig)

@@ -62,7 +62,7 @@ def kill_once(made: Made) -> Callable[[], None]:
     def kill() -> None:
         if not killed and made.rig.active and any(p.move for p in made.rig.committed.partitions.values()):
             killed.append(made.rig.active.node_id)
-            made.rig.kill_controller(killed[0])
+            made.rig.mishaps.kill_controller(killed[0])
 
     return kill
 
@@ -109,10 +109,10 @@ def a_zombie_writes(folder: Path) -> list[Path]:
             rig = made.rig
             if not slept and rig.active and any(p.move for p in rig.committed.partitions.values()):
                 slept.append(rig.active)
-                rig.pause_controller(rig.active.node_id)
+                rig.mishaps.pause_controller(rig.active.node_id)
                 rig.until(lambda: rig.active is not None and rig.active is not slept[0])
                 rig.run(100)
-                rig.resume_controller(slept[0].node_id, deaf_ms=300)
+                rig.mishaps.resume_controller(slept[0].node_id, deaf_ms=300)
                 slept[0].controller.admin.create_topics({"of-the-night": NewTopic(1, 1)})
                 rig.run(200)
 

@@ -23,20 +23,20 @@ TP = TopicPartition("orders", 0)
 def set_while_nobody_leads(rig: Rig) -> None:
     """An operator sets his own rate over the throttle: nobody leads who could write that down."""
     assert rig.active is not None
-    rig.kill_controller(rig.active.node_id)
+    rig.mishaps.kill_controller(rig.active.node_id)
     set_by_hand(rig, "brokers", "2", dict.fromkeys(BOTH, "555000"))
 
 
 def removed_while_nobody_leads(rig: Rig) -> None:
     assert rig.active is not None
-    rig.kill_controller(rig.active.node_id)
+    rig.mishaps.kill_controller(rig.active.node_id)
     set_by_hand(rig, "brokers", "2", dict.fromkeys(BOTH))
 
 
 def made_to_stay_as_it_is(rig: Rig) -> None:
     """The same rates once more, to stay."""
     stays = {2: ThrottledRate(leader_rate=100_000, follower_rate=100_000)}
-    rig.wait(rig.admin.alter_interbroker_throttled_rates(stays, auto_remove_throttle=False).all())
+    rig.result(rig.admin.alter_interbroker_throttled_rates(stays, auto_remove_throttle=False).all())
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_a_throttle_whose_configs_somebody_else_changed_ends_with_a_row(
     brokers = dict.fromkeys(range(1, 5))
     rig = Rig(5, brokers=brokers, session_timeout_s=1.0, copy_rate_bytes_s=200_000, journal=journal)
     rig.create_topic("orders", replicas=[[1, 2]], records=100)
-    rig.wait(rig.admin.reassign_partitions({TP: [3, 4]}, ReassignPartitionsOptions(throttle=100_000)).all())
+    rig.result(rig.admin.reassign_partitions({TP: [3, 4]}, ReassignPartitionsOptions(throttle=100_000)).all())
     ends(rig)
-    rig.until_replicas({TP: (3, 4)})
+    rig.wait.until_replicas({TP: (3, 4)})
     rig.run(120_000)
     rig.create_topic("later", replicas=[[1, 2]])
     for sink in sinks:

@@ -72,14 +72,14 @@ def test_nothing_can_be_cancelled_and_a_rollback_waits_for_what_runs(made: Made)
 
 def test_the_plan_of_somebody_else_in_the_key_is_waited_for(made: Made) -> None:
     other = TopicPartition("orders", 3)
-    made.rig.pause_broker(2)
+    made.rig.mishaps.pause_broker(2)
     submit_by_key(made.rig, {other: [4, 5, 2]})
     waited: list[str] = []
 
     def resume() -> None:
         if not waited:
             waited.extend(event.text for event in made.events if event.kind == "waiting")
-            made.rig.resume_broker(2)
+            made.rig.mishaps.resume_broker(2)
 
     submit(made.folder, made.store, by_key(made, time=RigTime(made.rig, resume)))
     assert waited == ["the legacy key is taken, by a plan of somebody else"]
@@ -88,7 +88,7 @@ def test_the_plan_of_somebody_else_in_the_key_is_waited_for(made: Made) -> None:
 
 
 def test_moves_by_the_api_that_run_beside_are_refused(made: Made) -> None:
-    made.rig.pause_broker(2)
+    made.rig.mishaps.pause_broker(2)
     made.rig.reassign({TopicPartition("orders", 3): [4, 5, 2]})
     with pytest.raises(Refused, match="other reassignments run there: orders-3"):
         submit(made.folder, made.store, by_key(made))
@@ -96,11 +96,11 @@ def test_moves_by_the_api_that_run_beside_are_refused(made: Made) -> None:
 
 def test_without_a_controller_nothing_is_lost_and_the_cause_is_named(made: Made) -> None:
     for node in list(made.rig.nodes):
-        made.rig.kill_controller(node)
+        made.rig.mishaps.kill_controller(node)
     made.rig.run(3_000)
     with pytest.raises(Stopped, match=r"wave 1: not complete within 5 s: .*\(no controller, "):
         submit(made.folder, made.store, by_key(made, timeout_s=5))
-    made.rig.restart_controller(101)
+    made.rig.mishaps.restart_controller(101)
     assert submit(made.folder, made.store, by_key(made)).end == "done"
     assert wanted(made).items() <= made.replicas().items()
 
@@ -112,7 +112,7 @@ def test_what_the_controller_drops_again_and_again_is_named(made: Made) -> None:
     def kill(event: object) -> None:
         if not checked and getattr(event, "kind", "") == "following":
             checked.append(4)
-            made.rig.kill_broker(4)
+            made.rig.mishaps.kill_broker(4)
             made.rig.run(200)
 
     with pytest.raises(Stopped, match="wave 1: handed over 3 times, and not begun: orders-"):
@@ -181,7 +181,7 @@ def test_a_move_that_was_cancelled_and_begun_again_before_the_second_look_is_fol
         looks += 1
         if looks == 2:
             cancelled.append(moving(made)[0])
-            made.rig.wait(made.rig.admin.alter_partition_reassignments({cancelled[0]: None}).all())
+            made.rig.result(made.rig.admin.alter_partition_reassignments({cancelled[0]: None}).all())
         elif looks == 3:
             begun_again.append(cancelled[0])
             made.rig.reassign({tp: wanted(made)[tp] for tp in begun_again})

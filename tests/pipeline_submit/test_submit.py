@@ -123,7 +123,7 @@ def test_a_controller_that_fails_over_during_a_wave_changes_nothing_about_its_en
         if not killed and any(found.move for found in made.rig.committed.partitions.values()):
             assert made.rig.active is not None
             killed.append(made.rig.active.node_id)
-            made.rig.kill_controller(killed[0])
+            made.rig.mishaps.kill_controller(killed[0])
 
     assert made.submit(time=RigTime(made.rig, kill)).end == "done"
     assert killed
@@ -160,14 +160,14 @@ def test_a_partition_in_several_waves_is_rolled_back_step_by_step(making: Making
 
 def test_a_cluster_that_was_changed_since_is_refused_with_the_partition(made: Made) -> None:
     made.rig.reassign({ORDERS_0: [6, 2, 3]})
-    made.rig.until_replicas({ORDERS_0: [6, 2, 3]})
+    made.rig.wait.until_replicas({ORDERS_0: [6, 2, 3]})
     with pytest.raises(Refused, match=r"wave [0-9]+: orders-0 is on \[6, 2, 3\]: the plan was made for \[1, 2, 3\]"):
         made.submit()
 
 
 def test_other_reassignments_are_not_stood_beside(made: Made) -> None:
     other = TopicPartition("orders", 3)
-    made.rig.pause_broker(2)
+    made.rig.mishaps.pause_broker(2)
     made.rig.reassign({other: [4, 5, 2]})
     with pytest.raises(Refused, match="wave 1: other reassignments run there: orders-3; wait for them, or cancel them"):
         made.submit()
@@ -175,7 +175,7 @@ def test_other_reassignments_are_not_stood_beside(made: Made) -> None:
 
 
 def test_a_target_that_is_down_is_refused_before_anything_moves(made: Made) -> None:
-    made.rig.kill_broker(4)
+    made.rig.mishaps.kill_broker(4)
     made.rig.run(500)
     with pytest.raises(Refused, match=r"wave 1: targets are down: \[4\]: .* to \["):
         made.submit()
@@ -215,11 +215,11 @@ def test_a_wave_that_takes_too_long_names_its_moves_and_the_causes_and_runs_on(m
     def kill() -> None:
         moving = any(found.move for found in made.rig.committed.partitions.values())
         if moving and made.rig.brokers[4].is_up:
-            made.rig.kill_broker(4)
+            made.rig.mishaps.kill_broker(4)
 
     with pytest.raises(Stopped, match=r"wave [0-9]: not complete within 20 s: .*\(target down: 4\)"):
         made.submit(time=RigTime(made.rig, kill), timeout_s=20)
-    made.rig.restart_broker(4)
+    made.rig.mishaps.restart_broker(4)
     assert made.submit().end == "done"
     assert made.replicas() == wanted(made)
 
@@ -303,7 +303,7 @@ def test_a_dry_run_checks_tells_and_writes_nothing(made: Made) -> None:
     assert (done.end, done.waves, done.sent) == ("dry run", (1, 2, 3, 4), len(wanted(made)) - 2)
     assert made.replicas() == made.before
     assert not progress_file(made.folder).exists()
-    made.rig.kill_broker(4)
+    made.rig.mishaps.kill_broker(4)
     made.rig.run(500)
     with pytest.raises(Refused, match="targets are down"):
         submit(made.folder, made.store, made.options(), dry_run=True)

@@ -192,7 +192,7 @@ class Cluster(Parts):
         self.producers.step(ms)
         return True
 
-    def until(self, condition: Callable[[], object], what: str, timeout_s: float = WAIT_S) -> None:
+    def until(self, condition: Callable[[], object], what: str = "", timeout_s: float = WAIT_S) -> None:
         """`condition()` is true. AssertionError at the deadline."""
         deadline_s = time.monotonic() + timeout_s
         while not condition():

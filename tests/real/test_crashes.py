@@ -154,7 +154,7 @@ def test_no_lost_reply_leaves_anything_behind(kind: Kind, case: Case) -> None:
     """Each commit is applied, and who sent it does not hear of it."""
 
     def loses_the_reply(rig: Rig, nth: int) -> None:
-        rig.plan_store_faults(leading(rig).node_id, at_commit(nth, LoseReply()))
+        rig.mishaps.plan_store_faults(leading(rig).node_id, at_commit(nth, LoseReply()))
 
     assert _after_each_commit(kind, case, loses_the_reply) >= COMMITS_MIN
 

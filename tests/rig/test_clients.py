@@ -17,7 +17,7 @@ def tp(partition: int) -> TopicPartition:
 def rig() -> Rig:
     rig = Rig(seed=5)
     rig.create_topic("t", 4, 2)
-    rig.until_converged()
+    rig.wait.until_converged()
     return rig
 
 
@@ -53,14 +53,14 @@ def test_a_producer_that_knows_no_such_topic_or_partition_says_so(rig: Rig) -> N
 
 def test_records_wait_while_nobody_leads_and_are_sent_then(rig: Rig) -> None:
     only = rig.create_topic("u", replicas=[[1]])[0]
-    rig.until_converged()
+    rig.wait.until_converged()
     producer = rig.clients.producer()
-    rig.kill_broker(1)
+    rig.mishaps.kill_broker(1)
     rig.until(lambda: rig.leader(only) is None, what="nobody leads")
     assert producer.send("u", 7) is None
     rig.run(200)
     assert producer.waiting == 7
-    rig.restart_broker(1)
+    rig.mishaps.restart_broker(1)
     rig.until(lambda: producer.waiting == 0, what="they are sent")
     rig.until(lambda: rig.producers.acknowledged(only) == 7, what="they are acknowledged")
 
@@ -104,7 +104,7 @@ def test_a_client_goes_by_what_it_knows_until_it_asks_again(rig: Rig) -> None:
     metadata = rig.clients.metadata()
     assert len(metadata.partitions("t")) == 4
     rig.create_topic("u", 2)
-    rig.until_converged()
+    rig.wait.until_converged()
     assert metadata.partitions("u") == ()
     rig.run(metadata.max_age_ms)
     assert len(metadata.partitions("u")) == 2

@@ -29,13 +29,13 @@ def rig() -> Rig:
     """A topic of four partitions with 100 records each."""
     rig = Rig(seed=6, settings=Settings(delete_topic_partition_interval_delay_ms=INTERVAL_MS))
     rig.create_topic("t", 4, 2, configs={"retention.ms": str(RETENTION_MS)}, records=100)
-    rig.until_converged()
+    rig.wait.until_converged()
     return rig
 
 
 def shrink(rig: Rig, *, immediate: bool = False) -> None:
     """To two partitions; what brokers know of it is told when this returns."""
-    rig.wait(rig.admin.delete_partitions({"t": DeletePartitions(2, immediate)}).all())
+    rig.result(rig.admin.delete_partitions({"t": DeletePartitions(2, immediate)}).all())
     rig.until(lambda: all(status(rig, at) != ONLINE for at in GONE), what="brokers know")
 
 
@@ -49,7 +49,7 @@ def status(rig: Rig, at: TopicPartition) -> int:
 
 def purged(rig: Rig) -> None:
     rig.until(lambda: tp(2) not in rig.committed.partitions, timeout_s=120, what="t-2 is purged")
-    rig.until_converged()
+    rig.wait.until_converged()
 
 
 @pytest.mark.checklist(193, 190)
@@ -105,7 +105,7 @@ def test_an_offline_partition_is_assigned_to_nobody_and_cannot_be_read(rig: Rig)
     assert len(alone.poll()) == 2
     rig.run(500)
     before = group.generation
-    rig.kill_broker(3)  # so that the purge has to wait
+    rig.mishaps.kill_broker(3)  # so that the purge has to wait
     shrink(rig, immediate=True)
     rig.run(group.metadata.max_age_ms)
     assert group.generation > before
@@ -161,8 +161,8 @@ def test_what_was_committed_of_a_purged_partition_goes_and_one_made_anew_is_read
     purged(rig)
     assert [group.committed(at) for at in KEEP + GONE] == [100, 100, None, None]
     rig.run(group.metadata.max_age_ms)
-    rig.wait(rig.admin.create_partitions({"t": NewPartitions(4)}).all())
-    rig.until_converged()
+    rig.result(rig.admin.create_partitions({"t": NewPartitions(4)}).all())
+    rig.wait.until_converged()
     rig.fill([tp(3)], 7)
     rig.run(group.metadata.max_age_ms)
     assert group.consumed[tp(3)] == 107

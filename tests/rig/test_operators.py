@@ -178,18 +178,18 @@ def test_what_anybody_asks_the_admin_api_of_a_rig_for_is_followed() -> None:
     """What is set, and what goes since it is not named; that a controller loses it is seen."""
     rig = Rig(brokers=dict.fromkeys((1, 2, 3)), check=False)
     broker = ConfigResource(ConfigResourceType.BROKER, "1")
-    rig.wait(rig.admin.incremental_alter_configs({broker: [AlterConfigOp(RATE, THEIRS)]}).all())
+    rig.result(rig.admin.incremental_alter_configs({broker: [AlterConfigOp(RATE, THEIRS)]}).all())
     rig.run(100)
     assert configs(rig, "brokers", "1") == {RATE: THEIRS}
     assert rig.operators.wrong([], [1]) == []
-    rig.wait(rig.admin.alter_configs({broker: {}}, validate_only=True).all())
+    rig.result(rig.admin.alter_configs({broker: {}}, validate_only=True).all())
     with rig.server.speaking(CONTROLLER):
         write(rig.server, key_of("brokers"), text())
     rig.run(100)
     assert len(rig.operators.wrong([], [1])) == 1
     write(rig.server, key_of("brokers"), text(**{RATE: THEIRS}))
     rig.run(100)
-    rig.wait(rig.admin.alter_configs({broker: {}}).all())
+    rig.result(rig.admin.alter_configs({broker: {}}).all())
     rig.run(100)
     assert configs(rig, "brokers", "1") == {}
     assert rig.operators.wrong([], [1]) == []
@@ -226,6 +226,6 @@ def test_what_all_brokers_have_is_no_throttle_of_an_operators(name: str) -> None
     """Throttles stand in the settings of single brokers."""
     rig = Rig(brokers=dict.fromkeys((1, 2, 3)))
     op = AlterConfigOp(RATE, THEIRS)
-    rig.wait(rig.admin.incremental_alter_configs({ConfigResource(ConfigResourceType.BROKER, name): [op]}).all())
-    rig.until_converged()
+    rig.result(rig.admin.incremental_alter_configs({ConfigResource(ConfigResourceType.BROKER, name): [op]}).all())
+    rig.wait.until_converged()
     rig.check_end()

@@ -43,7 +43,7 @@ def test_bytes_are_copied_at_the_rate_that_was_set() -> None:
     assert log is not None
     assert log.size_bytes == pytest.approx(100_000, rel=0.03)
     rig.copying.rate_bytes_s = 1_000_000
-    rig.until_replicas({tp: [1, 2]})
+    rig.wait.until_replicas({tp: [1, 2]})
     assert rig.clock.elapsed_ms - begun_ms == pytest.approx(1_900, rel=0.05)
 
 
@@ -60,7 +60,7 @@ def test_a_record_larger_than_what_a_tick_copies_is_copied_all_the_same() -> Non
     rig = Rig(brokers={1: None, 2: None}, copy_rate_bytes_s=50_000, record_bytes=10_000)
     (tp,) = rig.create_topic("t", replicas=[[1]], records=5)
     rig.reassign({tp: [1, 2]})
-    rig.until_replicas({tp: [1, 2]}, timeout_s=3)
+    rig.wait.until_replicas({tp: [1, 2]}, timeout_s=3)
 
 
 def test_a_writer_writes_at_its_rate_and_is_acknowledged() -> None:
@@ -78,7 +78,7 @@ def test_a_writer_writes_at_its_rate_and_is_acknowledged() -> None:
 def test_nothing_is_taken_where_nobody_leads() -> None:
     rig = Rig()
     (tp,) = rig.create_topic("t", replicas=[[1]])
-    rig.kill_broker(1)
+    rig.mishaps.kill_broker(1)
     assert rig.produce(tp, 5) == 0
     assert rig.producers.refused == 5
 
@@ -97,17 +97,17 @@ def test_a_rig_begins_with_what_a_real_cluster_left(shared_data: Path) -> None:
     tp = TopicPartition("orders", 0)
     assert rig.partition(tp).isr == (3, 2)
     assert [rig.brokers[b].log(tp).end_offset for b in (1, 2, 3)] == [0, 200, 200]  # type: ignore[union-attr]
-    rig.until_replicas({tp: [1, 3]})
-    rig.until_converged()
+    rig.wait.until_replicas({tp: [1, 3]})
+    rig.wait.until_converged()
     rig.check_end()
     assert rig.producers.acknowledged(tp) == 200
 
 
 def test_a_killed_broker_lets_its_session_run_out_and_one_that_stops_ends_it() -> None:
     rig = Rig(session_timeout_s=1.0)
-    rig.until_converged()
-    rig.kill_broker(1)
-    rig.kill_broker(2, at_once=False)
+    rig.wait.until_converged()
+    rig.mishaps.kill_broker(1)
+    rig.mishaps.kill_broker(2, at_once=False)
     rig.run(100)
     assert list(rig.brokers[3].peers) == [2, 3]
     rig.run(1_200)
@@ -121,18 +121,18 @@ def test_a_broken_key_holds_again_what_stood_there_unless_somebody_wrote_it_sinc
     rig.create_topic("t", 1, 2)
     key, rows = keys.state("t", 0), rig.server.table.rows
     stood = rows[key][0]
-    rig.break_key(key)
-    rig.break_key(key, b"[")
+    rig.mishaps.break_key(key)
+    rig.mishaps.break_key(key, b"[")
     assert rows[key][0] == b"["
-    rig.mend_key(key)
+    rig.mishaps.mend_key(key)
     assert rows[key][0] == stood
-    rig.break_key(keys.topic("t"))
+    rig.mishaps.break_key(keys.topic("t"))
     rig.run(100)
     written = rows[keys.topic("t")][0]
-    rig.mend_key(keys.topic("t"))
+    rig.mishaps.mend_key(keys.topic("t"))
     assert rows[keys.topic("t")][0] == written != b"{"
-    rig.heal()
-    rig.until_converged()
+    rig.mishaps.heal()
+    rig.wait.until_converged()
     rig.check_end()
 
 
@@ -141,9 +141,9 @@ def test_a_bad_network_only_takes_longer() -> None:
     rig.network.faults = CallbackFaults(delay=0.2, lose=0.2, lose_reply=0.2, duplicate=0.2)
     tps = rig.create_topic("t", 4, 2, records=20)
     rig.reassign({tp: [3] for tp in tps})
-    rig.until_replicas({tp: [3] for tp in tps})
-    rig.heal()
-    rig.until_converged()
+    rig.wait.until_replicas({tp: [3] for tp in tps})
+    rig.mishaps.heal()
+    rig.wait.until_converged()
     rig.check_end()
     assert {sent.outcome for sent in rig.requests()} >= {"ok", "lost"}
 

@@ -39,11 +39,11 @@ def test_a_move_goes_through_while_the_controller_dies(store: MemoryServer, serv
     rig.reassign({tp: [3, 4]})
     assert rig.active is not None
     dead, killed_s = rig.active.node_id, time.monotonic()
-    rig.kill_controller(dead)
+    rig.mishaps.kill_controller(dead)
     rig.until(lambda: rig.active is not None, what="the stand-by took over")
     assert time.monotonic() - killed_s >= SESSION_S * 0.9
-    rig.until_replicas({tp: [3, 4]})
-    rig.until_converged()
+    rig.wait.until_replicas({tp: [3, 4]})
+    rig.wait.until_converged()
     rig.check_end()
     assert rows(served) == rows(store)
 

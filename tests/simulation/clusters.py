@@ -60,17 +60,17 @@ def by_another(rig: Rig, write: Callable[[], object], *, is_led: bool) -> None:
     """Somebody else writes: while a controller leads, or while none runs, so that a takeover finds it."""
     if not is_led:
         for node in rig.nodes:
-            rig.kill_controller(node)
+            rig.mishaps.kill_controller(node)
     write()
     if not is_led:
-        rig.restart_controller(101)
+        rig.mishaps.restart_controller(101)
 
 
 def settle(rig: Rig) -> None:
     """All that is under way ends, and everything that must hold in the end holds."""
-    rig.until_converged()
+    rig.wait.until_converged()
     rig.until(lambda: all(p.move is None for p in rig.committed.partitions.values()), what="no move is left")
-    rig.until_converged()
+    rig.wait.until_converged()
     rig.check_end()
 
 

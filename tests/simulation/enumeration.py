@@ -51,7 +51,7 @@ def lost(make: Make, scenario: Scenario, end: Scenario, loss: str, batches: tupl
     for settings in batches:
         for nth in points(make, scenario, end, settings):
             rig = make(settings)
-            rig.plan_store_faults(leading(rig).node_id, at_commit(nth, *LOSSES[loss]))
+            rig.mishaps.plan_store_faults(leading(rig).node_id, at_commit(nth, *LOSSES[loss]))
             scenario(rig)
             end(rig)
 
@@ -70,10 +70,10 @@ def crash_at(rig: Rig, node: Node, nth: int, crash: str, *, expires: bool = Fals
     """The node dies at its `nth` commit from now; `expires`: and its session with it, not when its time is over."""
     fault: dict[str, Fault] = {"before it is sent": FailBefore(), "applied, reply lost": LoseReply()}
     if crash in fault:
-        rig.plan_store_faults(node.node_id, at_commit(nth, fault[crash]))
+        rig.mishaps.plan_store_faults(node.node_id, at_commit(nth, fault[crash]))
     if crash == "half of the sends":
         for broker in (1, 3, 5):
-            rig.cut_off(node.node_id, from_=broker)
+            rig.mishaps.cut_off(node.node_id, from_=broker)
     assert node.process is not None
     process, dies_at = node.process, node.process.store.commits + nth
     step, steps_left = rig.step, 1 if crash == "half of the sends" else 0
@@ -84,8 +84,8 @@ def crash_at(rig: Rig, node: Node, nth: int, crash: str, *, expires: bool = Fals
         if node.process is process and process.store.commits >= dies_at:
             if steps_left == 0:
                 if expires:
-                    rig.expire_session(node.node_id)
-                rig.kill_controller(node.node_id)
+                    rig.mishaps.expire_session(node.node_id)
+                rig.mishaps.kill_controller(node.node_id)
                 rig.network.mend(node.node_id)
             steps_left -= 1
         return moved

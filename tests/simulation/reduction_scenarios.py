@@ -68,26 +68,26 @@ def immediate(rig: Rig) -> None:
 
 
 def immediate_with_one_broker_down(rig: Rig) -> None:
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     _ask(rig, 1, immediate=True)
     rig.run(300)
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
 
 
 def delayed_during_a_move(rig: Rig) -> None:
     """Read-only, on the move, then offline by its time: what moves already is not reduced."""
     _ask(rig, 2, immediate=False)
     rig.until(lambda: status(rig) != 0, what="it is read-only")
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     node = leading(rig)
     running(node).admin.alter_partition_reassignments({LAST: AFTER})
     rig.run(100)
     rig.until(lambda: status(rig) != READ_ONLY, what="its time is over")
-    rig.resume_broker(6)
+    rig.mishaps.resume_broker(6)
 
 
 def deletion_during_a_reduction(rig: Rig) -> None:
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     _ask(rig, 1, immediate=True)
     rig.run(100)
 
@@ -95,7 +95,7 @@ def deletion_during_a_reduction(rig: Rig) -> None:
         return running(leading(rig)).admin.delete_topics(["orders"])
 
     until_so(rig, lambda: "orders" not in rig.committed.topics or "orders" in rig.committed.deleting, ask)
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
 
 
 def _ask(rig: Rig, total: int, *, immediate: bool) -> None:
@@ -124,7 +124,7 @@ SCENARIOS: tuple[Scenario, ...] = (
 
 def ends(rig: Rig) -> None:
     """Ids 0..n-1, all of them online; no key, no intent (`check_end`)."""
-    rig.heal()
+    rig.mishaps.heal()
     rig.until(lambda: KEY not in rig.server.table.rows, what="the reduction has ended")
     rig.until(lambda: not rig.committed.deleting, what="the deletion has ended")
     settle(rig)

@@ -39,7 +39,7 @@ def _outcome(nth: int, crash: str) -> str:
     partition = rig.partition(ORDERS)
     is_begun = partition.move is not None or partition.replicas == AFTER
     has_died = node.process is not process
-    rig.heal()
+    rig.mishaps.heal()
     rig.until(lambda: not is_marked(rig), what="no throttle is marked")
     settle(rig)
     assert rig.partition(ORDERS).replicas == (AFTER if is_begun else BEFORE)

@@ -45,7 +45,7 @@ def test_a_deleted_topic_leaves_nothing_and_its_name_is_free_again_with_a_new_id
     rig = orders(records=500)
     first = rig.committed.topics["orders"].topic.topic_id
     rig.delete_topic("orders")
-    rig.until_converged()
+    rig.wait.until_converged()
     assert left(rig) == []
     assert all(broker.log(ORDERS) is None and ORDERS not in broker.metadata for broker in rig.brokers.values())
     assert running(leading(rig)).describe().partitions == 0
@@ -75,17 +75,17 @@ def test_metadata_says_that_nobody_leads_before_any_log_is_deleted() -> None:
 def test_what_others_write_to_the_state_of_a_stopped_partition_is_left_there() -> None:
     """It is broken and mended by hand while a broker is waited for; whoever comes meanwhile is told what is decided."""
     rig = orders()
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.delete_topic("orders", wait=False)
     rig.until(lambda: rig.partition(ORDERS).leader == LEADER_DURING_DELETE, what="it is stopped")
-    rig.break_key(keys.state("orders", 0))
+    rig.mishaps.break_key(keys.state("orders", 0))
     named = {"version": 1, "partitions": [{"topic": "orders", "partition": 0}]}
     write(rig.server, f"{keys.ISR_CHANGES}/isr_change_0000000001", json.dumps(named).encode())
     rig.run(500)  # it was looked at
-    rig.mend_key(keys.state("orders", 0))
-    rig.bounce_broker(5)
+    rig.mishaps.mend_key(keys.state("orders", 0))
+    rig.mishaps.bounce_broker(5)
     rig.run(500)
-    rig.heal()
+    rig.mishaps.heal()
     until_gone(rig)
     settle(rig)
 
@@ -96,13 +96,13 @@ def test_a_move_is_cancelled_before_any_of_its_replicas_is_deleted() -> None:
     told = Told()
     rig = told.rig
     rig.create_topic("orders", replicas=[list(BEFORE)], records=100)
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     rig.reassign({ORDERS: AFTER})
     rig.until(lambda: 4 in rig.partition(ORDERS).isr, what="4 is in sync")
     rig.delete_topic("orders", wait=False)
     rig.until(lambda: rig.partition(ORDERS).leader == LEADER_DURING_DELETE, what="it is stopped")
-    assert rig.wait(rig.admin.list_partition_reassignments()) == {}
-    rig.resume_broker(6)
+    assert rig.result(rig.admin.list_partition_reassignments()) == {}
+    rig.mishaps.resume_broker(6)
     until_gone(rig)
     settle(rig)
     rows = told.rows("TopicDeletionStarted", "TargetCleared", "DeleteIntended", "ReplicaDeleted", "TopicDeleted")
@@ -117,7 +117,7 @@ def test_a_move_is_cancelled_before_any_of_its_replicas_is_deleted() -> None:
 def test_what_is_asked_of_a_topic_that_is_being_deleted_is_refused_and_holds_up_nothing() -> None:
     """Each request has its documented error; asking for the deletion again is no error."""
     rig = orders()
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.delete_topic("orders", wait=False)
     rig.until(lambda: rig.partition(ORDERS).leader == LEADER_DURING_DELETE, what="it is stopped")
     with pytest.raises(UnknownTopicOrPartition, match="being deleted"):
@@ -125,14 +125,14 @@ def test_what_is_asked_of_a_topic_that_is_being_deleted_is_refused_and_holds_up_
     with pytest.raises(UnknownTopicOrPartition, match="being deleted"):
         rig.reassign({ORDERS: None})
     with pytest.raises(UnknownTopicOrPartition, match="being deleted"):
-        rig.wait(rig.admin.create_partitions({"orders": NewPartitions(4)}).all())
+        rig.result(rig.admin.create_partitions({"orders": NewPartitions(4)}).all())
     with pytest.raises(TopicAlreadyExists, match="marked for deletion"):
-        rig.wait(rig.admin.create_topics({"orders": NewTopic(1, 1)}).all())
-    answers = rig.wait(rig.admin.elect_leaders(ElectionType.PREFERRED, [ORDERS]))
+        rig.result(rig.admin.create_topics({"orders": NewTopic(1, 1)}).all())
+    answers = rig.result(rig.admin.elect_leaders(ElectionType.PREFERRED, [ORDERS]))
     assert isinstance(answers[ORDERS], InvalidTopic)
-    assert rig.wait(rig.admin.elect_leaders(ElectionType.PREFERRED, None)) == {}
-    assert rig.wait(rig.admin.delete_topics(["orders"]).all()) == {"orders": None}
-    rig.restart_broker(3)
+    assert rig.result(rig.admin.elect_leaders(ElectionType.PREFERRED, None)) == {}
+    assert rig.result(rig.admin.delete_topics(["orders"]).all()) == {"orders": None}
+    rig.mishaps.restart_broker(3)
     until_gone(rig)
     settle(rig)
 
@@ -140,17 +140,17 @@ def test_what_is_asked_of_a_topic_that_is_being_deleted_is_refused_and_holds_up_
 def test_a_broker_that_is_down_is_waited_for() -> None:
     """Also by the next controller."""
     rig = orders()
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.delete_topic("orders", wait=False)
     rig.run(500)
-    rig.kill_controller(leading(rig).node_id)
+    rig.mishaps.kill_controller(leading(rig).node_id)
     rig.run(3_000)
     assert "orders" in rig.committed.topics
     assert rig.brokers[3].log(ORDERS) is not None
     assert running(leading(rig)).describe().deleting_topics == ("orders",)
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
     until_gone(rig)
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
 
 
@@ -159,18 +159,18 @@ def test_forgetting_a_broker_ends_the_wait_for_it() -> None:
     rig = orders()
     rig.create_topic("kept", replicas=[[3, 4]])
     with pytest.raises(InvalidRequest, match="3 is alive"):
-        rig.wait(rig.admin.forget_broker(3))
-    rig.kill_broker(3)
+        rig.result(rig.admin.forget_broker(3))
+    rig.mishaps.kill_broker(3)
     rig.run(200)
     rig.delete_topic("orders", wait=False)
     rig.run(500)
     with pytest.raises(InvalidRequest, match="kept-0"):
-        rig.wait(rig.admin.forget_broker(3))
+        rig.result(rig.admin.forget_broker(3))
     rig.reassign({TopicPartition("kept", 0): [4]})
-    rig.until_replicas({TopicPartition("kept", 0): [4]})
+    rig.wait.until_replicas({TopicPartition("kept", 0): [4]})
     rig.forget_broker(3)
     until_gone(rig)
-    rig.until_quiet()
+    rig.wait.until_quiet()
     assert left(rig) == []
     assert "/kedge/brokers/3" not in rig.server.table.rows
     assert not any(key.startswith("/admin/replica_deletions/3/") for key in rig.server.table.rows)
@@ -179,12 +179,12 @@ def test_forgetting_a_broker_ends_the_wait_for_it() -> None:
 def test_a_broker_whose_disk_is_gone_is_waited_for() -> None:
     """Nobody knows what is on it; once it was replaced and the broker restarted, the deletion goes on."""
     rig = orders()
-    rig.lose_disk(3, ORDERS)
+    rig.mishaps.lose_disk(3, ORDERS)
     rig.run(200)
     rig.delete_topic("orders", wait=False)
     rig.run(3_000)
     assert "orders" in rig.committed.topics
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
     until_gone(rig)
     settle(rig)
 
@@ -195,7 +195,7 @@ def test_a_key_that_another_tool_wrote_is_the_same_request(is_led: bool) -> None
     rig = orders()
     by_another(rig, lambda: ask_for_deletion(rig), is_led=is_led)
     until_gone(rig)
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
     assert left(rig) == []
 
@@ -217,12 +217,12 @@ def test_with_deletion_disabled_a_request_is_refused_and_the_key_of_others_remov
     rig = told.rig
     rig.create_topic("orders", replicas=[list(BEFORE)])
     with pytest.raises(TopicDeletionDisabled):
-        rig.wait(rig.admin.delete_topics(["orders", "nowhere"]).all())
+        rig.result(rig.admin.delete_topics(["orders", "nowhere"]).all())
     by_another(rig, lambda: ask_for_deletion(rig), is_led=is_led)
     rig.until(lambda: not any("delete_topics" in key for key in rig.server.table.rows), what="the key is gone")
     rig.run(500)
     assert "delete_topic_enable is off" in told.rows("ForeignChange")[0]["detail"]["what"]
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
     assert rig.partition(ORDERS).leader in BEFORE
 
@@ -230,7 +230,7 @@ def test_with_deletion_disabled_a_request_is_refused_and_the_key_of_others_remov
 def test_a_key_that_somebody_removes_meanwhile_is_written_again() -> None:
     """What was begun cannot be undone: half of the logs may be gone."""
     rig = orders()
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.delete_topic("orders", wait=False)
     rig.run(300)
     other = MemoryStore(rig.server)
@@ -238,7 +238,7 @@ def test_a_key_that_somebody_removes_meanwhile_is_written_again() -> None:
     assert entry is not None
     other.commit([Delete(entry.key, entry.version)], timeout_s=1)
     rig.until(lambda: keys.delete_topic("orders") in rig.server.table.rows, what="the key is back")
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
     until_gone(rig)
     settle(rig)
 
@@ -250,7 +250,7 @@ def test_two_requests_at_once_and_a_tool_beside_them_are_one_deletion() -> None:
     futures = [admin.delete_topics(["orders"]).all() for _ in range(2)]
     ask_for_deletion(rig)
     for future in futures:
-        assert rig.wait(future) == {"orders": None}
+        assert rig.result(future) == {"orders": None}
     until_gone(rig)
     settle(rig)
 
@@ -286,25 +286,25 @@ def deletion(rig: Rig) -> None:
 
 
 def deletion_during_a_move(rig: Rig) -> None:
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     until_so(rig, lambda: rig.partition(ORDERS).target_replicas == AFTER, lambda: asked(leading(rig), AFTER))
     rig.run(100)
     _ask(rig)
-    rig.resume_broker(6)
+    rig.mishaps.resume_broker(6)
 
 
 def deletion_with_one_broker_down(rig: Rig) -> None:
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     _ask(rig)
     rig.run(300)
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
 
 
 SCENARIOS: tuple[Scenario, ...] = (deletion, deletion_during_a_move, deletion_with_one_broker_down)
 
 
 def _ends(rig: Rig) -> None:
-    rig.heal()
+    rig.mishaps.heal()
     until_gone(rig)
     settle(rig)
     assert left(rig) == []

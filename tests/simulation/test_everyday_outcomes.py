@@ -48,15 +48,15 @@ def _expanded(rig: Rig) -> None:
 
 def broker_bounce(rig: Rig) -> None:
     """The leader is another process before anybody looked."""
-    rig.bounce_broker(1)
+    rig.mishaps.bounce_broker(1)
     rig.run(100)
 
 
 def broker_death(rig: Rig) -> None:
     """The leader dies without a word, and returns when another one leads."""
-    rig.kill_broker(1, at_once=False)
+    rig.mishaps.kill_broker(1, at_once=False)
     rig.until(lambda: rig.partition(ORDERS).leader != 1, what="another leads")
-    rig.restart_broker(1)
+    rig.mishaps.restart_broker(1)
 
 
 def _led_anew(rig: Rig) -> None:
@@ -81,7 +81,7 @@ def _rig(settings: Settings) -> Rig:
 
 def _end(ended: Scenario) -> Scenario:
     def end(rig: Rig) -> None:
-        rig.heal()
+        rig.mishaps.heal()
         settle(rig)
         ended(rig)
 

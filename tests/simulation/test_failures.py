@@ -18,30 +18,30 @@ from tests.simulation.clusters import AFTER, BEFORE, ORDERS, asked, calls_of, le
 
 def _half_way(rig: Rig) -> None:
     """A move of which 4 is in sync, and 6 is not for a while."""
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     rig.reassign({ORDERS: AFTER})
     rig.until(lambda: 4 in rig.partition(ORDERS).isr, what="4 is in sync")
 
 
 def _ends(rig: Rig) -> None:
-    rig.heal()
-    rig.until_replicas({ORDERS: AFTER})
+    rig.mishaps.heal()
+    rig.wait.until_replicas({ORDERS: AFTER})
     settle(rig)
 
 
 @pytest.mark.checklist(109)
 def test_a_target_that_is_down_is_refused_and_one_that_dies_is_waited_for() -> None:
     rig = orders()
-    rig.kill_broker(6)
+    rig.mishaps.kill_broker(6)
     rig.run(100)
     with pytest.raises(InvalidReplicaAssignment, match="broker 6, but no such broker"):
         rig.reassign({ORDERS: AFTER})
-    rig.restart_broker(6)
+    rig.mishaps.restart_broker(6)
     rig.run(100)
     _half_way(rig)
-    rig.kill_broker(6)
+    rig.mishaps.kill_broker(6)
     rig.run(3_000)
-    (move,) = rig.wait(rig.admin.list_partition_reassignments()).values()
+    (move,) = rig.result(rig.admin.list_partition_reassignments()).values()
     assert [(w.broker, w.down) for w in move.waiting_on] == [(6, True)]
     _ends(rig)
 
@@ -50,7 +50,7 @@ def test_a_target_that_is_down_is_refused_and_one_that_dies_is_waited_for() -> N
 def test_the_leader_dies_and_the_move_goes_on_under_another() -> None:
     rig = orders()
     _half_way(rig)
-    rig.kill_broker(1)
+    rig.mishaps.kill_broker(1)
     rig.until(lambda: rig.partition(ORDERS).leader == 2, what="2 leads")
     _ends(rig)
     assert rig.brokers[1].log(ORDERS) is None
@@ -59,10 +59,10 @@ def test_the_leader_dies_and_the_move_goes_on_under_another() -> None:
 def test_a_broker_that_dies_and_comes_back_catches_up() -> None:
     rig = orders()
     writer = rig.write([ORDERS], 500)
-    rig.kill_broker(3, at_once=False)
+    rig.mishaps.kill_broker(3, at_once=False)
     rig.until(lambda: 3 not in rig.partition(ORDERS).isr, what="3 left the isr")
     rig.run(500)
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
     rig.until(lambda: 3 in rig.partition(ORDERS).isr, what="3 is back")
     writer.stop()
     settle(rig)
@@ -71,17 +71,17 @@ def test_a_broker_that_dies_and_comes_back_catches_up() -> None:
 def test_a_follower_that_stands_still_leaves_the_isr_and_returns() -> None:
     rig = orders()
     rig.write([ORDERS], 500)
-    rig.pause_broker(2)
+    rig.mishaps.pause_broker(2)
     rig.until(lambda: rig.partition(ORDERS).isr == (1, 3), what="2 left the isr")
-    rig.resume_broker(2)
+    rig.mishaps.resume_broker(2)
     rig.until(lambda: set(rig.partition(ORDERS).isr) == {1, 2, 3}, what="2 is back")
 
 
 MISHAPS: dict[str, Callable[[Rig, int], None]] = {
-    "killed": lambda rig, node: rig.kill_controller(node),
-    "paused": lambda rig, node: rig.pause_controller(node),
-    "cut off": lambda rig, node: rig.cut_off(node),
-    "expired": lambda rig, node: rig.expire_session(node, deaf_ms=500),
+    "killed": lambda rig, node: rig.mishaps.kill_controller(node),
+    "paused": lambda rig, node: rig.mishaps.pause_controller(node),
+    "cut off": lambda rig, node: rig.mishaps.cut_off(node),
+    "expired": lambda rig, node: rig.mishaps.expire_session(node, deaf_ms=500),
 }
 
 
@@ -93,23 +93,23 @@ def test_the_stand_by_finishes_what_the_active_controller_began(how: str) -> Non
     first = leading(rig)
     MISHAPS[how](rig, first.node_id)
     rig.until(lambda: rig.active not in {None, first}, what="the other is active")
-    rig.resume_broker(6)
-    rig.until_replicas({ORDERS: AFTER})
+    rig.mishaps.resume_broker(6)
+    rig.wait.until_replicas({ORDERS: AFTER})
     _ends(rig)
 
 
 def test_a_zombie_commits_nothing_and_brokers_drop_what_it_sends() -> None:
     rig = orders()
     zombie = leading(rig)
-    rig.pause_controller(zombie.node_id)
+    rig.mishaps.pause_controller(zombie.node_id)
     rig.until(lambda: rig.active is not None, what="the other is active")
     rig.run(100)
     revision = rig.server.revision
-    rig.resume_controller(zombie.node_id, deaf_ms=300)
+    rig.mishaps.resume_controller(zombie.node_id, deaf_ms=300)
     assert zombie.is_active
     future = asked(zombie, AFTER)
     with pytest.raises(NotController):
-        rig.wait(future)
+        rig.result(future)
     assert rig.server.revision == revision
     settle(rig)
 
@@ -120,10 +120,10 @@ def test_callbacks_of_a_deposed_controller_are_dropped() -> None:
     future = asked(zombie, [2, 1, 3])
     rig.step()
     assert future.done()  # committed, and its callbacks have not gone out
-    rig.pause_controller(zombie.node_id)
+    rig.mishaps.pause_controller(zombie.node_id)
     rig.until(lambda: rig.active is not None, what="the other is active")
     rig.run(100)
-    rig.resume_controller(zombie.node_id, deaf_ms=300)
+    rig.mishaps.resume_controller(zombie.node_id, deaf_ms=300)
     rig.run(100)
     old = [s for s in rig.requests(LeaderAndIsrRequest) if s.controller_id == zombie.node_id][-1]
     assert old.outcome == "STALE_CONTROLLER_EPOCH"
@@ -133,30 +133,30 @@ def test_callbacks_of_a_deposed_controller_are_dropped() -> None:
 def test_a_delete_intent_outlives_its_broker_and_its_controller() -> None:
     rig = orders()
     rig.reassign({ORDERS: [1, 2, 4]})
-    rig.kill_broker(3)
-    rig.until_replicas({ORDERS: [1, 2, 4]})
+    rig.mishaps.kill_broker(3)
+    rig.wait.until_replicas({ORDERS: [1, 2, 4]})
     rig.run(500)
     assert [i.broker for intents in rig.committed.intents.values() for i in intents] == [3]
     first = leading(rig)
-    rig.kill_controller(first.node_id)
+    rig.mishaps.kill_controller(first.node_id)
     rig.until(lambda: rig.active is not None, what="the other is active")
     rig.run(500)
     assert rig.brokers[3].log(ORDERS) is not None
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
     rig.until(lambda: rig.brokers[3].log(ORDERS) is None, what="3 has deleted")
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
 
 
 def test_an_intent_is_void_when_its_broker_is_a_target_again() -> None:
     rig = orders()
     rig.reassign({ORDERS: [1, 2, 4]})
-    rig.kill_broker(3, at_once=False)
-    rig.until_replicas({ORDERS: [1, 2, 4]})
-    rig.restart_broker(3)
+    rig.mishaps.kill_broker(3, at_once=False)
+    rig.wait.until_replicas({ORDERS: [1, 2, 4]})
+    rig.mishaps.restart_broker(3)
     rig.network.slow(3, 20)  # registered, and not told to delete so far
     rig.reassign({ORDERS: [1, 2, 3]})
-    rig.until_replicas({ORDERS: [1, 2, 3]})
+    rig.wait.until_replicas({ORDERS: [1, 2, 3]})
     settle(rig)
     assert rig.brokers[3].log(ORDERS) is not None
 
@@ -164,7 +164,7 @@ def test_an_intent_is_void_when_its_broker_is_a_target_again() -> None:
 def test_a_bounce_hides_nothing() -> None:
     rig = orders()
     epoch = rig.partition(ORDERS).leader_epoch
-    rig.bounce_broker(1)
+    rig.mishaps.bounce_broker(1)
     rig.until(lambda: rig.partition(ORDERS).leader_epoch > epoch, what="the death was worked off")
     settle(rig)
     assert rig.brokers[1].epoch == rig.requests(LeaderAndIsrRequest, broker=1)[-1].request.broker_epoch
@@ -173,21 +173,21 @@ def test_a_bounce_hides_nothing() -> None:
 def test_a_bounce_while_nobody_leads_hides_nothing() -> None:
     rig = orders()
     for node in rig.nodes:
-        rig.kill_controller(node)
+        rig.mishaps.kill_controller(node)
     epoch = rig.partition(ORDERS).leader_epoch
-    rig.bounce_broker(1)
+    rig.mishaps.bounce_broker(1)
     rig.run(1_500)
-    rig.restart_controller(101)
+    rig.mishaps.restart_controller(101)
     rig.until(lambda: rig.partition(ORDERS).leader_epoch > epoch, what="the death was worked off")
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
 
 
 def test_a_lost_disk_is_an_offline_replica_and_not_an_empty_one() -> None:
     rig = orders()
-    rig.lose_disk(1, ORDERS)
+    rig.mishaps.lose_disk(1, ORDERS)
     rig.until(lambda: rig.partition(ORDERS).leader == 2, what="2 leads")
-    rig.until_quiet()
+    rig.wait.until_quiet()
     assert 1 not in rig.partition(ORDERS).isr
     assert rig.brokers[1].log(ORDERS) is None
     rig.check_end()
@@ -207,23 +207,23 @@ def test_a_slow_broker_holds_up_nobody_else() -> None:
 def test_a_broker_that_cannot_be_reached_holds_up_nobody_else() -> None:
     rig = orders()
     active = leading(rig)
-    rig.cut_off(active.node_id, from_=3)
+    rig.mishaps.cut_off(active.node_id, from_=3)
     rig.reassign({ORDERS: [1, 2, 4]})
-    rig.until_replicas({ORDERS: [1, 2, 4]}, timeout_s=2)
+    rig.wait.until_replicas({ORDERS: [1, 2, 4]}, timeout_s=2)
     rig.run(1_000)
     assert "not delivered" in running(active).describe().findings["callbacks of broker 3"]
     assert rig.brokers[3].log(ORDERS) is not None
-    rig.mend(active.node_id)
+    rig.mishaps.mend(active.node_id)
     settle(rig)
     assert rig.brokers[3].log(ORDERS) is None
 
 
 def _another_leads(rig: Rig) -> None:
     leader = rig.partition(ORDERS).leader
-    rig.kill_broker(leader)
+    rig.mishaps.kill_broker(leader)
     rig.until(lambda: rig.partition(ORDERS).leader not in {leader, -1}, what="another leads")
     rig.run(200)
-    rig.restart_broker(leader)
+    rig.mishaps.restart_broker(leader)
 
 
 @pytest.mark.checklist(111)
@@ -235,7 +235,7 @@ def test_what_was_acknowledged_survives_the_death_of_every_leader_in_turn() -> N
         rig.run(300)
         _another_leads(rig)
     writer.stop()
-    rig.until_replicas({ORDERS: AFTER})
+    rig.wait.until_replicas({ORDERS: AFTER})
     settle(rig)
     assert rig.producers.acknowledged(ORDERS) > 2_000
 
@@ -243,30 +243,30 @@ def test_what_was_acknowledged_survives_the_death_of_every_leader_in_turn() -> N
 def test_a_partition_whose_isr_is_dead_waits_for_it() -> None:
     rig = orders()
     for broker in (2, 3):
-        rig.kill_broker(broker)
+        rig.mishaps.kill_broker(broker)
     rig.until(lambda: rig.partition(ORDERS).isr == (1,), what="1 is alone")
-    rig.kill_broker(1)
-    rig.restart_broker(2)
+    rig.mishaps.kill_broker(1)
+    rig.mishaps.restart_broker(2)
     rig.run(1_000)
     assert rig.partition(ORDERS).leader == -1
-    rig.restart_broker(1)
+    rig.mishaps.restart_broker(1)
     rig.until(lambda: rig.partition(ORDERS).leader == 1, what="1 leads again")
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
 
 
 def test_an_unclean_leader_is_elected_where_it_is_asked_for_and_recovers() -> None:
     rig = orders()
     for broker in (2, 3):
-        rig.kill_broker(broker)
+        rig.mishaps.kill_broker(broker)
     rig.until(lambda: rig.partition(ORDERS).isr == (1,), what="1 is alone")
-    rig.kill_broker(1)
-    rig.restart_broker(2)
+    rig.mishaps.kill_broker(1)
+    rig.mishaps.restart_broker(2)
     rig.run(100)
     rig.unclean_asked.add(ORDERS)
-    assert rig.wait(rig.admin.elect_leaders(ElectionType.UNCLEAN, [ORDERS])) == {ORDERS: None}
+    assert rig.result(rig.admin.elect_leaders(ElectionType.UNCLEAN, [ORDERS])) == {ORDERS: None}
     assert rig.partition(ORDERS).leader == 2
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
     assert set(rig.partition(ORDERS).isr) == set(BEFORE)
     assert rig.partition(ORDERS).leader_recovery_state == 0
@@ -306,16 +306,16 @@ def test_a_store_that_shows_r_as_t_with_t_still_set_is_finished() -> None:
 
 def test_a_move_that_cannot_end_is_described_in_words() -> None:
     rig = orders()
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     rig.reassign({ORDERS: AFTER})
     with pytest.raises(NotInTime, match=r"orders-0 on \[4, 5, 6\]") as said:
-        rig.until_replicas({ORDERS: AFTER}, timeout_s=0.5)
+        rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=0.5)
     assert "6 paused" in str(said.value)
 
 
 def test_the_end_is_not_in_order_while_something_is_left_to_do() -> None:
     rig = orders()
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.reassign({ORDERS: [1, 2]})
     rig.run(200)
     with pytest.raises(InvariantBroken, match="intents are open"):

@@ -16,28 +16,28 @@ def test_the_broker_epoch_alone_refuses_a_leader_before_a_hidden_restart() -> No
     epoch and the partition epoch stay as they were. Then the request arrives, and 2 is in sync again."""
     rig = orders()
     writer = rig.write([ORDERS], 500)
-    rig.pause_broker(2)
+    rig.mishaps.pause_broker(2)
     for node in rig.nodes:
-        rig.cut_off(node)
+        rig.mishaps.cut_off(node)
     leader = rig.brokers[1]
     rig.until(lambda: (held := leader.replica(ORDERS)) is not None and held.asked is not None, what="1 asks")
     before, replica = leader.epoch, leader.replica(ORDERS)
     assert replica is not None
     late = replica.asked
     assert late is not None
-    rig.bounce_broker(1)
-    rig.resume_broker(2)
+    rig.mishaps.bounce_broker(1)
+    rig.mishaps.resume_broker(2)
     rig.until(lambda: rig.active is None, what="no controller is active")
     write(rig.server, keys.admitted(1), None)
     for node in rig.nodes:
-        rig.mend(node)
+        rig.mishaps.mend(node)
     active = leading(rig)
     rig.until(lambda: leader.leads(ORDERS), what="1 leads again")
     stands = rig.partition(ORDERS)
     assert (stands.leader_epoch, rig.committed.partition_epochs[ORDERS]) == (late.leader_epoch, late.partition_epoch)
     asked = (late.leader_epoch, late.partition_epoch, late.isr, before)
     with pytest.raises(StaleBrokerEpoch):
-        rig.wait(running(active).alter_isr(ORDERS, 1, *asked))
+        rig.result(running(active).alter_isr(ORDERS, 1, *asked))
     assert rig.partition(ORDERS) == stands
     assert stands.isr == (1, 2, 3)
     writer.stop()

@@ -34,7 +34,7 @@ def put(rig: Rig, key: str, value: object) -> None:
 def led_by_another(**options: Any) -> Rig:
     """`orders-0` on 1, 2, 3 is led by 2, and all three are in sync."""
     rig = orders(records=50, **options)
-    rig.bounce_broker(1)
+    rig.mishaps.bounce_broker(1)
     rig.until(lambda: rig.partition(ORDERS).leader == 2 and 1 in rig.partition(ORDERS).isr, what="1 is back in sync")
     settle(rig)
     return rig
@@ -48,13 +48,13 @@ def test_a_broker_that_is_shut_down_leads_nothing_when_it_goes_and_its_end_elect
     rig = orders()
     writer = rig.write([ORDERS], 500)
     epoch = rig.partition(ORDERS).leader_epoch
-    rig.shut_down_broker(1)
+    rig.mishaps.shut_down_broker(1)
     rig.until(lambda: rig.brokers[1].life is Life.DOWN, what="1 is down")
     assert (rig.partition(ORDERS).leader, rig.partition(ORDERS).leader_epoch) == (2, epoch + 1)
     rig.run(2_000)
     assert (rig.partition(ORDERS).isr, rig.partition(ORDERS).leader_epoch) == ((2, 3), epoch + 1)
     writer.stop()
-    rig.restart_broker(1)
+    rig.mishaps.restart_broker(1)
     settle(rig)
     assert set(rig.partition(ORDERS).isr) == {1, 2, 3}
 
@@ -63,9 +63,9 @@ def test_the_last_of_the_isr_leads_until_it_goes() -> None:
     """It is told so, asks again, and goes when its patience is over; then the partition waits for it."""
     rig = orders()
     for broker in (2, 3):
-        rig.kill_broker(broker)
+        rig.mishaps.kill_broker(broker)
     rig.until(lambda: rig.partition(ORDERS).isr == (1,), what="1 is alone")
-    rig.shut_down_broker(1, patience_ms=1_000)
+    rig.mishaps.shut_down_broker(1, patience_ms=1_000)
     rig.run(500)
     leaving = rig.duties[1].leaving
     assert leaving is not None
@@ -73,7 +73,7 @@ def test_the_last_of_the_isr_leads_until_it_goes() -> None:
     assert rig.brokers[1].leads(ORDERS)
     rig.until(lambda: rig.brokers[1].life is Life.DOWN, what="1 is down")
     rig.until(lambda: rig.partition(ORDERS).leader == -1, what="nobody leads")
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
 
 
@@ -81,14 +81,14 @@ def test_the_last_of_the_isr_gives_way_as_soon_as_another_is_in_sync() -> None:
     """Nobody has to ask for it."""
     rig = orders()
     for broker in (2, 3):
-        rig.kill_broker(broker)
+        rig.mishaps.kill_broker(broker)
     rig.until(lambda: rig.partition(ORDERS).isr == (1,), what="1 is alone")
-    rig.shut_down_broker(1, patience_ms=20_000)
+    rig.mishaps.shut_down_broker(1, patience_ms=20_000)
     rig.run(500)
-    rig.restart_broker(2)
+    rig.mishaps.restart_broker(2)
     rig.until(lambda: rig.brokers[1].life is Life.DOWN, what="1 is down")
     assert rig.partition(ORDERS).leader == 2
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
 
 
@@ -97,12 +97,12 @@ def test_a_move_goes_on_while_its_leader_and_a_target_are_shut_down() -> None:
     rig = orders(copy_rate_bytes_s=2_000_000)
     rig.reassign({ORDERS: [4, 5, 6]})
     for broker in (1, 4):
-        rig.shut_down_broker(broker)
+        rig.mishaps.shut_down_broker(broker)
     rig.until(lambda: all(rig.brokers[b].life is Life.DOWN for b in (1, 4)), what="both are down")
     rig.run(1_000)
     assert rig.partition(ORDERS).target_replicas == (4, 5, 6)
-    rig.heal()
-    rig.until_replicas({ORDERS: [4, 5, 6]})
+    rig.mishaps.heal()
+    rig.wait.until_replicas({ORDERS: [4, 5, 6]})
     settle(rig)
 
 
@@ -111,11 +111,11 @@ def test_all_brokers_are_shut_down_one_after_another_and_nothing_is_lost() -> No
     rig = orders()
     writer = rig.write([ORDERS], 500)
     for broker in (1, 2, 3):
-        rig.shut_down_broker(broker)
+        rig.mishaps.shut_down_broker(broker)
         rig.until(lambda broker=broker: rig.brokers[broker].life is Life.DOWN, what="it is down")  # type: ignore[misc]
         assert rig.partition(ORDERS).leader not in (broker, -1)
         rig.run(200)
-        rig.restart_broker(broker)
+        rig.mishaps.restart_broker(broker)
         rig.until(lambda: len(rig.partition(ORDERS).isr) == 3, what="all are in sync")
     writer.stop()
     settle(rig)
@@ -126,11 +126,11 @@ def test_all_brokers_are_shut_down_one_after_another_and_nothing_is_lost() -> No
 def test_a_broker_that_comes_back_with_another_rack_is_told_to_all() -> None:
     """Metadata names the new rack after the restart."""
     rig = orders()
-    rig.shut_down_broker(2)
+    rig.mishaps.shut_down_broker(2)
     rig.until(lambda: rig.brokers[2].life is Life.DOWN, what="2 is down")
     said = rig.brokers[2].registration
     rig.brokers[2].registration = type(said)(said.broker_id, said.host, said.port, "moved")
-    rig.restart_broker(2)
+    rig.mishaps.restart_broker(2)
     settle(rig)
     sent = [s.request for s in rig.requests(broker=5) if hasattr(s.request, "live_brokers")]
     assert {peer.broker_id: peer.rack for peer in sent[-1].live_brokers}[2] == "moved"
@@ -144,7 +144,7 @@ def test_the_first_replica_of_a_move_leads_by_itself_in_the_end() -> None:
     """The leader that the move left in place is not the first of the target."""
     rig = orders(settings=Settings(leader_imbalance_check_interval_seconds=2))
     rig.reassign({ORDERS: [3, 1, 2]})
-    rig.until_replicas({ORDERS: [3, 1, 2]})
+    rig.wait.until_replicas({ORDERS: [3, 1, 2]})
     assert rig.partition(ORDERS).leader == 1
     rig.until(lambda: rig.partition(ORDERS).leader == 3, timeout_s=3, what="3 leads")
     settle(rig)
@@ -160,7 +160,7 @@ def test_balance_comes_back_after_a_rolling_restart() -> None:
     )
     tps = rig.create_topic("t", replicas=[[1, 2, 3], [2, 3, 1], [3, 1, 2]] * 3, records=10)
     for broker in (1, 2, 3):
-        rig.bounce_broker(broker)
+        rig.mishaps.bounce_broker(broker)
         rig.run(200)
     rig.until(
         lambda: all(rig.partition(tp).leader == rig.partition(tp).replicas[0] for tp in tps),
@@ -181,7 +181,7 @@ def test_a_failed_disk_that_is_notified_is_an_offline_replica() -> None:
     assert rig.partition(ORDERS).leader == 1
     put(rig, LOG_DIR_EVENT, {"version": 1, "broker": 1, "event": 1})
     rig.until(lambda: rig.partition(ORDERS).leader == 2, what="2 leads")
-    rig.until_quiet()
+    rig.wait.until_quiet()
     assert LOG_DIR_EVENT not in rig.server.table.rows
     rig.check_end()
 
@@ -191,10 +191,10 @@ def test_unclean_election_that_is_switched_on_by_a_tool_elects() -> None:
     told = Told()
     rig = told.rig
     rig.create_topic("orders", replicas=[[1, 2]], records=100)
-    rig.kill_broker(2)
+    rig.mishaps.kill_broker(2)
     rig.until(lambda: rig.partition(ORDERS).isr == (1,), what="1 is alone")
-    rig.kill_broker(1)
-    rig.restart_broker(2)
+    rig.mishaps.kill_broker(1)
+    rig.mishaps.restart_broker(2)
     rig.run(500)
     assert rig.partition(ORDERS).leader == -1
     put(rig, keys.topic_config("orders"), {"version": 1, "config": {"unclean.leader.election.enable": "true"}})
@@ -202,7 +202,7 @@ def test_unclean_election_that_is_switched_on_by_a_tool_elects() -> None:
     rig.until(lambda: rig.partition(ORDERS).leader == 2, timeout_s=1, what="2 leads")
     (changed,) = told.rows("ConfigChanged")
     assert changed["detail"]["configs"] == {"unclean.leader.election.enable": "true"}
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
 
 
@@ -234,7 +234,7 @@ def elected_once(rig: Rig) -> None:
 
 
 def shut_down(rig: Rig) -> None:
-    rig.shut_down_broker(2, patience_ms=30_000)
+    rig.mishaps.shut_down_broker(2, patience_ms=30_000)
     rig.until(lambda: rig.brokers[2].life is Life.DOWN, what="2 is down")
 
 
@@ -275,7 +275,7 @@ def _end(ended: Scenario) -> Scenario:
     def end(rig: Rig) -> None:
         rig.run(300)
         ended(rig)
-        rig.heal()
+        rig.mishaps.heal()
         settle(rig)
 
     return end

@@ -42,13 +42,13 @@ def test_the_journal_of_a_move_by_key_is_that_of_any_move_between_two_rows_of_th
 @pytest.mark.checklist(109)
 def test_an_entry_whose_target_dies_stays_until_its_move_has_ended() -> None:
     rig = orders()
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     submit_by_key(rig, {ORDERS: AFTER})
     rig.until(lambda: 5 in rig.partition(ORDERS).isr, what="5 is in sync")
-    rig.kill_broker(6)
+    rig.mishaps.kill_broker(6)
     rig.run(3_000)
     assert is_key_there(rig)
-    rig.restart_broker(6)
+    rig.mishaps.restart_broker(6)
     _gone(rig)
     settle(rig)
     assert rig.partition(ORDERS).replicas == AFTER
@@ -57,13 +57,13 @@ def test_an_entry_whose_target_dies_stays_until_its_move_has_ended() -> None:
 @pytest.mark.checklist(119, 120)
 def test_a_key_that_is_written_while_every_controller_is_down_is_obeyed_by_the_next() -> None:
     rig = orders()
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     rig.reassign({ORDERS: AFTER})
     for node in rig.nodes:
-        rig.kill_controller(node)
+        rig.mishaps.kill_controller(node)
     submit_by_key(rig, {ORDERS: (1, 2, 5), TopicPartition("orders", 7): (1,)})
     rig.run(1_500)
-    rig.heal()
+    rig.mishaps.heal()
     _gone(rig)
     settle(rig)
     assert rig.partition(ORDERS).replicas == (1, 2, 5)
@@ -71,15 +71,15 @@ def test_a_key_that_is_written_while_every_controller_is_down_is_obeyed_by_the_n
 
 def test_a_zombie_neither_begins_a_plan_nor_removes_a_key() -> None:
     rig = orders()
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     zombie = leading(rig)
-    rig.pause_controller(zombie.node_id)
+    rig.mishaps.pause_controller(zombie.node_id)
     rig.until(lambda: rig.active is not None, what="the other is active")
     submit_by_key(rig, {ORDERS: AFTER})
-    rig.resume_controller(zombie.node_id, deaf_ms=300)
+    rig.mishaps.resume_controller(zombie.node_id, deaf_ms=300)
     rig.run(500)
     assert is_key_there(rig)
-    rig.heal()
+    rig.mishaps.heal()
     _gone(rig)
     settle(rig)
     assert rig.partition(ORDERS).replicas == AFTER

@@ -27,7 +27,7 @@ def _told(rig: Rig, broker: int, first: int = 0) -> list[LeaderAndIsrPartition]:
 
 def _waiting_on(rig: Rig) -> list[tuple[int, bool]]:
     """Who the move waits for, and whether it is down."""
-    listing = rig.wait(rig.admin.list_partition_reassignments())
+    listing = rig.result(rig.admin.list_partition_reassignments())
     return [(waiting.broker, waiting.down) for waiting in listing[ORDERS].waiting_on]
 
 
@@ -56,10 +56,10 @@ def test_a_move_onto_an_old_broker_waits_for_it_by_name_and_ends_after_its_upgra
     assert _waiting_on(rig) == [(5, False)]
     assert rig.brokers[5].log(ORDERS) is None
     assert all(rig.brokers[b].log(ORDERS) is not None for b in BEFORE)
-    rig.kill_controller(leading(rig).node_id)
-    rig.restart_broker(5, leader_and_isr_version=3)
-    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
-    rig.heal()
+    rig.mishaps.kill_controller(leading(rig).node_id)
+    rig.mishaps.restart_broker(5, leader_and_isr_version=3)
+    rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
+    rig.mishaps.heal()
     settle(rig)
     assert log_of(rig, 5).end_offset == 1_000
 
@@ -72,17 +72,17 @@ def test_a_move_under_an_old_leader_hangs_and_names_all_targets_until_the_leader
     rig.reassign({ORDERS: AFTER})
     _keep_at(rig, BEFORE)
     assert _waiting_on(rig) == [(4, False), (5, False), (6, False)]
-    rig.restart_controller(leading(rig).node_id)
+    rig.mishaps.restart_controller(leading(rig).node_id)
     _keep_at(rig, BEFORE)
-    rig.restart_broker(1, leader_and_isr_version=3)
-    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
+    rig.mishaps.restart_broker(1, leader_and_isr_version=3)
+    rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
     settle(rig)
 
 
 def test_an_old_follower_holds_up_no_move_between_others() -> None:
     rig = orders(leader_and_isr_versions={3: 2})
     rig.reassign({ORDERS: AFTER})
-    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
+    rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
     settle(rig)
     assert rig.brokers[3].log(ORDERS) is None
 
@@ -90,24 +90,24 @@ def test_an_old_follower_holds_up_no_move_between_others() -> None:
 @pytest.mark.checklist(131)
 def test_a_downgraded_controller_sends_no_targets_and_moves_stop_until_a_newer_one_leads() -> None:
     rig = orders()
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     rig.reassign({ORDERS: AFTER})
     _keep_at(rig, (*BEFORE, 4, 5))
     old = 101 + 102 - leading(rig).node_id
-    rig.restart_controller(old, leader_and_isr_version=2)
-    rig.kill_controller(leading(rig).node_id)
+    rig.mishaps.restart_controller(old, leader_and_isr_version=2)
+    rig.mishaps.kill_controller(leading(rig).node_id)
     first = len(rig.requests())
     rig.until(lambda: rig.active is not None and rig.active.node_id == old, what="the old version leads")
     rig.until(lambda: bool(_told(rig, 1, first)), what="it has told the leader")
-    rig.resume_broker(6)
+    rig.mishaps.resume_broker(6)
     _keep_at(rig, (*BEFORE, 4, 5))
     told = [p for b in rig.brokers for p in _told(rig, b, first)]
     assert told
     assert {p.target_replicas for p in told} == {None}
     assert rig.partition(ORDERS).target_replicas == AFTER
-    rig.restart_controller(old, leader_and_isr_version=3)
-    rig.until_replicas({ORDERS: AFTER}, timeout_s=30)
-    rig.heal()
+    rig.mishaps.restart_controller(old, leader_and_isr_version=3)
+    rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=30)
+    rig.mishaps.heal()
     settle(rig)
 
 
@@ -139,30 +139,30 @@ def test_unknown_fields_of_a_state_key_survive_every_writer_of_the_isr_and_a_who
     def kept() -> bool:
         return {name: _state(rig).get(name) for name in known} == later
 
-    rig.restart_controller(leading(rig).node_id)
-    rig.pause_broker(3)
+    rig.mishaps.restart_controller(leading(rig).node_id)
+    rig.mishaps.pause_broker(3)
     rig.produce(ORDERS, 10)
     rig.until(lambda: rig.partition(ORDERS).isr == (1, 2), what="the leader takes 3 out")
     assert kept()
-    rig.resume_broker(3)
+    rig.mishaps.resume_broker(3)
     rig.until(lambda: set(rig.partition(ORDERS).isr) == set(BEFORE), what="3 is in sync again")
     assert kept()
-    rig.kill_broker(1)
+    rig.mishaps.kill_broker(1)
     rig.until(lambda: rig.partition(ORDERS).leader == 2, what="2 leads")
     assert kept()
-    rig.restart_broker(1)
-    rig.pause_broker(6)
+    rig.mishaps.restart_broker(1)
+    rig.mishaps.pause_broker(6)
     rig.reassign({ORDERS: AFTER})
     _keep_at(rig, (*BEFORE, 4, 5))
     assert kept()
     assert _state(rig)["targetReplicas"] == list(AFTER)
-    rig.resume_broker(6)
-    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
+    rig.mishaps.resume_broker(6)
+    rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
     assert kept()
-    rig.pause_broker(1)
+    rig.mishaps.pause_broker(1)
     rig.reassign({ORDERS: BEFORE})
     rig.reassign({ORDERS: None})
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
     assert kept()
     assert attrs.astuple(rig.partition(ORDERS))[-1] == later

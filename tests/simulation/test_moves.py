@@ -15,11 +15,11 @@ from tests.simulation.clusters import AFTER, BEFORE, ORDERS, Told, asked, leadin
 
 def _joins_one_by_one(rig: Rig) -> None:
     """4, 5, 6 get in sync in this order."""
-    rig.pause_broker(5)
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(5)
+    rig.mishaps.pause_broker(6)
     rig.reassign({ORDERS: AFTER})
     for joined in AFTER:
-        rig.resume_broker(joined)
+        rig.mishaps.resume_broker(joined)
         _is_in_sync(rig, joined)
 
 
@@ -86,7 +86,7 @@ def test_a_move_under_load_loses_nothing_and_leaves_nothing_behind() -> None:
     rig = orders(records=5_000, copy_rate_bytes_s=1_000_000)
     writer = rig.write([ORDERS], records_per_s=300)
     rig.reassign({ORDERS: AFTER})
-    rig.until_replicas({ORDERS: AFTER})
+    rig.wait.until_replicas({ORDERS: AFTER})
     rig.run(300)
     writer.stop()
     settle(rig)
@@ -104,13 +104,13 @@ def test_a_second_move_does_not_disturb_the_first() -> None:
     rig.create_topic("idle", replicas=[[1, 2]])
     rig.reassign({ORDERS: AFTER})
     rig.reassign({clicks: [5, 6]})
-    listed = rig.wait(rig.admin.list_partition_reassignments())
+    listed = rig.result(rig.admin.list_partition_reassignments())
     assert {tp: move.target_replicas for tp, move in listed.items()} == {ORDERS: AFTER, clicks: (5, 6)}
     assert listed[ORDERS].replicas == BEFORE
-    assert sorted(rig.wait(rig.admin.list_partition_reassignments([clicks, TopicPartition("idle", 0)])).keys()) == [
+    assert sorted(rig.result(rig.admin.list_partition_reassignments([clicks, TopicPartition("idle", 0)])).keys()) == [
         clicks
     ]
-    assert sorted(rig.wait(rig.admin.list_partition_reassignments(topics=["orders"])).keys()) == [ORDERS]
+    assert sorted(rig.result(rig.admin.list_partition_reassignments(topics=["orders"])).keys()) == [ORDERS]
     settle(rig)
     assert rig.partition(ORDERS).replicas == AFTER
     assert rig.partition(clicks).replicas == (5, 6)
@@ -133,11 +133,11 @@ def test_an_override_deletes_what_only_the_old_target_added() -> None:
 @pytest.mark.checklist(79, 80)
 def test_a_cancel_keeps_who_is_in_sync_and_deletes_who_is_not() -> None:
     rig = orders(copy_rate_bytes_s=1_000_000)
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     rig.reassign({ORDERS: [4, 6]})
     rig.until(lambda: 4 in rig.partition(ORDERS).isr, what="4 is in sync")
     rig.reassign({ORDERS: None})
-    rig.resume_broker(6)
+    rig.mishaps.resume_broker(6)
     settle(rig)
     assert rig.partition(ORDERS).replicas == (1, 2, 3, 4)
     assert rig.brokers[6].log(ORDERS) is None
@@ -152,14 +152,14 @@ def test_a_cancel_keeps_who_is_in_sync_and_deletes_who_is_not() -> None:
 def test_a_cancel_that_meets_the_joining_of_a_target_leaves_whoever_is_in_sync(steps: int) -> None:
     """Also in one commit, where what is left may look like the end of the move."""
     rig = orders(records=10)
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.until(lambda: 3 not in rig.partition(ORDERS).isr, what="3 is not in sync")
     rig.reassign({ORDERS: [1, 2, 3, 4]})
     rig.run(steps * rig.tick_ms)
     asked(leading(rig), None)
     rig.until(lambda: rig.partition(ORDERS).move is None, what="it is cancelled")
     assert rig.partition(ORDERS).replicas[:3] == BEFORE
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
     settle(rig)
 
 
@@ -167,10 +167,10 @@ def test_cancelling_a_topic_stops_its_moves_and_cancelling_all_stops_the_rest() 
     rig = orders(copy_rate_bytes_s=50_000)
     (clicks,) = rig.create_topic("clicks", replicas=[[1, 2]], records=1_000)
     rig.reassign({ORDERS: AFTER, clicks: [5, 6]})
-    assert [*rig.wait(rig.admin.cancel_partition_reassignments("clicks")).keys()] == [clicks]
+    assert [*rig.result(rig.admin.cancel_partition_reassignments("clicks")).keys()] == [clicks]
     assert rig.partition(clicks).move is None
     assert rig.partition(ORDERS).move is not None
-    assert [*rig.wait(rig.admin.cancel_partition_reassignments(ALL)).keys()] == [ORDERS]
+    assert [*rig.result(rig.admin.cancel_partition_reassignments(ALL)).keys()] == [ORDERS]
     settle(rig)
     assert rig.partition(ORDERS).replicas == BEFORE
 
@@ -180,16 +180,16 @@ def test_cancelling_where_nothing_runs_is_an_error_by_name_and_none_for_all() ->
     rig = orders()
     with pytest.raises(NoReassignmentInProgress):
         rig.reassign({ORDERS: None})
-    assert rig.wait(rig.admin.cancel_partition_reassignments(ALL)) == {}
+    assert rig.result(rig.admin.cancel_partition_reassignments(ALL)) == {}
 
 
 def test_a_rollback_ends_where_the_move_began() -> None:
     rig = orders(copy_rate_bytes_s=1_000_000)
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     rig.reassign({ORDERS: AFTER})
     rig.until(lambda: set(rig.partition(ORDERS).isr) >= {4, 5}, what="4 and 5 are in sync")
-    rig.wait(rig.admin.rollback_partition_reassignments([ORDERS]).all())
-    rig.resume_broker(6)
+    rig.result(rig.admin.rollback_partition_reassignments([ORDERS]).all())
+    rig.mishaps.resume_broker(6)
     settle(rig)
     assert rig.partition(ORDERS).replicas == BEFORE
     assert [rig.brokers[b].log(ORDERS) for b in AFTER] == [None] * 3
@@ -200,7 +200,7 @@ def test_a_move_past_its_deadline_cancels_itself() -> None:
     rig = told.rig
     rig.create_topic("orders", replicas=[list(BEFORE)], records=1_000)
     options = AlterReassignmentsOptions(move_timeout_s=0.7)
-    rig.wait(rig.admin.alter_partition_reassignments({ORDERS: AFTER}, options).all())
+    rig.result(rig.admin.alter_partition_reassignments({ORDERS: AFTER}, options).all())
     accepted_ms = rig.clock.elapsed_ms
     rig.until(lambda: rig.partition(ORDERS).move is None, what="the move is over")
     assert 600 <= rig.clock.elapsed_ms - accepted_ms <= 800
@@ -219,7 +219,7 @@ def test_a_reorder_moves_no_data_and_is_done_at_once() -> None:
     settle(rig)
     assert rig.copying.copied_bytes == copied
     assert rig.partition(ORDERS).leader == 1
-    rig.wait(rig.admin.elect_leaders(ElectionType.PREFERRED, [ORDERS]))
+    rig.result(rig.admin.elect_leaders(ElectionType.PREFERRED, [ORDERS]))
     settle(rig)
     assert rig.partition(ORDERS).leader == 3
 
@@ -227,7 +227,7 @@ def test_a_reorder_moves_no_data_and_is_done_at_once() -> None:
 @pytest.mark.checklist(108)
 def test_the_present_replicas_as_target_write_nothing() -> None:
     rig = orders()
-    rig.until_quiet()
+    rig.wait.until_quiet()
     revision = rig.server.revision
     rig.reassign({ORDERS: BEFORE})
     assert rig.server.revision == revision
@@ -267,7 +267,7 @@ def test_who_stays_keeps_its_log_and_never_leaves_the_isr() -> None:
 
 def test_a_joining_replica_is_told_by_metadata_and_costs_no_leader_epoch() -> None:
     rig = orders()
-    rig.pause_broker(5)
+    rig.mishaps.pause_broker(5)
     rig.reassign({ORDERS: [1, 2, 3, 4, 5]})
     epoch = rig.partition(ORDERS).leader_epoch
     rig.until(lambda: 4 in rig.partition(ORDERS).replicas, what="4 joined")
@@ -276,7 +276,7 @@ def test_a_joining_replica_is_told_by_metadata_and_costs_no_leader_epoch() -> No
     last = rig.requests(UpdateMetadataRequest, broker=2)[-1].request
     assert isinstance(last, UpdateMetadataRequest)
     assert set(last.partitions[-1].isr) == {1, 2, 3, 4}
-    rig.resume_broker(5)
+    rig.mishaps.resume_broker(5)
     settle(rig)
 
 

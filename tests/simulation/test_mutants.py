@@ -35,11 +35,11 @@ SOON = Settings(delete_topic_partition_interval_delay_ms=100)  # how often clock
 
 
 def _move_half_way(rig: Rig) -> None:
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     rig.reassign({ORDERS: AFTER})
     rig.run(500)
-    rig.heal()
-    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
+    rig.mishaps.heal()
+    rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
     settle(rig)
 
 
@@ -201,49 +201,49 @@ def invents_moves(patch: Patch) -> None:
 
 def _by_key(rig: Rig) -> None:
     submit_by_key(rig, {ORDERS: AFTER, TopicPartition("nowhere", 0): (1,)})
-    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
-    rig.until_converged(timeout_s=20)
+    rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
+    rig.wait.until_converged(timeout_s=20)
 
 
 def _zombie(rig: Rig) -> None:
     zombie = leading(rig)
-    rig.pause_controller(zombie.node_id)
+    rig.mishaps.pause_controller(zombie.node_id)
     rig.until(lambda: rig.active is not None, what="the other is active")
     rig.run(100)
-    rig.resume_controller(zombie.node_id, deaf_ms=300)
+    rig.mishaps.resume_controller(zombie.node_id, deaf_ms=300)
     asked(zombie, AFTER)
     rig.run(200)
 
 
 def _last_of_the_isr_dies(rig: Rig) -> None:
     for broker in (2, 3):
-        rig.kill_broker(broker)
+        rig.mishaps.kill_broker(broker)
     rig.until(lambda: rig.partition(ORDERS).isr == (1,), what="1 is alone")
-    rig.kill_broker(1)
-    rig.restart_broker(2)
+    rig.mishaps.kill_broker(1)
+    rig.mishaps.restart_broker(2)
     rig.run(300)
 
 
 def _leader_dies(rig: Rig) -> None:
-    rig.kill_broker(1)
+    rig.mishaps.kill_broker(1)
     rig.run(300)
 
 
 def _cancelled(rig: Rig) -> None:
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     rig.reassign({ORDERS: AFTER})
     rig.reassign({ORDERS: None})
     rig.run(200)
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
 
 
 def _intent_and_failover(rig: Rig) -> None:
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.reassign({ORDERS: [1, 2]})
     rig.run(100)
-    rig.kill_controller(leading(rig).node_id)
-    rig.heal()
+    rig.mishaps.kill_controller(leading(rig).node_id)
+    rig.mishaps.heal()
     settle(rig)
 
 
@@ -251,18 +251,18 @@ def _crash_after_the_commit(rig: Rig) -> None:
     node = leading(rig)
     asked(node, AFTER)
     rig.step()
-    rig.kill_controller(node.node_id)
+    rig.mishaps.kill_controller(node.node_id)
     rig.until(lambda: rig.active is not None, what="the other is active")
-    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
+    rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
 
 
 def _unreachable(rig: Rig) -> None:
     node = leading(rig)
-    rig.cut_off(node.node_id, from_=4)
+    rig.mishaps.cut_off(node.node_id, from_=4)
     rig.reassign({ORDERS: AFTER})
     rig.run(200)
-    rig.mend(node.node_id)
-    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
+    rig.mishaps.mend(node.node_id)
+    rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
 
 
 def begins_the_time_anew(patch: Patch) -> None:
@@ -327,18 +327,18 @@ def _reduced_with_a_failover(rig: Rig) -> None:
     rig.delete_partitions("three", 2)
     for _ in range(2):
         rig.run(2_500)
-        rig.kill_controller(leading(rig).node_id)
+        rig.mishaps.kill_controller(leading(rig).node_id)
         leading(rig)
         for node_id in [n for n, node in rig.nodes.items() if node.process is None]:
-            rig.restart_controller(node_id)
+            rig.mishaps.restart_controller(node_id)
     rig.until(lambda: len(rig.committed.topics["three"].assignments) == 2, timeout_s=2, what="it is gone")
 
 
 def _reduced_and_expanded(rig: Rig) -> None:
     _three(rig)
     rig.delete_partitions("three", 2, immediate=True)
-    rig.until_converged(timeout_s=5)
-    rig.wait(rig.admin.create_partitions({"three": NewPartitions(3)}).all())
+    rig.wait.until_converged(timeout_s=5)
+    rig.result(rig.admin.create_partitions({"three": NewPartitions(3)}).all())
     settle(rig)
 
 
@@ -351,15 +351,15 @@ def _read_only_for_long(rig: Rig) -> None:
 def _isr_of_read_only(rig: Rig) -> None:
     _three(rig)
     rig.delete_partitions("three", 2)
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.run(1_500)
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
     rig.run(1_000)
 
 
 def _reduced_with_a_broker_down(rig: Rig) -> None:
     _three(rig)
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.run(1_500)
     rig.delete_partitions("three", 2, immediate=True)
     rig.run(1_000)
@@ -375,15 +375,15 @@ def _key_put(rig: Rig) -> None:
     value = b'{"version":1,"partitions":[{"topic":"orders","partition":0}]}'
     other.commit([Put("/admin/preferred_replica_election", value, ABSENT)], timeout_s=1)
     other.close()
-    rig.until_converged(timeout_s=5)
+    rig.wait.until_converged(timeout_s=5)
 
 
 def _deleted_with_a_broker_down(rig: Rig) -> None:
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.run(100)
     rig.delete_topic("orders", wait=False)
     rig.run(300)
-    rig.heal()
+    rig.mishaps.heal()
     rig.until(lambda: "orders" not in rig.committed.topics, timeout_s=20, what="orders is gone")
     settle(rig)
 

@@ -34,7 +34,7 @@ def _moves_at(rig: Rig, broker: int, side: Any, rate: int) -> None:
     rig.produce(ORDERS, 20_000)
     rig.reassign({ORDERS: AFTER})
     rig.run(500)
-    rig.until_rate(rig.watch_flow(broker, side, None), rate, timeout_s=15)
+    rig.wait.until_rate(rig.watch_flow(broker, side, None), rate, timeout_s=15)
 
 
 def _leader_limited(rig: Rig) -> None:
@@ -51,7 +51,7 @@ def _raised(rig: Rig) -> None:
     _limited(rig, 10_000, "leader.reassignment.throttled.rate")
     _moves_at(rig, 1, "leader", 10_000)
     _limited(rig, 60_000, "leader.reassignment.throttled.rate")
-    rig.until_rate(rig.watch_flow(1, "leader"), 60_000, timeout_s=11.5)
+    rig.wait.until_rate(rig.watch_flow(1, "leader"), 60_000, timeout_s=11.5)
 
 
 def _written_to(rig: Rig) -> None:
@@ -70,10 +70,10 @@ def _written_to(rig: Rig) -> None:
 def _one_fell_out(rig: Rig) -> None:
     _limited(rig, 1_000)
     rig.reassign({ORDERS: [1, 2, 4]})
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.until(lambda: 3 not in rig.partition(ORDERS).isr, what="3 fell out")
     rig.produce(ORDERS, 500)
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
     rig.until(lambda: 3 in rig.partition(ORDERS).isr, timeout_s=2, what="3 is in sync")
 
 
@@ -82,19 +82,19 @@ def _led_by_another(rig: Rig) -> None:
     rig.produce(ORDERS, 20_000)
     rig.run(100)
     rig.reassign({ORDERS: AFTER})
-    rig.kill_broker(1)
+    rig.mishaps.kill_broker(1)
     rig.until(lambda: rig.partition(ORDERS).leader == 2, what="2 leads")
     rig.run(500)
-    rig.until_rate(rig.watch_flow(2, "leader", None), 50_000, timeout_s=15)
+    rig.wait.until_rate(rig.watch_flow(2, "leader", None), 50_000, timeout_s=15)
 
 
 def _restarted(rig: Rig) -> None:
     _limited(rig, 50_000, "follower.reassignment.throttled.rate")
     rig.produce(ORDERS, 20_000)
     rig.reassign({ORDERS: [1, 5]})
-    rig.bounce_broker(5)
+    rig.mishaps.bounce_broker(5)
     rig.run(500)
-    rig.until_rate(rig.watch_flow(5, "follower", None), 50_000, timeout_s=15)
+    rig.wait.until_rate(rig.watch_flow(5, "follower", None), 50_000, timeout_s=15)
 
 
 def _many(rig: Rig) -> None:
@@ -215,7 +215,7 @@ def counts_at_one_side(patch: Patch) -> None:
 
 
 def _in_sync_by_metadata(rig: Rig) -> None:
-    rig.pause_broker(5)
+    rig.mishaps.pause_broker(5)
     rig.reassign({ORDERS: [4, 5]})
     rig.until(lambda: 4 in rig.partition(ORDERS).isr, what="4 is in sync")
     _limited(rig, 1_000)

@@ -128,9 +128,9 @@ def _hints_are_lost() -> None:
     """More happens than a stream holds, while the controller stands still for less than its session."""
     rig = orders(store={"queue_events_max": 2})
     node = leading(rig)
-    rig.pause_controller(node.node_id, 400)
+    rig.mishaps.pause_controller(node.node_id, 400)
     for broker in (1, 2, 3):
-        rig.bounce_broker(broker)
+        rig.mishaps.bounce_broker(broker)
     rig.run(1_000)
     settle(rig)
 
@@ -139,7 +139,7 @@ def _bounces() -> None:
     """The leader is another process before anybody looked: a death, then a birth."""
     rig = orders()
     epoch = rig.partition(ORDERS).leader_epoch
-    rig.bounce_broker(1)
+    rig.mishaps.bounce_broker(1)
     rig.until(lambda: rig.partition(ORDERS).leader_epoch > epoch, timeout_s=20, what="a death was worked off")
     settle(rig)
 
@@ -154,7 +154,7 @@ def _writes_a_field_of_its_own() -> None:
     noted = {**json.loads(entry.value), "note": {"by": "somebody"}}
     other.commit([Put(key, json.dumps(noted).encode(), entry.version)], timeout_s=1)
     rig.reassign({ORDERS: AFTER})
-    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
+    rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
     settle(rig)
     kept = other.get(key, timeout_s=1)
     if kept is None or json.loads(kept.value).get("note") != {"by": "somebody"}:
@@ -165,24 +165,24 @@ def _replies_are_lost() -> None:
     """The reply to every commit of a move, each in a run of its own."""
     for nth in range(1, 8):
         rig = orders(records=50)
-        rig.plan_store_faults(leading(rig).node_id, at_commit(nth, LoseReply()))
+        rig.mishaps.plan_store_faults(leading(rig).node_id, at_commit(nth, LoseReply()))
         rig.reassign({ORDERS: AFTER})
-        rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
+        rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
         settle(rig)
 
 
 def _broken(key: str, *, dies: int) -> None:
     """Nobody can read a key when another controller takes over; then a broker dies for good, and the key is mended."""
     rig = orders()
-    rig.break_key(key)
-    rig.kill_controller(leading(rig).node_id)
+    rig.mishaps.break_key(key)
+    rig.mishaps.kill_controller(leading(rig).node_id)
     rig.run(2_000)
-    rig.kill_broker(dies)
+    rig.mishaps.kill_broker(dies)
     rig.run(500)
-    rig.mend_key(key)
+    rig.mishaps.mend_key(key)
     rig.until(lambda: dies not in rig.partition(ORDERS).isr, timeout_s=20, what=f"{dies} has left the isr")
     assert rig.partition(ORDERS).leader in (1, 2)
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
 
 
@@ -209,7 +209,7 @@ def _a_field_in_the_topic_key() -> None:
     rig.foreign_fields[key] = {"note"}
     write(rig.server, key, json.dumps({**json.loads(rig.server.table.rows[key][0]), "note": 1}).encode())
     rig.reassign({ORDERS: AFTER})
-    rig.until_replicas({ORDERS: AFTER}, timeout_s=20)
+    rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=20)
     settle(rig)
 
 

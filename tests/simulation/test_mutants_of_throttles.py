@@ -78,7 +78,7 @@ def _reassign(rig: Rig) -> None:
 
 
 def _ended(rig: Rig, timeout_s: float = 60.0) -> None:
-    rig.until_replicas({ORDERS: AFTER})
+    rig.wait.until_replicas({ORDERS: AFTER})
     rig.until(lambda: not is_marked(rig), timeout_s=timeout_s, what="no throttle is marked")
     settle(rig)
 
@@ -91,10 +91,10 @@ def _over_an_operators_rate(rig: Rig) -> None:
 
 
 def _an_operator_meanwhile(rig: Rig) -> None:
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     _reassign(rig)
     set_by_hand(rig, "brokers", "1", {LEADER_RATE: "7700000"})
-    rig.resume_broker(6)
+    rig.mishaps.resume_broker(6)
     _ended(rig)
 
 
@@ -107,24 +107,24 @@ def _an_operator_by_the_api_in_the_same_commit(rig: Rig) -> None:
 def _a_topic_that_cannot_be_read(rig: Rig) -> None:
     """Of which another request says nothing."""
     other = rig.create_topic("other", replicas=[[1, 2]])[0]
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     _reassign(rig)
-    rig.break_key(keys.topic("orders"))
-    rig.kill_controller(leading(rig).node_id)
+    rig.mishaps.break_key(keys.topic("orders"))
+    rig.mishaps.kill_controller(leading(rig).node_id)
     asked = {other: ThrottledReplicas([1], [2])}
     answer = running(leading(rig)).admin.alter_interbroker_throttled_replicas(asked).all()
-    rig.wait(answer)
-    rig.heal()
+    rig.result(answer)
+    rig.mishaps.heal()
     _ended(rig)
 
 
 def _failover(rig: Rig) -> None:
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     _reassign(rig)
-    rig.kill_controller(leading(rig).node_id)
+    rig.mishaps.kill_controller(leading(rig).node_id)
     rig.until(lambda: rig.active is not None, what="the other is active")
     rig.run(500)
-    rig.heal()
+    rig.mishaps.heal()
     _ended(rig, timeout_s=20)
 
 
@@ -135,7 +135,7 @@ def _every_crash_of_small_steps(rig: Rig) -> None:
         crash_at(one, leading(one), nth, "applied, reply lost")
         running(leading(one)).admin.reassign_partitions({ORDERS: AFTER}, OPTIONS)
         one.run(3_000)
-        one.heal()
+        one.mishaps.heal()
         one.until(lambda one=one: not is_marked(one), what="no throttle is marked")  # type: ignore[misc]
         settle(one)
 

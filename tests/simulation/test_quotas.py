@@ -132,7 +132,7 @@ def test_a_limit_that_is_deleted_is_gone_at_once() -> None:
     rig.run(3_000)
     assert rig.partition(ORDERS).move is not None
     set_all(rig, 1)
-    rig.until_replicas({ORDERS: AFTER}, timeout_s=0.2)
+    rig.wait.until_replicas({ORDERS: AFTER}, timeout_s=0.2)
     settle(rig)
 
 
@@ -155,7 +155,7 @@ def test_a_leader_that_is_elected_half_way_holds_to_its_own_limit() -> None:
     limit(rig, LEADER, RATE)
     moving(rig, *AFTER)
     rig.run(3_000)
-    rig.kill_broker(1)
+    rig.mishaps.kill_broker(1)
     rig.until(lambda: rig.partition(ORDERS).leader == 2, what="2 leads")
     rig.run(200)
     flow = rig.watch_flow(2, "leader")
@@ -168,7 +168,7 @@ def test_a_broker_that_is_restarted_holds_to_what_was_set_before() -> None:
     rig = big()
     limit(rig, FOLLOWER, RATE, 4)
     moving(rig, 1, 4)
-    rig.bounce_broker(4)
+    rig.mishaps.bounce_broker(4)
     rig.run(500)
     flow = rig.watch_flow(4, "follower")
     rig.run(15_000)

@@ -42,7 +42,7 @@ def test_in_sync_replicas_of_a_moving_partition_keep_up_whatever_the_limit_is() 
 
 def test_a_target_that_got_in_sync_is_not_bound_any_more_though_it_moves_on() -> None:
     rig = orders(records=50)
-    rig.pause_broker(5)
+    rig.mishaps.pause_broker(5)
     limit(rig, LEADER, 20_000, 1)
     limit(rig, FOLLOWER, 20_000, 4)
     moving(rig, 4, 5)
@@ -59,10 +59,10 @@ def test_an_ordinary_replica_that_fell_out_of_the_isr_during_a_move_catches_up_f
     limit(rig, LEADER, RATE)
     limit(rig, FOLLOWER, RATE)
     moving(rig, 1, 4)
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.until(lambda: 3 not in rig.partition(ORDERS).isr, what="3 fell out")
     rig.produce(ORDERS, 2_000)
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
     rig.until(lambda: 3 in rig.partition(ORDERS).isr, timeout_s=1, what="3 is in sync again")
     assert rig.partition(ORDERS).move is not None
 
@@ -89,12 +89,12 @@ def test_clients_write_as_much_as_without_a_limit() -> None:
 @pytest.mark.checklist(175)
 def test_a_cancel_lifts_the_limit_from_a_replica_that_stays() -> None:
     rig = big()
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.until(lambda: 3 not in rig.partition(ORDERS).isr, what="3 fell out")
     rig.produce(ORDERS, 2_000)
     limit(rig, FOLLOWER, 10_000, 3, 4)
     rig.reassign({ORDERS: [3, 4]})
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
     with pytest.raises(NotInTime):
         rig.until(lambda: 3 in rig.partition(ORDERS).isr, timeout_s=5)
     rig.reassign({ORDERS: None})
@@ -108,11 +108,11 @@ def test_the_end_of_a_move_lifts_the_limit() -> None:
     limit(rig, LEADER, RATE)
     limit(rig, FOLLOWER, RATE)
     rig.reassign({ORDERS: AFTER})
-    rig.until_replicas({ORDERS: AFTER})
-    rig.kill_broker(6)
+    rig.wait.until_replicas({ORDERS: AFTER})
+    rig.mishaps.kill_broker(6)
     rig.until(lambda: 6 not in rig.partition(ORDERS).isr, what="6 fell out")
     rig.produce(ORDERS, 2_000)
-    rig.restart_broker(6)
+    rig.mishaps.restart_broker(6)
     rig.until(lambda: 6 in rig.partition(ORDERS).isr, timeout_s=1, what="6 is in sync again")
 
 
@@ -120,11 +120,11 @@ def test_the_end_of_a_move_lifts_the_limit() -> None:
 
 
 def _falls_behind(rig: Rig, broker: int, *tps: TopicPartition) -> None:
-    rig.kill_broker(broker)
+    rig.mishaps.kill_broker(broker)
     rig.until(lambda: all(broker not in rig.partition(tp).isr for tp in tps), what=f"{broker} fell out")
     for tp in tps:
         rig.produce(tp, MORE_THAN_COPIED)
-    rig.restart_broker(broker)
+    rig.mishaps.restart_broker(broker)
     rig.until(lambda: all(rig.brokers[broker].leader_epoch(tp) >= 0 for tp in tps), what=f"{broker} follows")
 
 

@@ -60,7 +60,7 @@ def test_a_cluster_that_is_held_up_by_a_limit_is_not_quiet() -> None:
     rig = orders(records=20)
     limit(rig, FOLLOWER, 1_000, 4)
     rig.reassign({ORDERS: [1, 4]})
-    rig.until_quiet()
+    rig.wait.until_quiet()
     assert rig.partition(ORDERS).replicas == (1, 4)
 
 

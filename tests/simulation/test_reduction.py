@@ -126,7 +126,7 @@ def test_the_retention_of_all_topics_counts_where_a_topic_has_none() -> None:
 def test_everyone_is_told_the_status_and_offline_partitions_are_shown_to_nobody() -> None:
     """By LeaderAndIsr and UpdateMetadata; the leader serves nobody any more; who is gone is told of with leader -2."""
     rig = orders()
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.run(1_500)
     rig.delete_partitions("orders", 2)
     until_status(rig, READ_ONLY)
@@ -139,7 +139,7 @@ def test_everyone_is_told_the_status_and_offline_partitions_are_shown_to_nobody(
     assert all(broker.refuses_fetch(LAST) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for broker in up)
     assert all(list(broker.shown()["orders"]) == [0, 1] for broker in up)
     assert rig.leader(LAST) is None
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
     settle(rig)
     said: dict[type, set[tuple[int, int]]] = {LeaderAndIsrRequest: set(), UpdateMetadataRequest: set()}
     for sent in rig.requests():
@@ -156,21 +156,21 @@ def test_the_status_stays_over_isr_changes_elections_failovers_and_moves() -> No
     rig = orders(settings=Settings())
     rig.delete_partitions("orders", 2)
     until_status(rig, READ_ONLY)
-    rig.kill_broker(1)
+    rig.mishaps.kill_broker(1)
     rig.until(lambda: rig.partition(LAST).leader == 2, what="2 leads")
-    rig.kill_controller(leading(rig).node_id)
+    rig.mishaps.kill_controller(leading(rig).node_id)
     leading(rig)
-    rig.restart_broker(1)
+    rig.mishaps.restart_broker(1)
     rig.until(lambda: len(rig.partition(LAST).isr) == 3, what="1 is in sync again")
-    rig.wait(rig.admin.elect_leaders(ElectionType.PREFERRED, [LAST]))
+    rig.result(rig.admin.elect_leaders(ElectionType.PREFERRED, [LAST]))
     rig.reassign({LAST: AFTER})
     assert rig.partition(LAST).target_replicas == AFTER
     assert status(rig) == READ_ONLY
-    rig.until_replicas({LAST: AFTER})
+    rig.wait.until_replicas({LAST: AFTER})
     rig.run(100)
     assert status(rig) == READ_ONLY
     assert rig.produce(LAST, 1) == 0
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
 
 
@@ -183,9 +183,9 @@ def test_a_failover_does_not_begin_the_time_anew() -> None:
     for _ in range(2):
         rig.run(800)
         node = leading(rig).node_id
-        rig.kill_controller(node)
+        rig.mishaps.kill_controller(node)
         leading(rig)
-        rig.restart_controller(node)
+        rig.mishaps.restart_controller(node)
     assert status(rig) == READ_ONLY
     rig.until(lambda: status(rig) != READ_ONLY, timeout_s=5, what="it is offline")
     assert rig.clock.now_ms() - asked_ms <= RETENTION_MS + 1_500
@@ -197,20 +197,20 @@ def test_a_failover_does_not_begin_the_time_anew() -> None:
 def test_a_broker_that_is_down_is_waited_for_or_forgotten(forgets: bool) -> None:
     """Also by the next controller; the partition is offline meanwhile, and nothing of it is gone."""
     rig = orders()
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.delete_partitions("orders", 2, immediate=True)
     rig.run(500)
-    rig.kill_controller(leading(rig).node_id)
+    rig.mishaps.kill_controller(leading(rig).node_id)
     rig.run(3_000)
     assert (count(rig), status(rig)) == (3, OFFLINE)
     if forgets:
         rig.reassign({tp: [1, 2] for tp in (STAYS, TopicPartition("orders", 1))})
-        rig.until_replicas({tp: [1, 2] for tp in (STAYS, TopicPartition("orders", 1))})
+        rig.wait.until_replicas({tp: [1, 2] for tp in (STAYS, TopicPartition("orders", 1))})
         rig.forget_broker(3)
     else:
-        rig.restart_broker(3)
+        rig.mishaps.restart_broker(3)
     rig.until(lambda: count(rig) == 2, what="it is gone")
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
 
 
@@ -222,7 +222,7 @@ def test_an_id_that_comes_back_begins_anew_and_old_messages_do_not_reach_it() ->
     settle(rig)
     retired = rig.committed.topics["orders"].topic.retired_epochs[2]
     old = [s.request for s in rig.requests() if not isinstance(s.request, UpdateMetadataRequest)]
-    rig.wait(rig.admin.create_partitions({"orders": NewPartitions(3, [list(BEFORE)])}).all())
+    rig.result(rig.admin.create_partitions({"orders": NewPartitions(3, [list(BEFORE)])}).all())
     rig.until(lambda: rig.leader(LAST) is not None, what="it is led")
     settle(rig)
     assert rig.partition(LAST).leader_epoch == retired + 1
@@ -248,8 +248,8 @@ def test_the_host_is_told_what_was_purged() -> None:
     rig = orders()
     rig.delete_partitions("orders", 1, immediate=True)
     rig.until(lambda: count(rig) == 1, what="they are gone")
-    rig.kill_controller(leading(rig).node_id)
-    rig.heal()
+    rig.mishaps.kill_controller(leading(rig).node_id)
+    rig.mishaps.heal()
     settle(rig)
     assert set(rig.network.purged) == {TopicPartition("orders", 1), LAST}
 
@@ -262,15 +262,15 @@ def test_a_move_of_an_offline_partition_and_more_partitions_are_refused() -> Non
     made(rig)
     rig.delete_partitions("orders", 2)
     until_status(rig, READ_ONLY)
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     rig.reassign({LAST: AFTER})
     with pytest.raises(InvalidPartitions, match=r"partitions \[2\] are being removed"):
-        rig.wait(rig.admin.create_partitions({"orders": NewPartitions(4)}).all())
+        rig.result(rig.admin.create_partitions({"orders": NewPartitions(4)}).all())
     until_status(rig, OFFLINE)
     assert rig.partition(LAST).move is None
     with pytest.raises(UnknownTopicOrPartition):
         rig.reassign({LAST: AFTER})
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
     rows = [row for row in told.rows("StatusChanged", "TargetCleared", "PartitionPurged") if row["partition"] == 2]
     assert [(row["event"], row.get("cause")) for row in rows[:3]] == [
@@ -287,7 +287,7 @@ def test_a_key_that_another_tool_wrote_is_the_same_request(is_led: bool) -> None
     entry = {"timestamp": rig.clock.now_ms(), "immediate": True}
     by_another(rig, lambda: put(rig, KEY, {"version": 1, "partitions": {"1": entry, "2": entry}}), is_led=is_led)
     rig.until(lambda: count(rig) == 1, what="they are gone")
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
 
 
@@ -315,7 +315,7 @@ def test_a_key_that_cannot_be_obeyed_is_removed_and_reported(key: str, value: ob
     rig.until(lambda: key not in rig.server.table.rows, what="the key is gone")
     assert "removed" in told.rows("ForeignChange")[-1]["detail"]["what"]
     assert key in running(leading(rig)).describe().findings[keys.DELETE_PARTITIONS]
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
     assert all(p.status_code == 0 for p in rig.committed.partitions.values())
 
@@ -328,29 +328,29 @@ def test_a_status_that_an_old_writer_dropped_is_kept_or_made_again_from_the_key(
     rig.delete_partitions("orders", 2)
     until_status(rig, READ_ONLY)
     for node in rig.nodes:
-        rig.kill_controller(node)
+        rig.mishaps.kill_controller(node)
     value = json.loads(rig.server.table.rows[keys.state("orders", 2)][0])
     del value["status_code"]
     put(rig, keys.state("orders", 2), value)
     rig.run(20)
     assert status(rig) == 0
-    rig.restart_controller(101)
+    rig.mishaps.restart_controller(101)
     until_status(rig, READ_ONLY)
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
 
 
 @pytest.mark.checklist(215)
 def test_the_deletion_of_the_topic_wins_and_takes_the_key_along() -> None:
     rig = orders()
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     rig.delete_partitions("orders", 1, immediate=True)
     rig.run(200)
     rig.delete_topic("orders", wait=False)
     rig.run(200)
     with pytest.raises(UnknownTopicOrPartition, match="being deleted"):
         rig.delete_partitions("orders", 1)
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
     rig.until(lambda: "orders" not in rig.committed.topics, what="orders is gone")
     settle(rig)
     assert [key for key in rig.server.table.rows if "orders" in key.split("/")] == []
@@ -364,8 +364,8 @@ def test_a_deletion_that_begins_with_the_purge_ends() -> None:
         asked = admin.delete_partitions({"orders": DeletePartitions(1, immediate_delete=True)})
         rig.run(steps * rig.tick_ms)
         admin.alter_partition_reassignments({STAYS: None})  # requests and what follows take turns: it comes behind
-        rig.wait(admin.delete_topics(["orders"]).all())
-        rig.wait(asked.all())
+        rig.result(admin.delete_topics(["orders"]).all())
+        rig.result(asked.all())
         settle(rig)
         assert [key for key in rig.server.table.rows if "orders" in key] == []
 

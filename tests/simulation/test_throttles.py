@@ -27,7 +27,7 @@ from tests.simulation.throttle_scenarios import (
 
 
 def reassign(rig: Rig, targets: Mapping[TopicPartition, Any]) -> None:
-    rig.wait(running(leading(rig)).admin.reassign_partitions(targets, OPTIONS).all())
+    rig.result(running(leading(rig)).admin.reassign_partitions(targets, OPTIONS).all())
 
 
 @pytest.mark.checklist(1, 4, 17)
@@ -36,7 +36,7 @@ def test_a_throttled_move_leaves_the_data_and_no_throttle() -> None:
     rig = orders(records=300)
     reassign(rig, {ORDERS: AFTER})
     assert rate_of(rig, 1) == str(RATE)
-    rig.until_replicas({ORDERS: AFTER})
+    rig.wait.until_replicas({ORDERS: AFTER})
     settle(rig)
     assert [log_of(rig, broker).end_offset for broker in AFTER] == [300] * 3
     assert all(rig.brokers[broker].log(ORDERS) is None for broker in BEFORE)
@@ -66,11 +66,11 @@ def test_a_move_may_begin_at_any_step_of_a_removal(steps: int) -> None:
     """Before it the rest waits for its end; after it, in the same commit perhaps, the move has no throttle."""
     rig = orders(store={"commit_ops_max": 12})
     reassign(rig, {ORDERS: AFTER})
-    rig.until_replicas({ORDERS: AFTER})
+    rig.wait.until_replicas({ORDERS: AFTER})
     rig.run(max(1, steps) * rig.tick_ms)
     asked = running(leading(rig)).admin.alter_partition_reassignments({ORDERS: BEFORE})
-    rig.wait(asked.all())
-    rig.until_replicas({ORDERS: BEFORE})
+    rig.result(asked.all())
+    rig.wait.until_replicas({ORDERS: BEFORE})
     until_unthrottled(rig)
     settle(rig)
 
@@ -79,16 +79,16 @@ def test_a_throttle_stays_until_the_last_of_two_moves_has_ended() -> None:
     """The end of the first one removes nothing; a broker that is down holds nothing up."""
     rig = orders()
     other = rig.create_topic("other", replicas=[[1, 2]])[0]
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     reassign(rig, {ORDERS: AFTER, other: [2, 3]})
-    rig.until_replicas({other: [2, 3]})
+    rig.wait.until_replicas({other: [2, 3]})
     rig.run(2_000)
     assert [rate_of(rig, broker) for broker in range(1, 7)] == [str(RATE)] * 6
-    rig.kill_broker(2)
-    rig.resume_broker(6)
-    rig.until_replicas({ORDERS: AFTER})
+    rig.mishaps.kill_broker(2)
+    rig.mishaps.resume_broker(6)
+    rig.wait.until_replicas({ORDERS: AFTER})
     until_unthrottled(rig)
-    rig.heal()
+    rig.mishaps.heal()
     settle(rig)
 
 
@@ -96,14 +96,14 @@ def test_a_topic_that_is_deleted_while_others_move_takes_its_mark_along() -> Non
     """Nobody else's throttle goes for that."""
     rig = orders()
     other = rig.create_topic("other", replicas=[[1, 2]])[0]
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     reassign(rig, {ORDERS: AFTER, other: [4, 2]})
-    rig.until_replicas({other: [4, 2]})
+    rig.wait.until_replicas({other: [4, 2]})
     rig.delete_topic("other")
     assert rig.committed.marked[keys.REPLICAS_REMOVAL] == ("orders",)
     assert rate_of(rig, 1) == str(RATE)
-    rig.resume_broker(6)
-    rig.until_replicas({ORDERS: AFTER})
+    rig.mishaps.resume_broker(6)
+    rig.wait.until_replicas({ORDERS: AFTER})
     until_unthrottled(rig)
     settle(rig)
 
@@ -115,7 +115,7 @@ def test_what_an_operator_asks_for_in_the_commit_of_a_throttle_comes_back() -> N
     reassign(rig, {ORDERS: AFTER})
     assert answer.done()
     assert rate_of(rig, 1) == str(RATE)
-    rig.until_replicas({ORDERS: AFTER})
+    rig.wait.until_replicas({ORDERS: AFTER})
     until_unthrottled(rig)
     settle(rig)
     assert rate_of(rig, 1) == "7700000"
@@ -126,19 +126,19 @@ def test_marks_and_lists_of_a_topic_whose_key_a_takeover_cannot_read_outlast_oth
     """For its lists and for those of others: they go once it can be read, and the last move has ended."""
     rig = orders()
     tps = {name: rig.create_topic(name, replicas=[[1, 2]])[0] for name in ("t", "u")}
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     reassign(rig, {ORDERS: AFTER, tps["t"]: [4, 2]})
     throttled = configs(rig, "topics", "t")
-    rig.break_key(keys.topic("t"))
-    rig.kill_controller(leading(rig).node_id)
+    rig.mishaps.break_key(keys.topic("t"))
+    rig.mishaps.kill_controller(leading(rig).node_id)
     asked = {tps[topic]: ThrottledReplicas([1], [2])}
     answer = running(leading(rig)).admin.alter_interbroker_throttled_replicas(asked)[tps[topic]]
     rig.until(answer.done, what="the request is answered")
     assert (answer.exception() is None) is (topic == "u")
     assert "t" in rig.committed.marked[keys.REPLICAS_REMOVAL]
     assert configs(rig, "topics", "t") == throttled
-    rig.heal()
-    rig.until_replicas({ORDERS: AFTER, tps["t"]: [4, 2]})
+    rig.mishaps.heal()
+    rig.wait.until_replicas({ORDERS: AFTER, tps["t"]: [4, 2]})
     until_unthrottled(rig)
     settle(rig)
     assert configs(rig, "topics", "t") == {}

@@ -35,20 +35,20 @@ def move(rig: Rig) -> None:
 
 
 def override(rig: Rig) -> None:
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     _ask(rig, AFTER)
     rig.run(100)
     _ask(rig, (1, 2, 5))
-    rig.resume_broker(6)
+    rig.mishaps.resume_broker(6)
 
 
 def cancel(rig: Rig) -> None:
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     _ask(rig, AFTER)
     rig.run(100)
     _cancel(rig)
     rig.run(200)
-    rig.resume_broker(6)
+    rig.mishaps.resume_broker(6)
 
 
 def shrink(rig: Rig) -> None:
@@ -64,10 +64,10 @@ def reorder(rig: Rig) -> None:
 
 
 def broker_returns_with_an_open_intent(rig: Rig) -> None:
-    rig.kill_broker(3)
+    rig.mishaps.kill_broker(3)
     _ask(rig, (1, 2))
     rig.run(100)
-    rig.restart_broker(3)
+    rig.mishaps.restart_broker(3)
 
 
 def legacy_submit(rig: Rig) -> None:
@@ -78,37 +78,37 @@ def legacy_submit(rig: Rig) -> None:
 
 def legacy_removal(rig: Rig) -> None:
     """One entry is done and stays in the key for a while, the other is not."""
-    rig.pause_broker(5)
+    rig.mishaps.pause_broker(5)
     submit_by_key(rig, {ORDERS: (3, 1, 2), CLICKS: (4, 5)})
     rig.run(1_500)
-    rig.resume_broker(5)
+    rig.mishaps.resume_broker(5)
 
 
 def legacy_done_and_asked_anew(rig: Rig) -> None:
     """An entry is done and still in the key when a request moves its partition back."""
-    rig.pause_broker(5)
+    rig.mishaps.pause_broker(5)
     submit_by_key(rig, {ORDERS: (3, 1, 2), CLICKS: (4, 5)})
     rig.until(lambda: rig.partition(ORDERS).replicas == (3, 1, 2), what="the entry is done")
     _ask(rig, BEFORE)
-    rig.resume_broker(5)
+    rig.mishaps.resume_broker(5)
 
 
 def legacy_overridden(rig: Rig) -> None:
     """A request comes while the move of an entry runs."""
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     submit_by_key(rig, {ORDERS: AFTER, CLICKS: (4, 5)})
     rig.until(lambda: rig.partition(ORDERS).target_replicas == AFTER, what="the move runs")
     _ask(rig, (1, 2, 5))
-    rig.resume_broker(6)
+    rig.mishaps.resume_broker(6)
 
 
 def legacy_cancelled(rig: Rig) -> None:
     """A request cancels the move of an entry."""
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     submit_by_key(rig, {ORDERS: AFTER, CLICKS: (4, 5)})
     rig.until(lambda: rig.partition(ORDERS).target_replicas == AFTER, what="the move runs")
     _cancel(rig)
-    rig.resume_broker(6)
+    rig.mishaps.resume_broker(6)
 
 
 def _cancel(rig: Rig) -> None:
@@ -138,7 +138,7 @@ def _end(scenario: Scenario, ends: frozenset[tuple[int, ...]]) -> Scenario:
     beside = (4, 5) if named(scenario).startswith("legacy") else (1, 2)
 
     def end(rig: Rig) -> None:
-        rig.heal()
+        rig.mishaps.heal()
         settle(rig)
         assert rig.partition(ORDERS).replicas in ends
         assert rig.partition(CLICKS).replicas == beside

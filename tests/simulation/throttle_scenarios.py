@@ -34,7 +34,7 @@ def world(settings: Settings, **options: Any) -> Rig:
     """An operator has a rate on broker 1 and a list on the topic already. `options`: of the rig."""
     rig = orders(**{"records": 5, "settings": settings, "session_timeout_s": SESSION_MS / 1000, **options})
     new = NewTopic(replica_assignments=[[1, 2]])
-    rig.wait(rig.admin.create_topics({"other": new, "third": new}).all())
+    rig.result(rig.admin.create_topics({"other": new, "third": new}).all())
     set_by_hand(rig, "brokers", "1", {LEADER_RATE: "7700000"})
     set_by_hand(rig, "topics", "orders", {LEADER_LIST: "0:2,90:90"})
     rig.run(100)
@@ -69,7 +69,7 @@ def ask_for_a_rate(rig: Rig, value: str | None) -> Future[Any]:
 
 def throttled_move(rig: Rig) -> None:
     _move(rig)
-    rig.resume_broker(6)
+    rig.mishaps.resume_broker(6)
 
 
 def rate_change(rig: Rig) -> None:
@@ -82,7 +82,7 @@ def rate_change(rig: Rig) -> None:
             partial(lambda brokers, wanted: [rate_of(rig, b) for b in brokers] == wanted, brokers, wanted),
             partial(_deed, rig, partial(lambda rates, admin: admin.alter_interbroker_throttled_rates(rates), rates)),
         )
-    rig.resume_broker(6)
+    rig.mishaps.resume_broker(6)
 
 
 def list_change(rig: Rig) -> None:
@@ -97,7 +97,7 @@ def list_change(rig: Rig) -> None:
                 _deed, rig, partial(lambda wanted, admin: admin.alter_interbroker_throttled_replicas(wanted), wanted)
             ),
         )
-    rig.resume_broker(6)
+    rig.mishaps.resume_broker(6)
 
 
 def limit_of_reassignment(rig: Rig) -> None:
@@ -108,18 +108,18 @@ def limit_of_reassignment(rig: Rig) -> None:
         lambda: all(configs(rig, "brokers", str(broker)).get(name) for broker in (1, 2) for name in REASSIGNMENT),
         lambda: _deed(rig, lambda admin: admin.alter_interbroker_throttled_rates(rates, family="reassignment")),
     )
-    rig.resume_broker(6)
+    rig.mishaps.resume_broker(6)
 
 
 def throttled_for_good(rig: Rig) -> None:
     """A move under a throttle that is to stay."""
     _move(rig, ReassignPartitionsOptions(throttle=RATE, auto_remove_throttle=False))
-    rig.resume_broker(6)
+    rig.mishaps.resume_broker(6)
 
 
 def _move(rig: Rig, options: ReassignPartitionsOptions = OPTIONS) -> None:
     """A move under a throttle, accepted for good, that cannot end yet."""
-    rig.pause_broker(6)
+    rig.mishaps.pause_broker(6)
     until_so(
         rig,
         lambda: rig.partition(ORDERS).target_replicas == AFTER,
@@ -156,8 +156,8 @@ def ends_throttled(rig: Rig) -> None:
 
 
 def _ended(rig: Rig) -> None:
-    rig.heal()
-    rig.until_replicas({ORDERS: AFTER})
+    rig.mishaps.heal()
+    rig.wait.until_replicas({ORDERS: AFTER})
     until_unthrottled(rig)
     settle(rig)
     assert not any(key in rig.server.table.rows for key in (keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL))

@@ -125,10 +125,10 @@ def heal(world: World) -> None:
     rig = world.rig
     world.agenda.clear()
     rig.timeline.say("rig", "heals everything")
-    rig.heal()
+    rig.mishaps.heal()
     rig.until(lambda: not world.partitions(moving=True), timeout_s=HEALED_S_MAX, what="no move is left")
     rig.until(lambda: not is_key_there(rig), timeout_s=HEALED_S_MAX, what="the legacy key is gone")
-    rig.until_converged(timeout_s=HEALED_S_MAX)
+    rig.wait.until_converged(timeout_s=HEALED_S_MAX)
     if is_marked(rig):
         _take_over_marks(rig)
     rig.check_end()
@@ -140,8 +140,8 @@ def _take_over_marks(rig: Rig) -> None:
     node = rig.active
     if node is not None:
         rig.timeline.say("rig", "lets another controller find the marks of throttles")
-        rig.kill_controller(node.node_id)
+        rig.mishaps.kill_controller(node.node_id)
         rig.until(lambda: rig.active is not None, timeout_s=HEALED_S_MAX, what="another controller is active")
-        rig.heal()
+        rig.mishaps.heal()
     rig.until(lambda: not is_marked(rig), timeout_s=HEALED_S_MAX, what="no throttle is marked")
-    rig.until_converged(timeout_s=HEALED_S_MAX)
+    rig.wait.until_converged(timeout_s=HEALED_S_MAX)

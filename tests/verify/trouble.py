@@ -49,35 +49,35 @@ def _for_ms(world: World) -> int:
 def kill_controller(world: World) -> str:
     """A controller dies, and is started again."""
     node = _node(world)
-    world.rig.kill_controller(node)
+    world.rig.mishaps.kill_controller(node)
     world.later(_for_ms(world), lambda: _restart_if_down(world, node))
     return f"controller {node} dies"
 
 
 def _restart_if_down(world: World, node: int) -> None:
     if world.rig.nodes[node].state is State.DOWN:
-        world.rig.restart_controller(node)
+        world.rig.mishaps.restart_controller(node)
 
 
 def pause_controller(world: World) -> str:
     """A controller stands still; beyond its session it comes back as a zombie."""
     node, for_ms = _node(world), _for_ms(world)
-    world.rig.pause_controller(node, for_ms)
+    world.rig.mishaps.pause_controller(node, for_ms)
     return f"controller {node} stands still for {for_ms} ms"
 
 
 def cut_from_store(world: World) -> str:
     """No way to the store."""
     node, for_ms = _node(world), _for_ms(world)
-    world.rig.cut_off(node)
-    world.later(for_ms, lambda: world.rig.mend(node))
+    world.rig.mishaps.cut_off(node)
+    world.later(for_ms, lambda: world.rig.mishaps.mend(node))
     return f"controller {node} is cut off from the store for {for_ms} ms"
 
 
 def cut_from_broker(world: World) -> str:
     """No way between a controller and a broker."""
     node, broker, for_ms = _node(world), world.pick(list(world.rig.brokers)), _for_ms(world)
-    world.rig.cut_off(node, from_=broker)
+    world.rig.mishaps.cut_off(node, from_=broker)
     world.later(for_ms, lambda: world.rig.network.mend(node, broker))
     return f"controller {node} is cut off from broker {broker} for {for_ms} ms"
 
@@ -85,7 +85,7 @@ def cut_from_broker(world: World) -> str:
 def expire_session(world: World) -> str:
     """The server ends the session of a controller that lives and hears of it late."""
     node, deaf_ms = _node(world), world.pick((0, 0, 50, 300))
-    world.rig.expire_session(node, deaf_ms=deaf_ms)
+    world.rig.mishaps.expire_session(node, deaf_ms=deaf_ms)
     return f"the session of controller {node} ends, unheard for {deaf_ms} ms"
 
 
@@ -112,7 +112,7 @@ def one_commit_fails(world: World) -> str:
     """Something happens to one of the next commits."""
     node, faults = _node(world), world.pick(_COMMIT_FAULTS)
     nth = world.between(1, 3)
-    world.rig.plan_store_faults(node, tuple(Rule(fault, "commit", nth=nth) for fault in faults))
+    world.rig.mishaps.plan_store_faults(node, tuple(Rule(fault, "commit", nth=nth) for fault in faults))
     return f"commit {nth} from now of controller {node}: {', '.join(map(str, faults))}"
 
 
@@ -129,8 +129,8 @@ def shaky_store(world: World) -> str:
             return (chance.choice((FailBefore(), LoseReply(), LoseRequest(), DeliverLater(1), ForceResync())),)
         return (chance.choice((FailBefore(), LoseRequest())),) if call.name != "subscribe" else ()
 
-    world.rig.plan_store_faults(node, plan)
-    world.later(for_ms, lambda: world.rig.plan_store_faults(node))
+    world.rig.mishaps.plan_store_faults(node, plan)
+    world.later(for_ms, lambda: world.rig.mishaps.plan_store_faults(node))
     return f"the store of controller {node} is shaky ({likelihood}) for {for_ms} ms"
 
 
@@ -169,20 +169,20 @@ def slow_broker(world: World) -> str:
 def kill_broker(world: World) -> str:
     """A broker dies, and comes back with its logs."""
     broker, for_ms, at_once = world.pick(list(world.rig.brokers)), _for_ms(world), world.happens(0.5)
-    world.rig.kill_broker(broker, at_once=at_once)
+    world.rig.mishaps.kill_broker(broker, at_once=at_once)
     world.later(for_ms, lambda: _start_if_down(world, broker))
     return f"broker {broker} dies {'at once' if at_once else 'without a word'}"
 
 
 def _start_if_down(world: World, broker: int) -> None:
     if world.rig.brokers[broker].life is Life.DOWN or world.rig.duties[broker].leaving is not None:
-        world.rig.restart_broker(broker)
+        world.rig.mishaps.restart_broker(broker)
 
 
 def shut_down_broker(world: World) -> str:
     """A broker is let go in an orderly way, patiently or not, and comes back."""
     broker, patience_ms = world.pick(list(world.rig.brokers)), world.between(50, 2_000)
-    world.rig.shut_down_broker(broker, patience_ms)
+    world.rig.mishaps.shut_down_broker(broker, patience_ms)
     world.later(patience_ms + _for_ms(world), lambda: _start_if_down(world, broker))
     return f"broker {broker} shuts down within {patience_ms} ms"
 
@@ -190,15 +190,15 @@ def shut_down_broker(world: World) -> str:
 def bounce_broker(world: World) -> str:
     """A broker is another process before anybody looked."""
     broker = world.pick(list(world.rig.brokers))
-    world.rig.bounce_broker(broker)
+    world.rig.mishaps.bounce_broker(broker)
     return f"broker {broker} bounces"
 
 
 def pause_broker(world: World) -> str:
     """A broker stands still for long enough to leave the isr, or not."""
     broker, for_ms = world.pick(list(world.rig.brokers)), world.between(50, 3 * world.rig.lag_max_ms)
-    world.rig.pause_broker(broker)
-    world.later(for_ms, lambda: world.rig.resume_broker(broker))
+    world.rig.mishaps.pause_broker(broker)
+    world.later(for_ms, lambda: world.rig.mishaps.resume_broker(broker))
     return f"broker {broker} stands still for {for_ms} ms"
 
 
@@ -206,7 +206,7 @@ def expire_broker(world: World) -> str:
     """The server ends the session of a broker that lives."""
     broker = world.pick(list(world.rig.brokers))
     if world.rig.brokers[broker].life is not Life.DOWN:
-        world.rig.expire_broker_session(broker)
+        world.rig.mishaps.expire_broker_session(broker)
     return f"the session of broker {broker} ends"
 
 
@@ -241,7 +241,7 @@ def break_key(world: World) -> str:
         return "nobody breaks anything"
     key, for_ms = world.pick(held), _for_ms(world)
     stood = world.rig.server.table.rows[key][0]
-    world.rig.break_key(key, world.pick((b"", b"{", b"[]", stood[:-1])))
+    world.rig.mishaps.break_key(key, world.pick((b"", b"{", b"[]", stood[:-1])))
     world.later(for_ms, lambda: _mend_if_broken(world, key))
     if world.rig.active is not None and world.happens(0.7):
         kill_controller(world)
@@ -252,7 +252,7 @@ def break_key(world: World) -> str:
 
 def _mend_if_broken(world: World, key: str) -> None:
     if key in world.rig.broken_keys:
-        world.rig.mend_key(key)
+        world.rig.mishaps.mend_key(key)
 
 
 def write_defaults(world: World) -> str:
@@ -262,7 +262,7 @@ def write_defaults(world: World) -> str:
     value = None if world.happens(0.2) else json.dumps(settings).encode()
     write(world.rig.server, keys.BROKER_DEFAULTS, value)
     if value is not None and world.happens(0.25):
-        world.rig.break_key(keys.BROKER_DEFAULTS)
+        world.rig.mishaps.break_key(keys.BROKER_DEFAULTS)
         world.later(_for_ms(world), lambda: _mend_if_broken(world, keys.BROKER_DEFAULTS))
     return f"somebody else writes the defaults of all brokers: {value!r}"
 

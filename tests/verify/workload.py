@@ -194,14 +194,14 @@ def forget_broker(world: World) -> str:
 def _lose_broker(world: World) -> str:
     """A broker dies for longer than most do."""
     broker = world.pick(list(world.rig.brokers))
-    world.rig.kill_broker(broker)
+    world.rig.mishaps.kill_broker(broker)
     world.later(world.between(500, 3_000), lambda: _start_if_down(world, broker))
     return f"broker {broker} dies, perhaps for good"
 
 
 def _start_if_down(world: World, broker: int) -> None:
     if world.rig.brokers[broker].life is Life.DOWN:
-        world.rig.restart_broker(broker)
+        world.rig.mishaps.restart_broker(broker)
 
 
 def list_moves(world: World) -> str:

@@ -88,10 +88,10 @@ class Mishaps:
             return
         tp = found[0].tp
         self.act.remembered["cancelled"] = tp
-        answer = rig.wait(rig.admin.alter_partition_reassignments({tp: None})[tp])
+        answer = rig.result(rig.admin.alter_partition_reassignments({tp: None})[tp])
         screen.event(f"{tp}: cancelled; replicas {ids(answer.replicas)}, origin {ids(answer.origin)}")
         rig.reassign({tp: answer.origin})
-        rig.until_replicas({tp: answer.origin})
+        rig.wait.until_replicas({tp: answer.origin})
         joined = [broker for broker in answer.replicas if broker not in answer.origin]
         gone = f"; {ids(joined)}, which had joined, is gone again" if joined else ""
         screen.event(f"{tp}: undone; replicas {ids(rig.partition(tp).replicas)}{gone}")
@@ -117,7 +117,7 @@ class Mishaps:
         if active is None:
             return
         dead = active.node_id
-        rig.kill_controller(dead)
+        rig.mishaps.kill_controller(dead)
         screen.event(f"controller {dead} was killed; its session ends, the stand-by takes over")
         rig.until(lambda: rig.active is not None, what="the stand-by took over")
         successor = rig.active

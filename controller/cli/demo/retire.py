@@ -83,7 +83,7 @@ class Retirement:
         self._drain(plan)
         self._drain_rest()
         writer.stop()
-        self.rig.until_converged()
+        self.rig.wait.until_converged()
         return self._result(plan, before)
 
     def partitions(self) -> list[Partition]:
@@ -94,8 +94,8 @@ class Retirement:
         rig.until(lambda: rig.active is not None and len(self._live()) == len(self.racks), what="all brokers are live")
         factor = min(REPLICATION_FACTOR_MAX, len(self.racks) - 1)
         created = rig.admin.create_topics({name: NewTopic(count, factor) for name, count in TOPICS.items()})
-        rig.wait(created.all())
-        rig.until_converged()
+        rig.result(created.all())
+        rig.wait.until_converged()
         for tp in list(rig.committed.partitions):
             rig.produce(tp, self.records_before)
         rig.until(lambda: not rig.producers.waiting, what="every record is acknowledged")

@@ -42,13 +42,13 @@ class Shrinking:
         """Everything, in order; what came of it."""
         rig, say = self.rig, self.screen.say
         rig.create_topic(TOPIC, BEFORE, min(3, len(self.racks)), configs={"retention.ms": str(RETENTION_MS)})
-        rig.until_converged()
+        rig.wait.until_converged()
         producer, group = rig.clients.producer(), rig.clients.group("reports", [TOPIC], members=2)
         producer.stream(TOPIC, RECORDS_PER_S, KEYS)
         producer.stream(TOPIC, RECORDS_PER_S)
         rig.run(1_000)
         say(f"{TOPIC} has {BEFORE} partitions; keyed and keyless records are written, two consumers read them.")
-        rig.wait(rig.admin.delete_partitions({TOPIC: DeletePartitions(AFTER)}).all())
+        rig.result(rig.admin.delete_partitions({TOPIC: DeletePartitions(AFTER)}).all())
         rig.until(lambda: self._told() == BEFORE - AFTER, what="all brokers know")
         self.screen.event(f"asked for {AFTER}: the last {BEFORE - AFTER} are read-only, until their retention is over")
         at_request = dict(producer.sent_to)
@@ -105,8 +105,8 @@ class Shrinking:
     def _grow(self, group: Group) -> int:
         """One partition more: its id is one that was there before, its log begins at nothing."""
         rig, new = self.rig, TopicPartition(TOPIC, AFTER)
-        rig.wait(rig.admin.create_partitions({TOPIC: NewPartitions(AGAIN)}).all())
-        rig.until_converged()
+        rig.result(rig.admin.create_partitions({TOPIC: NewPartitions(AGAIN)}).all())
+        rig.wait.until_converged()
         rig.fill([new], 10)
         rig.until(lambda: group.committed(new) == 10, what="it is read from its beginning")
         self.screen.event(

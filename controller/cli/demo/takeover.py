@@ -46,7 +46,7 @@ def _take_over(
     before = {key: value for key, value, _ in kept(tree)}
     kafka_epoch = decode_epoch(before.get(EPOCH_KEY, b"0"))
     rig = Rig(seed, brokers=brokers, controllers=1, tree=tree, copy_rate_bytes_s=COPY_BYTES_S, server=server)
-    moves = rig.wait(rig.admin.list_partition_reassignments())  # nothing is shown before this went well
+    moves = rig.result(rig.admin.list_partition_reassignments())  # nothing is shown before this went well
     screen.act("1. Take over a real cluster")
     screen.say(place)
     screen.say(f"The store holds {len(before)} keys that the former controller left, under epoch {kafka_epoch}.")
@@ -99,7 +99,7 @@ def _finish(rig: Rig, screen: Screen, moves: int) -> bool:
                 break
             rig.run(100)
     try:
-        rig.until_converged()
+        rig.wait.until_converged()
     except NotInTime as late:
         screen.event(f"not everything came to rest: {str(late).splitlines()[0]}")
         return False

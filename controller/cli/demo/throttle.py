@@ -60,13 +60,13 @@ class ThrottledMove:
         before = self._settings()
         say(f"An operator has set {LEADER_RATE} = {OPERATORS_BYTES_S} on broker {source}, for reasons of his own.")
         options = ReassignPartitionsOptions(throttle=THROTTLE_BYTES_S)
-        rig.wait(rig.admin.reassign_partitions(targets, options).all())
+        rig.result(rig.admin.reassign_partitions(targets, options).all())
         say(f"{len(targets)} partitions of {TOPIC} move, each broker throttled to {THROTTLE_BYTES_S} bytes/s:")
         self._show(self._settings())
         measured = self._follow(targets, source)
-        rig.until_replicas(targets, timeout_s=TIMEOUT_S)
+        rig.wait.until_replicas(targets, timeout_s=TIMEOUT_S)
         rig.until(lambda: self._settings() == before, what="the throttle is gone")
-        rig.until_converged()
+        rig.wait.until_converged()
         say("All moves ended. Nobody asked for it, and the throttle is gone; the operator's value is back:")
         self._show(before)
         rig.check_end()
@@ -85,13 +85,13 @@ class ThrottledMove:
         first, last = brokers[:half], brokers[-half:]
         replicas = [first[p % half :] + first[: p % half] for p in range(PARTITIONS)]
         made = self.rig.create_topic(TOPIC, replicas=replicas, records=RECORDS)
-        self.rig.until_converged()
+        self.rig.wait.until_converged()
         return {tp: tuple(last[p % half :] + last[: p % half]) for p, tp in enumerate(made)}
 
     def _operator_sets(self, broker: int) -> None:
         resource = ConfigResource(ConfigResourceType.BROKER, str(broker))
         ops = [AlterConfigOp(LEADER_RATE, str(OPERATORS_BYTES_S))]
-        self.rig.wait(self.rig.admin.incremental_alter_configs({resource: ops}).all())
+        self.rig.result(self.rig.admin.incremental_alter_configs({resource: ops}).all())
 
     def _follow(self, targets: Mapping[TopicPartition, Replicas], source: int) -> list[int]:
         """Bytes a second out of the leader under the first throttle, and under the second one."""
@@ -117,7 +117,7 @@ class ThrottledMove:
 
     def _faster(self) -> None:
         rates = {b: ThrottledRate(FASTER_BYTES_S, FASTER_BYTES_S) for b in self._throttled()}
-        self.rig.wait(self.rig.admin.alter_interbroker_throttled_rates(rates).all())
+        self.rig.result(self.rig.admin.alter_interbroker_throttled_rates(rates).all())
         self.screen.event(f"the throttle is raised to {FASTER_BYTES_S} bytes/s while they move")
 
     def _throttled(self) -> list[int]:

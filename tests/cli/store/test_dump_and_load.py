@@ -86,7 +86,7 @@ def test_a_topic_that_kafka_was_deleting_is_gone_in_the_end(make: Make, tmp_path
     assert run("load", str(tree), url).exit_code == 0
     assert run("dump", url, str(dumped)).exit_code == 0
     rig = Rig(brokers={1: "a", 2: "b", 3: "c"}, tree=MemoryServer.load(dumped))
-    rig.until_converged()
+    rig.wait.until_converged()
     assert "orders" in rig.committed.topics
     assert not [key for key in rig.server.table.rows if "clicks" in key]
     rig.check_end()

@@ -93,7 +93,7 @@ def _wait(world: SmallWorld) -> None:
 
 
 def _start(world: SmallWorld, node_id: str) -> None:
-    world.rig.restart_controller(int(node_id))
+    world.rig.mishaps.restart_controller(int(node_id))
 
 
 def _hear(world: SmallWorld, node_id: str) -> None:
@@ -101,7 +101,7 @@ def _hear(world: SmallWorld, node_id: str) -> None:
 
 
 def _mend(world: SmallWorld, node_id: str) -> None:
-    world.rig.mend(int(node_id))
+    world.rig.mishaps.mend(int(node_id))
 
 
 def _arrive(world: SmallWorld, node_id: str) -> None:
@@ -121,7 +121,7 @@ def _late(world: SmallWorld, place: str) -> None:
 
 
 def _return(world: SmallWorld, broker: str) -> None:
-    world.rig.restart_broker(int(broker))
+    world.rig.mishaps.restart_broker(int(broker))
 
 
 def _fetch(world: SmallWorld, broker: str) -> None:
@@ -175,7 +175,7 @@ def _resync(rig: Rig, node_id: int) -> None:
 def _kill(rig: Rig, node_id: int) -> None:
     process = rig.nodes[node_id].process
     if process is not None:
-        rig.kill_controller(node_id)
+        rig.mishaps.kill_controller(node_id)
         rig.server.expire(process.inner.session.session_id)
 
 
@@ -190,18 +190,18 @@ def _foreign(world: SmallWorld) -> None:
 
 OF_NODES: Final[dict[str, Callable[[Rig, int], object]]] = {
     "kill": _kill,
-    "crash": Rig.kill_controller,
-    "zombie": lambda rig, node_id: rig.expire_session(node_id, deaf_ms=FOR_EVER_MS),
-    "cut": Rig.cut_off,
+    "crash": lambda rig, of: rig.mishaps.kill_controller(of),
+    "zombie": lambda rig, node_id: rig.mishaps.expire_session(node_id, deaf_ms=FOR_EVER_MS),
+    "cut": lambda rig, of: rig.mishaps.cut_off(of),
     "jump": lambda rig, node_id: rig.nodes[node_id].clock.jump(JUMP_MS),
     "resync": _resync,
 }
 OF_BROKERS: Final[dict[str, Callable[[Rig, int], object]]] = {
-    "die": Rig.kill_broker,
-    "vanish": lambda rig, broker: rig.kill_broker(broker, at_once=False),
-    "bounce": Rig.bounce_broker,
-    "relogin": Rig.expire_broker_session,
-    "disk": Rig.lose_disk,
+    "die": lambda rig, of: rig.mishaps.kill_broker(of),
+    "vanish": lambda rig, broker: rig.mishaps.kill_broker(broker, at_once=False),
+    "bounce": lambda rig, of: rig.mishaps.bounce_broker(of),
+    "relogin": lambda rig, of: rig.mishaps.expire_broker_session(of),
+    "disk": lambda rig, of: rig.mishaps.lose_disk(of),
 }
 _DEEDS: Final[Mapping[str, Deed]] = {
     "poll": _poll,

@@ -87,9 +87,9 @@ class SmallWorld:
         rig = self.rig
         for node in rig.nodes.values():
             node.hear()
-        rig.heal()
+        rig.mishaps.heal()
         rig.until(lambda: all(p.move is None for p in rig.committed.partitions.values()), what="no move is left")
-        rig.until_converged(timeout_s=HEALED_S_MAX)
+        rig.wait.until_converged(timeout_s=HEALED_S_MAX)
         rig.check_end()
         rig.until(lambda: not _unanswered(rig), what="whoever asked is answered")
 
@@ -106,8 +106,8 @@ def build(
         record_bytes=100,
     )
     rig.create_topic(ORDERS.topic, replicas=[list(BEFORE)], records=1)
-    rig.until_converged()
-    rig.until_quiet()
+    rig.wait.until_converged()
+    rig.wait.until_quiet()
     return SmallWorld(rig, frozenset(requests), frozenset(faults), faults_max, waits_max)
 
 
