@@ -35,7 +35,7 @@ _HEADINGS: Final = ("severity", "kind", "key", "what", "expected", "got")
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "note": ""}
 
 
-@click.command()
+@click.command("check-tree")
 @click.argument("url", metavar="STORE")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 @click.option(
@@ -46,7 +46,7 @@ _STYLES: Final = {"error": "bold red", "warning": "yellow", "note": ""}
     help="Show findings of this severity and worse; exit with 1 if there are any.",
 )
 @click.option("--key", "prefix", metavar="PREFIX", default="/", help="Only findings of this key and those below it.")
-def check(url: str, *, as_json: bool, severity: str, prefix: str) -> None:
+def check_tree(url: str, *, as_json: bool, severity: str, prefix: str) -> None:
     """Look at the tree of a cluster and say what is broken, inconsistent or left behind. Writes nothing.
 
     STORE is a url: memory:FILE, zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX. The kinds of findings are

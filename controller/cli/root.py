@@ -1,48 +1,19 @@
-"""The root of the command line: options of `kedge` itself, and the table of its sub-commands.
-
-A new command is a module of this folder with a click command or group, and a row in COMMANDS. A module is imported when
-its command is asked for: what one command needs costs the start of no other.
-"""
+"""The root of the command line: the options of `kedge` itself, its errors and exit codes. Commands are in tree.py."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from io import TextIOWrapper
-from typing import IO, Any, Final, NamedTuple, NoReturn
+from typing import IO, Any, Final, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
 
-
-class Late(NamedTuple):
-    """Where a command is, and what the list of commands says of it, which asks for no module."""
-
-    module: str
-    says: str
-
-
-COMMANDS: Final[Mapping[str, Late]] = {
-    "audit": Late("controller.cli.audit", "Audit journals: was every rule kept?"),
-    "check": Late("controller.cli.check", "Check the tree of a store for what is broken or left behind."),
-    "completion": Late("controller.cli.completion", "Print what makes a shell complete `kedge`."),
-    "configs": Late("controller.cli.configs", "Tell and change settings of topics and brokers, as Kafka's tool does."),
-    "demo": Late("controller.cli.demo.command", "Watch a cluster being moved while controllers and brokers die."),
-    "journal": Late("controller.cli.journal", "What the controller did, line by line."),
-    "leader-election": Late("controller.cli.elections", "Elect leaders of partitions, as Kafka's tool does."),
-    "log-dirs": Late("controller.cli.log_dirs", "Tell what lies in which directory, as Kafka's tool does."),
-    "plan": Late("controller.cli.plan", "Plan reassignments: collect, plan, cut into waves, export."),
-    "progress": Late("controller.cli.progress", "Tell how far moves are by journals, and what is stuck."),
-    "reassign-partitions": Late("controller.cli.reassign", "Move partitions to other brokers, as Kafka's tool does."),
-    "serve": Late("controller.cli.serve", "Run a cluster that stock Kafka clients can talk to, in this process."),
-    "store": Late("controller.cli.store", "Ask a store how it is; dump, load, compare, migrate."),
-    "topics": Late("controller.cli.topics", "Create, alter, delete, list and describe topics, as Kafka's tool does."),
-}
-
+from controller.cli.tree import ALIASES, ROOT, aliased, load, offers
 
 _HELP: Final[Any] = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """What click 8.2 and later raise for a group that is called alone: no error, but its help."""
@@ -75,7 +46,7 @@ def _one_line() -> Iterator[None]:
 
 
 class _Commands(click.Group):
-    """The rows of COMMANDS, each loaded when it is asked for."""
+    """The rows of the tree, each imported when it runs."""
 
     def make_context(self, *args: Any, **more: Any) -> click.Context:
         with _one_line():
@@ -86,26 +57,23 @@ class _Commands(click.Group):
             return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click asks
-        return sorted(COMMANDS)
+        return [*ROOT, *ALIASES]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as click asks
-        late = COMMANDS.get(cmd_name)
-        if late is None:
-            return None
-        found = getattr(import_module(late.module), cmd_name.replace("-", "_"))
-        assert isinstance(found, click.Command), found
-        return found
+        row = aliased(cmd_name) if cmd_name in ALIASES else ROOT.get(cmd_name)
+        return None if row is None else load(row, cmd_name)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """By the table: click would load every command that may be meant, at each key."""
-        rows = [
-            CompletionItem(name, help=COMMANDS[name].says) for name in sorted(COMMANDS) if name.startswith(incomplete)
-        ]
-        return [*rows, *click.Command.shell_complete(self, ctx, incomplete)]
+        """From the table, as in its groups."""
+        return offers({**ROOT, **{name: aliased(name) for name in ALIASES}}, incomplete) + click.Command.shell_complete(
+            self, ctx, incomplete
+        )
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click asks
         with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name].says) for name in sorted(COMMANDS)])
+            formatter.write_dl([(name, row.says) for name, row in ROOT.items()])
+        with formatter.section("Short forms"):
+            formatter.write_dl([(name, f"kedge {' '.join(path)}") for name, path in ALIASES.items()])
 
 
 def _version() -> str:
@@ -118,7 +86,11 @@ def _version() -> str:
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(_version(), prog_name="kedge")
 def kedge() -> None:
-    """An embeddable controller for partitioned, replicated logs."""
+    """Run, administer and audit Kafka-style clusters with an embeddable controller.
+
+    `kedge COMMAND --help` describes a command. Exit code: 0 done; 1 not done, or something was found; 2 arguments or
+    input cannot be used.
+    """
 
 
 def run() -> None:

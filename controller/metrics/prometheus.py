@@ -18,7 +18,7 @@ try:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
     from prometheus_client.registry import Collector
 except ImportError as error:
-    raise ImportError(f"the collector needs prometheus_client ({error}): pip install kedge[metrics]") from error
+    raise ImportError(f"{error.name or error} not installed; run: pip install kedge[metrics]") from error
 
 Source: TypeAlias = Callable[[], Snapshot]
 """`Controller.metrics`, `BrokerMeters.metrics`."""

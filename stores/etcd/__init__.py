@@ -19,7 +19,7 @@ def open_etcd(url: str, *, read_only: bool = False) -> MetadataStore:
     try:
         from stores.etcd.store import EtcdStore, check_not_empty  # noqa: PLC0415 - only who opens one needs the extra
     except ImportError as error:
-        raise Invalid(f"etcd: {error}; the store needs packages of its own: pip install kedge[etcd]") from error
+        raise Invalid(f"etcd: {error.name or error} not installed; run: pip install kedge[etcd]") from error
     store = EtcdStore(settings)
     if read_only:
         try:

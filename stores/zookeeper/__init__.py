@@ -22,5 +22,5 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if find_spec("kazoo") is None:
-        raise Invalid("a ZooKeeper store needs kazoo, which is not installed: pip install kedge[zookeeper]")
+        raise Invalid("zookeeper: kazoo not installed; run: pip install kedge[zookeeper]")
     return getattr(importlib.import_module("stores.zookeeper.store"), name)

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import COMMANDS, kedge
+from controller.cli.root import kedge
+from controller.cli.tree import ALIASES, ROOT, aliased
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 SHELLS = ("bash", "zsh", "fish")
@@ -66,7 +67,7 @@ def test_each_shell_is_answered(shell: str) -> None:
     program = "from controller.cli.root import kedge; kedge(prog_name='kedge')"
     environment = {**os.environ, **words, "_KEDGE_COMPLETE": f"{shell}_complete", "PYTHONPATH": str(CHECKOUT)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
-    says = COMMANDS["leader-election"].says
+    says = aliased("leader-election").says
     offers = {
         "bash": "plain,leader-election\n",
         "zsh": f"plain\nleader-election\n{says}\n",
@@ -79,15 +80,15 @@ def test_commands_are_offered_without_loading_one() -> None:
     program = (
         "import sys; from controller.cli.root import kedge\n"
         "try:\n    kedge(prog_name='kedge')\nexcept SystemExit:\n    pass\n"
-        "print([name for name in sys.modules if name.startswith('controller.cli.')])"
+        "print(sorted(name for name in sys.modules if name.startswith('controller.cli.')))"
     )
     words = {"COMP_WORDS": "kedge ", "COMP_CWORD": "1", "_KEDGE_COMPLETE": "bash_complete", "PYTHONPATH": str(CHECKOUT)}
     done = subprocess.run(
         [sys.executable, "-c", program], env={**os.environ, **words}, capture_output=True, text=True, check=True
     )
     *offers, loaded = done.stdout.splitlines()
-    assert [offer.partition(",")[2] for offer in offers] == sorted(COMMANDS)
-    assert loaded == "['controller.cli.root']"
+    assert [offer.partition(",")[2] for offer in offers] == [*ROOT, *ALIASES]
+    assert loaded == "['controller.cli.extras', 'controller.cli.root', 'controller.cli.tree']"
 
 
 def test_another_shell_is_exit_code_2() -> None:

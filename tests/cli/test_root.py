@@ -9,7 +9,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from controller.cli.root import COMMANDS, kedge
+from controller.cli.root import kedge
+from controller.cli.tree import ALIASES, ROOT, Group
 
 
 def loaded_by(*arguments: str) -> set[str]:
@@ -26,14 +27,19 @@ def loaded_by(*arguments: str) -> set[str]:
 def test_the_list_of_commands_is_told_without_loading_one() -> None:
     loaded = loaded_by("--help")
     assert {name for name in loaded if name.startswith(("pipeline", "controller.rig", "stores", "rich"))} == set()
-    assert {name for name in loaded if name.startswith("controller.cli")} == {"controller.cli", "controller.cli.root"}
+    assert {name for name in loaded if name.startswith("controller.cli")} == {
+        "controller.cli",
+        "controller.cli.extras",
+        "controller.cli.root",
+        "controller.cli.tree",
+    }
 
 
 def test_a_command_loads_no_other() -> None:
     """The journal is shown without stores, the rig and Arrow."""
-    loaded = loaded_by("journal", "--help")
+    loaded = loaded_by("journal", "show", "--help")
     rooms = {name.split(".")[2] for name in loaded if name.startswith("controller.cli.")}
-    assert rooms <= {"root", "journal", "printing"}
+    assert rooms <= {"extras", "root", "tree", "journal", "printing"}
     assert {"pyarrow", "numpy", "controller.rig"} & loaded == set()
 
 
@@ -42,17 +48,45 @@ def test_a_command_that_speaks_to_brokers_loads_nothing_of_the_others(name: str,
     """Nor kafka-python, before it connects."""
     loaded = loaded_by(name, "--help")
     rooms = {module.split(".")[2] for module in loaded if module.startswith("controller.cli.")}
-    assert rooms == {"root", "kafka", "printing", room}
+    assert rooms == {"extras", "root", "tree", "kafka", "printing", room}
     assert {"kafka", "controller.rules", "rich"} & loaded == set()
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_each_row_of_the_table_is_a_command_of_that_name(name: str) -> None:
-    with click.Context(kedge) as context:
-        command = kedge.get_command(context, name)
+PATHS = [
+    *((name,) for name in [*ROOT, *ALIASES]),
+    *((name, command) for name, row in ROOT.items() if isinstance(row, Group) for command in row.commands),
+]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+def test_each_row_of_the_tree_is_a_command_of_that_name(path: tuple[str, ...]) -> None:
+    command: click.Command | None = kedge
+    for name in path:
+        assert isinstance(command, click.Group)
+        with click.Context(command) as context:
+            assert name in command.list_commands(context)
+            command = command.get_command(context, name)
     assert command is not None
-    assert command.name == name
-    assert name in CliRunner().invoke(kedge, ["--help"]).stdout
+    assert command.name == (ALIASES[path[0]][1] if path[0] in ALIASES else path[-1])
+
+
+@pytest.mark.parametrize("alias", ALIASES)
+def test_an_alias_is_the_command_itself(alias: str) -> None:
+    """With its own name in what it prints."""
+    short = CliRunner().invoke(kedge, [alias, "--help"]).stdout
+    long = CliRunner().invoke(kedge, [*ALIASES[alias], "--help"]).stdout
+    assert short.partition("\n")[0].startswith(f"Usage: kedge {alias} ")
+    assert short.partition("\n")[2] == long.partition("\n")[2]
+
+
+@pytest.mark.parametrize("package,extra", [("kafka", "wire"), ("pyarrow", "pipeline")])
+def test_a_missing_extra_is_one_line_with_its_installation(package: str, extra: str) -> None:
+    name = {"kafka": "serve", "pyarrow": "plan"}[package]
+    program = f"import sys; sys.modules[{package!r}] = None; from controller.cli.root import run; run()"
+    done = subprocess.run([sys.executable, "-c", program, name, "--help"], capture_output=True, text=True, check=False)
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert line.endswith(f" not installed; run: pip install kedge[cli,{extra}]")
 
 
 @pytest.mark.parametrize(

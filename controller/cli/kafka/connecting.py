@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import logging
 import re
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
+from controller.cli.extras import need
 from controller.cli.kafka.errors import NotConnected
 from controller.cli.kafka.options import Endpoint
 from controller.cli.kafka.probing import await_server, is_empty, misfit
@@ -33,9 +30,7 @@ _CLASS: Final = re.compile(r"^\w+Error: ")
 def connected(endpoint: Endpoint) -> Iterator[Cluster]:
     """The cluster, for as long as the block runs. Raises Failed: NotConnected, or what is wrong with the file."""
     given = settings({} if endpoint.config_file is None else read_properties(endpoint.config_file))
-    if find_spec("kafka") is None:
-        click.echo("kedge: kafka-python not installed; run: pip install kedge[cli,wire]", err=True)
-        sys.exit(2)
+    need("wire")
     with _listening() as heard:
         client = _connect(endpoint.servers, given, heard)
         from controller.cli.kafka.cluster import Cluster  # noqa: PLC0415 - as above

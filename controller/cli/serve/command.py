@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -92,8 +91,6 @@ def serve(
     A real controller, simulated brokers that keep what is produced in memory. The metadata stand in this process, in a
     file (memory:FILE, saved every few seconds), in ZooKeeper or etcd (zookeeper://HOST:PORT/CHROOT, etcd://HOST:PORT/PREFIX).
     """
-    if find_spec("kafka") is None:
-        fail("kafka-python not installed; run: pip install kedge[cli,wire]")
     from controller.cli.serve import running  # noqa: PLC0415 - what it needs is known to be there only now
 
     if no_status and status is not None:

@@ -1,0 +1,199 @@
+"""The tree of commands as a table: where each command is, what it is for, and which extra it needs.
+
+A new command is a module with a click command and a row here. A module is imported only when its command runs, so no
+command pays for the packages of another; help and completion of a group read this table and import nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
+
+import attrs
+import click
+from click.shell_completion import CompletionItem
+
+from controller.cli.extras import need
+
+
+@attrs.frozen
+class Command:
+    """`module`: where its click command is, under `attribute`. `says`: what it does, in one line of help."""
+
+    says: str
+    module: str
+    attribute: str
+    extra: str | None = None
+
+
+@attrs.frozen
+class Group:
+    """Commands below one name. `says`: its line in the list of commands; `help`: the first lines of its own help."""
+
+    says: str
+    help: str
+    commands: Mapping[str, Command]
+    extra: str | None = None
+
+
+def _commands(room: str, rows: Mapping[str, tuple[str, str]], extra: str | None = None) -> Mapping[str, Command]:
+    """`rows`: the name of a command -> its module below `room`, and what it does."""
+    return {
+        name: Command(says, f"{room}.{module}", name.replace("-", "_"), extra) for name, (module, says) in rows.items()
+    }
+
+
+KAFKA: Final = Group(
+    "Administer a cluster as Kafka's own tools do: topics, configs, reassignments, elections, log directories.",
+    "Administer the cluster of `kedge serve` or a Kafka cluster, with the options and the output of Kafka's own tools.",
+    {
+        "topics": Command(
+            "Create, alter, delete, list and describe topics (kafka-topics.sh).", "controller.cli.topics", "topics"
+        ),
+        "configs": Command(
+            "Describe and alter configs of topics and brokers (kafka-configs.sh).", "controller.cli.configs", "configs"
+        ),
+        "reassign-partitions": Command(
+            "Move partitions to other brokers (kafka-reassign-partitions.sh).",
+            "controller.cli.reassign",
+            "reassign_partitions",
+        ),
+        "leader-election": Command(
+            "Elect leaders of partitions (kafka-leader-election.sh).", "controller.cli.elections", "leader_election"
+        ),
+        "log-dirs": Command(
+            "Describe the log directories of brokers (kafka-log-dirs.sh).", "controller.cli.log_dirs", "log_dirs"
+        ),
+    },
+)
+JOURNAL: Final = Group(
+    "Show, audit and replay the journal of a controller, and the progress of moves.",
+    "Read the journal of a controller, the file that lists each of its decisions in one JSON line.",
+    _commands(
+        "controller.cli",
+        {
+            "show": ("journal.show", "Show the lines of a journal, filtered by topic, partition, broker or event."),
+            "audit": ("audit", "Check every line against the rules of the controller, and report violations."),
+            "progress": ("progress", "Show how far each move is, which moves are stuck, and the remaining time."),
+            "replay": ("journal.replay", "Replay a journal step by step against the rules."),
+        },
+    ),
+)
+STORE: Final = Group(
+    "Check, dump, load, compare and migrate metadata stores.",
+    "Work on a metadata store as a whole.\n\n"
+    "URL is memory:FILE, zookeeper://HOST:PORT[,...]/CHROOT or etcd://HOST:PORT[,...]/PREFIX, with options behind a "
+    '"?".',
+    _commands(
+        "controller.cli",
+        {
+            "check": ("store.check", "Check whether a store can be used, and print its version and limits."),
+            "check-tree": ("check", "Check the keys of a cluster for what is broken, inconsistent or left behind."),
+            "diff": ("store.diff", "Print the keys that only one of two stores has, or that differ."),
+            "dump": ("store.dump", "Write all keys of a store to a JSON file."),
+            "load": ("store.load", "Write the keys of a JSON file into an empty store."),
+            "migrate": ("store.migrate", "Move a running cluster from one store to another."),
+        },
+    ),
+)
+PLAN: Final = Group(
+    "Plan reassignments: collect a snapshot, make a plan, cut it into waves, submit it.",
+    "Plan reassignments from snapshots of clusters, and submit them wave by wave.\n\n"
+    "TABLES is the folder of Parquet tables that the commands share. Exit code: 0 done; 1 done with findings (refused "
+    "moves, violations, quarantined rows); 2 arguments or input cannot be used.",
+    _commands(
+        "controller.cli.plan",
+        {
+            "collect": ("collect", "Collect a snapshot of a cluster, from brokers, a store or files."),
+            "collect-files": ("collect_files", "Collect snapshots of many clusters from files in a folder."),
+            "load": ("load", "Validate collected tables, and compute the load of each replica."),
+            "check": ("check", "Check a snapshot: racks, replication factors, dead brokers."),
+            "drain": ("making", "Plan to move every replica away from some brokers."),
+            "add": ("making", "Plan to move bytes to new brokers."),
+            "rebalance": ("making", "Plan to balance bytes over all brokers."),
+            "fix-racks": ("making", "Plan to spread the replicas of each partition over racks."),
+            "set-rf": ("making", "Plan another replication factor."),
+            "leaders": ("making", "Plan to balance preferred leaders without moving data."),
+            "reduce-partitions": ("making", "Plan which topics can do with fewer partitions."),
+            "waves": ("waves", "Cut a plan into waves that respect the limits of each broker."),
+            "export": ("export", "Write a plan as JSON files of Kafka, with a rollback for each wave."),
+            "submit": ("submit", "Run an exported plan wave by wave on a cluster."),
+            "compare": ("compare", "Compare the plans of earlier snapshots."),
+            "run": ("run", "Check, plan, cut and export every cluster that a policy file names."),
+        },
+        "pipeline",
+    ),
+    "pipeline",
+)
+ROOT: Final[Mapping[str, Command | Group]] = {
+    "serve": Command(
+        "Run a cluster in one process that stock Kafka clients can use.", "controller.cli.serve", "serve", "wire"
+    ),
+    "demo": Command(
+        "Watch a simulated cluster move partitions while controllers and brokers fail.",
+        "controller.cli.demo.command",
+        "demo",
+    ),
+    "kafka": KAFKA,
+    "plan": PLAN,
+    "journal": JOURNAL,
+    "store": STORE,
+    "completion": Command(
+        "Print the script with which a shell completes commands.", "controller.cli.completion", "completion"
+    ),
+}
+# Short forms, and the names that these commands had before there was a tree.
+ALIASES: Final[Mapping[str, tuple[str, str]]] = {
+    **{name: ("kafka", name) for name in KAFKA.commands},
+    "audit": ("journal", "audit"),
+    "progress": ("journal", "progress"),
+    "check": ("store", "check-tree"),
+}
+
+
+def aliased(name: str) -> Command:
+    """The row that an alias stands for."""
+    group, command = ALIASES[name]
+    found = ROOT[group]
+    assert isinstance(found, Group), group
+    return found.commands[command]
+
+
+def load(row: Command | Group, name: str) -> click.Command:
+    """The click command of a row. A missing extra ends the process with one line."""
+    if row.extra is not None:
+        need(row.extra)
+    if isinstance(row, Group):
+        return Lazy(row, name=name)
+    found = getattr(import_module(row.module), row.attribute)
+    assert isinstance(found, click.Command), found
+    return found
+
+
+class Lazy(click.Group):
+    """A group whose commands are imported when they run."""
+
+    def __init__(self, group: Group, name: str) -> None:
+        super().__init__(name=name, help=group.help)
+        self._rows = group.commands
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click asks
+        return list(self._rows)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - as click asks
+        row = self._rows.get(cmd_name)
+        return None if row is None else load(row, cmd_name)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """From the table: click would import every command that may be meant, at each key."""
+        return offers(self._rows, incomplete) + click.Command.shell_complete(self, ctx, incomplete)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - as click asks
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, row.says) for name, row in self._rows.items()])
+
+
+def offers(rows: Mapping[str, Any], incomplete: str) -> list[CompletionItem]:
+    """What completes `incomplete`, with a line of help each."""
+    return [CompletionItem(name, help=row.says) for name, row in rows.items() if name.startswith(incomplete)]
