@@ -4,16 +4,22 @@ text of strangers are printed."""
 from __future__ import annotations
 
 import errno
+import os
 import re
 import sys
+import tempfile
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-if TYPE_CHECKING:  # at run time only who makes a table loads rich
+from pipeline.amounts import bytes_of
+
+if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
 
 _WIDTH_MAX: Final = 100_000
 _LINE_CHARACTERS_MAX: Final = 500
@@ -94,3 +100,59 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         console.print(table)
     else:
         print_unfolded(console, table)
+
+
+def file_problem(path: Path) -> str | None:
+    """Why no file can be written at `path`, or the one there not be replaced; None where it can."""
+    folder = path.absolute().parent
+    if path.is_dir():
+        return f"{path}: is a folder, expected a file"
+    if not folder.is_dir():
+        return f"{path}: no file can be written here, {folder} is {'a file' if folder.exists() else 'not there'}"
+    try:
+        if path.is_file():
+            os.close(os.open(path, os.O_WRONLY))
+        elif not path.exists():  # else it is a device or a pipe, which only who writes may open
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+            path.unlink()
+    except OSError as error:
+        return f"{path}: no file can be written here, {error.strerror}"
+    return None
+
+
+def folder_problem(path: Path) -> str | None:
+    """Why files cannot be written in the folder `path`, or it and those above it not be made; None where they can."""
+    there = path.absolute()
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if not there.is_dir():
+        return f"{path}: expected a folder, {there} is a file"
+    try:
+        Path(tempfile.mkdtemp(dir=there)).rmdir()
+    except OSError as error:
+        return f"{path}: nothing can be written here, {error.strerror}"
+    return None
+
+
+def need_file(path: Path | None) -> None:
+    """A file that cannot be written is exit code 2, before the work."""
+    if path is not None and (problem := file_problem(path)) is not None:
+        fail(problem)
+
+
+def need_folder(path: Path | None) -> None:
+    """A folder that cannot be written is exit code 2, before the work."""
+    if path is not None and (problem := folder_problem(path)) is not None:
+        fail(problem)
+
+
+class Amount(click.ParamType[int]):
+    """A number of bytes: 123, 5GiB (1024), 5GB (1000)."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = value if isinstance(value, int) else bytes_of(str(value))
+        if found is None:
+            self.fail(f"{value!r:.80} is no number of bytes, as 123, 5GiB or 1.5GB are", param, ctx)
+        return found

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controller.cli.configs.changes import changes, parse_pairs
-from controller.cli.elections.partitions import read_partitions
+from controller.cli.elections import read_partitions
 from controller.cli.kafka.errors import Failed
 from controller.cli.root import kedge
 

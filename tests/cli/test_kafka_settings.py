@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from controller.cli.kafka.errors import Failed
 from controller.cli.kafka.options import checked_servers
-from controller.cli.kafka.properties import parse_properties, read_properties
-from controller.cli.kafka.security import settings
+from controller.cli.kafka.properties import parse_properties, read_properties, settings
 
 LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p w";'
 SASL = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": LOGIN}

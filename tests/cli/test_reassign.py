@@ -13,15 +13,15 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.cli.kafka.answers import dumped
-from controller.cli.kafka.errors import Failed
+from controller.cli.kafka.errors import Failed, dumped
 from controller.cli.kafka.json_files import parse_brokers
-from controller.cli.kafka.values import Move, TopicPartition
+from controller.cli.kafka.values import Move
 from controller.cli.reassign.plan import document, parse_plan, read_topics
 from controller.cli.reassign.progress import table
-from controller.cli.reassign.throttled import Lists, cleared_text, lists
+from controller.cli.reassign.throttling import Lists, cleared_text, lists
 from controller.cli.reassign.watching import Row
 from controller.cli.root import kedge
+from controller.model.values import TopicPartition
 
 NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
 PLAN = '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}'

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from controller.cli.kafka.values import Move, PartitionState, TopicState
 from controller.cli.root import kedge
-from controller.cli.topics.assigning import parse_assignment
+from controller.cli.topics.changing import parse_assignment
 from controller.cli.topics.describing import Row
 
 NOWHERE = ("--bootstrap-server", "127.0.0.1:1")

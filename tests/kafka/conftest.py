@@ -15,7 +15,8 @@ from kafka import KafkaProducer
 from kafka.protocol.metadata import MetadataRequest
 
 from controller.cli.kafka import Endpoint, connected
-from controller.cli.kafka.cluster import UNKNOWN_TOPIC, Cluster
+from controller.cli.kafka.cluster import Cluster
+from controller.cli.kafka.values import UNKNOWN_TOPIC
 from controller.cli.root import kedge
 from controller.model.values import TopicPartition
 from tests.kafka.java_tools import JavaTools, java_tools

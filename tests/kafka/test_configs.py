@@ -12,8 +12,8 @@ import pytest
 from kafka.protocol.admin.configs import DescribeConfigsRequest, DescribeConfigsResponse
 
 from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.configs import Change, Op, Resource, ResourceType, Source
 from controller.cli.kafka.errors import Refused
+from controller.cli.kafka.values import Change, Op, Resource, ResourceType, Source
 from controller.model.configs import BROKER_CONFIGS
 from controller.wire.apis.configs import KINDS
 from controller.wire.calls import Address

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.configs import Resource, ResourceType, Source
 from controller.cli.kafka.errors import Refused
+from controller.cli.kafka.values import Resource, ResourceType, Source
 from controller.model.values import TopicPartition
 from tests.kafka.conftest import Kedge, Topics, plan, produce, replicas, settled, until
 from tests.kafka.java_tools import REASSIGN, JavaTools, Ran

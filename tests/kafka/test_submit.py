@@ -15,7 +15,7 @@ import pytest
 from click.testing import Result
 
 from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.configs import Change, Op, Resource, ResourceType
+from controller.cli.kafka.values import Change, Op, Resource, ResourceType
 from pipeline.submit.kept import progress_file
 from tests.kafka.conftest import Kedge, Topics, until
 from tests.kafka.java_tools import ACLS, JavaTools

@@ -15,7 +15,7 @@ from click.testing import Result
 
 from controller.cli.kafka import Endpoint, connected
 from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.configs import Change, Op, Resource, ResourceType
+from controller.cli.kafka.values import Change, Op, Resource, ResourceType
 from controller.model.values import TopicPartition
 from pipeline.submit.kept import progress_file
 from servers import LocalZooKeeper

@@ -12,8 +12,8 @@ from click.testing import CliRunner, Result
 from kafka import KafkaProducer
 
 from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.configs import Resource, ResourceType, Source
 from controller.cli.kafka.errors import Refused
+from controller.cli.kafka.values import Resource, ResourceType, Source
 from controller.cli.root import kedge
 from controller.model.values import TopicPartition
 from tests.wire.served import DEADLINE_S

@@ -16,7 +16,7 @@ from click.testing import Result
 
 from controller.cli.kafka import Endpoint, connected
 from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.configs import Change, Op, Resource, ResourceType
+from controller.cli.kafka.values import Change, Op, Resource, ResourceType
 from controller.wire.apis import APIS, versions
 from kedge import NewTopic
 from pipeline.submit.kept import progress_file

@@ -12,9 +12,8 @@ import pytest
 
 from controller.cli.kafka import Endpoint, connected
 from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.configs import Change, Op, Resource, ResourceType, Source
 from controller.cli.kafka.errors import Refused
-from controller.cli.kafka.values import TopicState
+from controller.cli.kafka.values import Change, Op, Resource, ResourceType, Source, TopicState
 from controller.cli.plan import rates
 from controller.cli.plan.by_brokers import by_brokers
 from pipeline.errors import Stopped

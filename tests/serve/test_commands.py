@@ -17,8 +17,8 @@ from click.testing import CliRunner, Result
 from kafka import KafkaProducer
 
 from controller.cli.kafka import Endpoint, connected
-from controller.cli.kafka.configs import Resource, ResourceType, Source
 from controller.cli.kafka.errors import Refused
+from controller.cli.kafka.values import Resource, ResourceType, Source
 from controller.cli.root import kedge
 from tests.serve.processes import begun
 from tests.wire.living import Living

@@ -18,10 +18,9 @@ from controller.cli.audit.engines import Engine, checked, journals_in, of_cluste
 from controller.cli.audit.follow import Wanted
 from controller.cli.audit.follow import follow as run_follow
 from controller.cli.audit.printing import conclude, print_json, print_table
-from controller.cli.printing import fail, of_system, one_line
-from controller.cli.progress.waves import read_plans, with_waves
-from controller.cli.store.progress import bar
-from controller.cli.writable import need_file, need_folder
+from controller.cli.printing import fail, need_file, need_folder, of_system, one_line
+from controller.cli.progress.command import read_plans, with_waves
+from controller.cli.store.opening import bar
 from pipeline.audit import Audit
 from pipeline.audit import audit as audit_here
 from pipeline.journal.files import NoJournal

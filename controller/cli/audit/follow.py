@@ -22,8 +22,7 @@ import click
 
 from controller.cli.audit.engines import Engine, spark
 from controller.cli.audit.printing import line_of
-from controller.cli.printing import clean, fail, is_of_stdout, of_system, one_line, say
-from controller.cli.writable import need_folder
+from controller.cli.printing import clean, fail, is_of_stdout, need_folder, of_system, one_line, say
 from pipeline.audit import Quarantined, Violation
 
 if TYPE_CHECKING:

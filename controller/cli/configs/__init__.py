@@ -1,9 +1,7 @@
-"""`kedge configs`: settings of topics, brokers and loggers of brokers, told and changed with the options and words of
-kafka-configs.sh.
+"""`kedge kafka configs`: describe and alter configs of topics, brokers and loggers, as kafka-configs.sh does.
 
-`command` (options), `asked` (what they mean), `changes` (settings that are given), `describe`, `alter`. Changes are
-made in steps (KIP-339), also of brokers: Kafka's tool of 3.9 replaces all settings of a broker by what it read before,
-and so takes away what was set in between.
+`changes` holds what options mean, `command` the actions. Changes are incremental (KIP-339), also for brokers: Kafka's
+tool of 3.9 replaces all configs of a broker by those that it read before, and so undoes what was set in between.
 """
 
 from controller.cli.configs.command import configs

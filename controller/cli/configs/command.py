@@ -1,15 +1,126 @@
-"""`kedge configs`: options, and which go with which action."""
+"""--alter: settings of one entity are set and deleted, all that is asked for or nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.configs.asked import TYPES, entities
-from controller.cli.configs.changes import changes
+from controller.cli.configs.changes import (
+    DEFAULT,
+    LOGGERS,
+    TYPES,
+    Changes,
+    Entities,
+    changes,
+    entities,
+    named,
+    own_source,
+    resources,
+)
 from controller.cli.kafka import Endpoint, connected, ending, endpoint_options, json_option
+from controller.cli.kafka.errors import Failed, Refused, dumped
+from controller.cli.kafka.values import Change, Op, Resource, Setting
+from controller.cli.printing import clean
+
+if TYPE_CHECKING:
+    from controller.cli.kafka.cluster import Cluster
+
+
+def alter(cluster: Cluster, of: Entities, wanted: Changes, *, as_json: bool) -> None:
+    """They are set and deleted. Raises Failed; then nothing is."""
+    (resource,) = resources(cluster, of)
+    _check_names(cluster, of, resource, wanted)
+    steps = [Change(name, Op.SET, value) for name, value in wanted.added.items()]
+    steps += [Change(name, Op.DELETE) for name in wanted.deleted]
+    refused = cluster.alter_configs({resource: steps})
+    if refused:
+        raise next(iter(refused.values()))
+    if as_json:
+        click.echo(dumped({**named(of, resource), "added": dict(wanted.added), "deleted": [*wanted.deleted]}))
+    elif resource.name == DEFAULT:
+        click.echo(f"Completed updating default config for {of.type} in the cluster.")
+    else:
+        click.echo(f"Completed updating config for {of.one} {resource.name}.")
+
+
+def _check_names(cluster: Cluster, of: Entities, resource: Resource, wanted: Changes) -> None:
+    """What is to be deleted must be set: servers let a misspelt name pass. Of loggers each name must be known."""
+    names = [*wanted.added, *wanted.deleted] if of.type == LOGGERS else [*wanted.deleted]
+    if not names:
+        return
+    found = cluster.describe_configs([resource])[resource]
+    if isinstance(found, Refused):
+        raise found
+    source = own_source(resource)
+    known = {name for name, setting in found.items() if source in {None, setting.source}}
+    if unknown := [name for name in names if name not in known]:
+        what = "broker logger(s)" if of.type == LOGGERS else "config(s)"
+        raise Failed(f"Invalid {what}: {','.join(unknown)}")
+
+
+_AT_ONCE: Final = 100  # a topic has some 35 settings with synonyms: answers stay below a megabyte
+
+
+def describe(cluster: Cluster, of: Entities, *, everything: bool, as_json: bool) -> None:
+    """Prints them. Raises Failed, also where only some could not be told."""
+    told: list[dict[str, Any]] = []
+    refused: dict[Resource, Refused] = {}
+    wanted = resources(cluster, of)
+    for begin in range(0, len(wanted), _AT_ONCE):
+        group = wanted[begin : begin + _AT_ONCE]
+        found = cluster.describe_configs(group, synonyms=True)
+        for resource in group:
+            answer = found[resource]
+            if isinstance(answer, Refused):
+                refused[resource] = answer
+                continue
+            settings = _chosen(answer, resource, everything=everything)
+            if as_json:
+                told.append({**named(of, resource), "configs": [_object(each) for each in settings]})
+            else:
+                click.echo("\n".join([_heading(of, resource, everything=everything), *map(_line, settings)]))
+    if as_json:
+        bad = [{**named(of, r), "code": error.code, "message": str(error)} for r, error in refused.items()]
+        click.echo(dumped({"entities": told, "refused": bad}))
+    if refused:
+        said = "\n".join(f"{of.one} {resource.name}: {error}" for resource, error in refused.items())
+        raise Failed(said, answered=as_json)
+
+
+def _chosen(found: Mapping[str, Setting], resource: Resource, *, everything: bool) -> Iterable[Setting]:
+    source = None if everything else own_source(resource)
+    return [setting for _, setting in sorted(found.items()) if source in {None, setting.source}]
+
+
+def _heading(of: Entities, resource: Resource, *, everything: bool) -> str:
+    if not resource.name:
+        return f"Default configs for {of.type} in the cluster are:"
+    return f"{'All' if everything else 'Dynamic'} configs for {of.one} {resource.name} are:"
+
+
+def _line(setting: Setting) -> str:
+    synonyms = ", ".join(f"{each.source.name}:{each.name}={_value(each.value)}" for each in setting.synonyms)
+    sensitive = str(setting.is_sensitive).lower()
+    return clean(f"  {setting.name}={_value(setting.value)} sensitive={sensitive} synonyms={{{synonyms}}}")
+
+
+def _value(value: str | None) -> str:
+    return "null" if value is None else value
+
+
+def _object(setting: Setting) -> dict[str, Any]:
+    return {
+        "name": setting.name,
+        "value": setting.value,
+        "source": setting.source.name,
+        "is_sensitive": setting.is_sensitive,
+        "is_read_only": setting.is_read_only,
+        "synonyms": [{"name": each.name, "value": each.value, "source": each.source.name} for each in setting.synonyms],
+    }
+
 
 _FILE: Final = click.Path(path_type=Path)
 _ONLY_ALTER: Final = ("add_config", "add_config_file", "delete_config")
@@ -51,11 +162,11 @@ def configs(**given: Any) -> None:
             wanted = changes(given["add_config"], given["add_config_file"], given["delete_config"])
         with connected(Endpoint(given["bootstrap_server"], given["command_config"])) as cluster:
             if wanted is not None:
-                from controller.cli.configs.alter import alter  # noqa: PLC0415 - kafka-python is there
+                from controller.cli.configs.command import alter  # noqa: PLC0415 - kafka-python is there
 
                 alter(cluster, of, wanted, as_json=given["as_json"])
             else:
-                from controller.cli.configs.describe import describe  # noqa: PLC0415 - as above
+                from controller.cli.configs.command import describe  # noqa: PLC0415 - as above
 
                 describe(cluster, of, everything=given["everything"], as_json=given["as_json"])
 

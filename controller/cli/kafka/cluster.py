@@ -23,17 +23,12 @@ from kafka.protocol.metadata import MetadataRequest
 
 from controller.cli.kafka.client import Client, refused
 from controller.cli.kafka.configs import Configs
-from controller.cli.kafka.dirs import LogDirs
-from controller.cli.kafka.elections import Elections
 from controller.cli.kafka.errors import UNSUPPORTED, Refused
-from controller.cli.kafka.grouping import by_topic
-from controller.cli.kafka.offsets import Offsets
-from controller.cli.kafka.private import Private
-from controller.cli.kafka.topics import Topics
-from controller.cli.kafka.values import Broker, Move, PartitionState, TopicPartition, TopicState
+from controller.cli.kafka.replicas import Elections, LogDirs, Private
+from controller.cli.kafka.topics import Offsets, Topics, by_topic
+from controller.cli.kafka.values import DEFAULT_TIMEOUT_MS, UNKNOWN_TOPIC, Broker, Move, PartitionState, TopicState
+from controller.model.values import TopicPartition
 
-DEFAULT_TIMEOUT_MS: Final = 30_000
-UNKNOWN_TOPIC: Final = 3
 STATUS_TAG: Final = "_20000"
 """The tagged field of a partition in Metadata in which Kedge tells its status (KIP-694)."""
 _PAGE: Final = 2000

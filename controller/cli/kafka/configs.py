@@ -6,84 +6,13 @@ Settings of a broker are asked of that broker, and changed there: no other answe
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from enum import IntEnum
 from typing import Any, Final
 
-import attrs
 from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
 from controller.cli.kafka.client import Client, refused
 from controller.cli.kafka.errors import Refused
-
-
-class ResourceType(IntEnum):
-    TOPIC = 2
-    BROKER = 4
-    BROKER_LOGGER = 8
-
-
-class Op(IntEnum):
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
-
-
-class Source(IntEnum):
-    """Where a setting comes from, with Kafka's numbers."""
-
-    UNKNOWN = 0
-    DYNAMIC_TOPIC_CONFIG = 1
-    DYNAMIC_BROKER_CONFIG = 2
-    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
-    STATIC_BROKER_CONFIG = 4
-    DEFAULT_CONFIG = 5
-    DYNAMIC_BROKER_LOGGER_CONFIG = 6
-    DYNAMIC_CLIENT_METRICS_CONFIG = 7
-    DYNAMIC_GROUP_CONFIG = 8
-
-
-@attrs.frozen(order=True)
-class Resource:
-    """`name`: of a topic, or a broker's id in digits; "" is what holds for all brokers."""
-
-    type: ResourceType
-    name: str
-
-    @property
-    def at(self) -> int | None:
-        """The broker that must be asked; None: any."""
-        named = self.type in {ResourceType.BROKER, ResourceType.BROKER_LOGGER} and self.name
-        return int(self.name) if named else None
-
-
-@attrs.frozen
-class Synonym:
-    name: str
-    value: str | None
-    source: Source
-
-
-@attrs.frozen
-class Setting:
-    """`value` is None where it is a secret (`is_sensitive`) or unset."""
-
-    name: str
-    value: str | None
-    source: Source
-    is_sensitive: bool
-    is_read_only: bool
-    synonyms: tuple[Synonym, ...]
-
-
-@attrs.frozen
-class Change:
-    """`value` is not looked at with Op.DELETE."""
-
-    name: str
-    op: Op
-    value: str | None = None
-
+from controller.cli.kafka.values import Change, Op, Resource, ResourceType, Setting, Source, Synonym
 
 _KNOWN: Final = frozenset(Source)
 

@@ -13,8 +13,7 @@ from controller.cli.extras import need
 from controller.cli.kafka.errors import NotConnected
 from controller.cli.kafka.options import Endpoint
 from controller.cli.kafka.probing import await_server, is_empty, misfit
-from controller.cli.kafka.properties import read_properties
-from controller.cli.kafka.security import settings
+from controller.cli.kafka.properties import read_properties, settings
 
 if TYPE_CHECKING:  # at run time kafka-python is loaded only by who connects
     from controller.cli.kafka.client import Client

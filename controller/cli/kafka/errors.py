@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
 from controller.cli.printing import clean, is_of_stdout, one_line
+from controller.model.values import TopicPartition
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -67,3 +69,21 @@ def _say(message: str, *, terse: bool, as_json: bool) -> None:
         click.echo(json.dumps({"error": message}))
     lines = "\n".join(clean(line) for line in message.splitlines())
     click.echo(lines if terse else f"Error: {lines}", err=True)
+
+
+def dumped(value: object) -> str:
+    """JSON on one line, without blanks."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def named(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
+    """Partitions in answers to --json, sorted."""
+    return [{"topic": tp.topic, "partition": tp.partition} for tp in sorted(partitions)]
+
+
+def refused_json(refused: Mapping[TopicPartition, Refused]) -> list[dict[str, Any]]:
+    """What a server did not do for each partition, sorted, with Kafka's codes and its own words."""
+    return [
+        {"topic": tp.topic, "partition": tp.partition, "code": error.code, "message": str(error)}
+        for tp, error in sorted(refused.items())
+    ]

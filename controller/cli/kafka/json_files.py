@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from controller.cli.kafka.errors import Failed
-from controller.cli.kafka.values import TopicPartition
 from controller.cli.printing import one_line
+from controller.model.values import TopicPartition
 
 VERSION: Final = 1
 INT32_MAX: Final = 2**31 - 1

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.configs import Resource, ResourceType, Setting
 from controller.cli.kafka.errors import Failed, Refused
-from controller.cli.kafka.values import Description, Move, TopicPartition, TopicState
+from controller.cli.kafka.values import Description, Move, Resource, ResourceType, Setting, TopicState
+from controller.model.values import TopicPartition
 from pipeline.collect.gathered import Gathered
 from pipeline.tables.declared import ALIVE
+
+if TYPE_CHECKING:
+    from controller.cli.kafka.cluster import Cluster
 
 _RETENTION: Final = "retention.ms"
 _CLEANUP: Final = "cleanup.policy"

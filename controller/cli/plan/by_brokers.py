@@ -11,21 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from controller.cli.kafka.cluster import Cluster
 from controller.cli.kafka.errors import Failed
 from controller.cli.kafka.errors import Refused as RefusedByServer
 from controller.cli.kafka.values import Move as Running
-from controller.cli.kafka.values import PartitionState, TopicPartition
+from controller.cli.kafka.values import PartitionState
 from controller.cli.plan.rates import AGAIN, Rates, rates_for
+from controller.model.values import TopicPartition
 from pipeline.errors import Refused
 from pipeline.submit import Sent, Unsure, Way
 from pipeline.submit.cluster import NOT_THERE, Look, Name, Seen
 from pipeline.submit.exported import Move, Wave
 from pipeline.submit.kept import Progress
+
+if TYPE_CHECKING:
+    from controller.cli.kafka.cluster import Cluster
 
 _NEEDED: Final = {45: "AlterPartitionReassignments", 46: "ListPartitionReassignments"}
 _NOTHING_RUNS: Final = 85  # it ended by itself meanwhile

@@ -1,10 +1,4 @@
-"""`kedge plan collect`: a snapshot of a cluster, from a store, from brokers or a map, and from files of other tools, as
-tables.
-
-* Collected, validated and loaded in one go: the tables are those that plans are made of. What could not be used is in
-  the table quarantine, and counted; then the exit code is 1.
-* Nothing is written before everything was read. Exit code 2: a source cannot be read, or is not of its kind.
-"""
+"""Collect snapshots into tables: `kedge plan collect` from one cluster, `kedge plan collect-files` from many."""
 
 from __future__ import annotations
 
@@ -17,16 +11,18 @@ from typing import Any, Final
 import click
 
 from controller.cli.audit.engines import Engine, spark
-from controller.cli.plan.engine import of_catalog
-from controller.cli.plan.options import alone, failing, formatted
-from controller.cli.plan.saying import say, say_json
-from controller.cli.printing import fail, without_place
-from controller.cli.store.progress import bar
+from controller.cli.plan.options import Common, alone, failing, formatted
+from controller.cli.plan.running import finish, of_catalog, say_json, say_rows, told_of
+from controller.cli.printing import fail, say, without_place
+from controller.cli.store.opening import bar
 from pipeline.collect.gathered import Gathered
+from pipeline.collect.landing import Landing
 from pipeline.collect.sources import KINDS, Of, Source, read
 from pipeline.errors import BadInput
+from pipeline.tables.declared import PARTITION
 from pipeline.tables.files import Place, check_name
 from pipeline.tables.location import Location
+from pipeline.verbs.collect import Collect
 from pipeline.verbs.kept import Given, Kept
 from pipeline.verbs.load import Load
 from pipeline.verbs.verb import Said, unheard
@@ -91,7 +87,7 @@ def collect(
             said = _in_catalog(verb, place, gathered, engine)
         else:
             said = verb.run(place, gathered.tables(), unheard)
-    say_json(said.row) if as_json else say(said.lines)
+    say_json(said.row) if as_json else say_rows(said.lines)
     sys.exit(said.code)
 
 
@@ -159,3 +155,35 @@ def _read_cluster(servers: str, config_file: str | None, into: Gathered) -> None
             from_cluster(cluster, endpoint.servers, into)
     except Failed as error:
         raise BadInput(str(error)) from None
+
+
+@click.command("collect-files")
+@formatted
+@click.argument("landing", metavar="LANDING")
+@alone
+@click.option("--new", is_flag=True, help="Skip snapshots that TABLES already holds.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--dry-run", is_flag=True, help="Read everything and write nothing.")
+@click.option("--plain", is_flag=True, help="Show no progress bar. The default where stderr is no terminal.")
+def collect_files(
+    *, tables: Location, landing: str, engine: Engine, new: bool, as_json: bool, dry_run: bool, plain: bool
+) -> None:
+    """Take snapshots of many clusters into TABLES from files of other tools.
+
+    LANDING says where the folders are, as landing/{cluster}/{snapshot} or
+    s3://bucket/cluster={cluster}/snapshot={snapshot}. Each holds map.json or tree.json, and what is known beside it:
+    broker-list, log-dirs, partition-meta, broker-metrics, capacities, prometheus-ID.
+    """
+    common = Common(tables, None, None, as_json, dry_run, plain, engine, True, True)  # noqa: FBT003
+    with failing():
+        pattern = Landing(landing)
+        found, skipped = pattern.find()
+        for folder in skipped:
+            say(f"{folder}: skipped, as LANDING does not fit it")
+
+        def wanted(root: Location) -> list[Place]:
+            places = [Place(root, cluster, snapshot) for cluster, snapshot in found]
+            return [place for place in places if not (new and place.has(PARTITION))]
+
+        said, failed = told_of(common, Collect(pattern, datetime.now(UTC), dry_run), at=wanted)
+    finish(common, said, failed=failed)

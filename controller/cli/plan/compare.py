@@ -16,8 +16,7 @@ import click
 
 from controller.cli.audit.engines import Engine
 from controller.cli.plan.options import Common, alone, failing, formatted, since, until
-from controller.cli.plan.running import places, told_of
-from controller.cli.plan.saying import say, say_json
+from controller.cli.plan.running import places, say_json, say_rows, told_of
 from controller.cli.printing import print_rows
 from pipeline.amounts import duration
 from pipeline.cautions import known_amount, ratio_words
@@ -68,7 +67,7 @@ def compare(*, tables: Location, engine: Engine, names: tuple[str, ...], as_json
     else:
         _print(rows, totals, with_cluster=common.all_clusters)
         if differ:
-            say((setting, "; ".join(map(_value, of.items()))) for setting, of in differ.items())
+            say_rows((setting, "; ".join(map(_value, of.items()))) for setting, of in differ.items())
     if failed:
         sys.exit(2)
 

@@ -11,10 +11,9 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from controller.cli.amounts import Amount
 from controller.cli.plan.options import Brokers, Common, NewBrokers, failing, replayed
 from controller.cli.plan.running import finish, told_of
-from controller.cli.writable import file_problem, folder_problem
+from controller.cli.printing import Amount, file_problem, folder_problem
 from pipeline.errors import BadInput
 from pipeline.stages.arrays import Limits
 from pipeline.stages.requests import (

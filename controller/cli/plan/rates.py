@@ -10,22 +10,30 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import attrs
 
-from controller.cli.kafka.cluster import UNKNOWN_TOPIC, Cluster
-from controller.cli.kafka.configs import Change, Op, Resource, ResourceType, Source
 from controller.cli.kafka.errors import Refused
-from controller.cli.kafka.values import TopicPartition
-from controller.cli.reassign.throttled import FOLLOWER_REPLICAS, LEADER_REPLICAS, RATE_KEYS, REPLICA_KEYS, lists
-from controller.cli.reassign.throttling import removes_by_itself
+from controller.cli.kafka.values import UNKNOWN_TOPIC, Change, Op, Resource, ResourceType, Source
+from controller.cli.reassign.throttling import (
+    FOLLOWER_REPLICAS,
+    LEADER_REPLICAS,
+    RATE_KEYS,
+    REPLICA_KEYS,
+    lists,
+    removes_by_itself,
+)
 from controller.model.throttle_configs import ALL_REPLICAS, LIST_SEPARATOR, UNLIMITED, list_elements
+from controller.model.values import TopicPartition
 from pipeline.errors import Refused as NotGivenBack
 from pipeline.submit import OTHERS_MOVE
 from pipeline.submit.exported import Wave
 from pipeline.submit.kept import Mark, Progress, Setting
 from pipeline.submit.way import rates_of
+
+if TYPE_CHECKING:
+    from controller.cli.kafka.cluster import Cluster
 
 AGAIN: Final = frozenset({6, 7, 8, 13, 41, 60, 89})
 """Kafka's numbers of what may be answered otherwise a moment later: timeouts, no controller, too many changes."""

@@ -16,7 +16,7 @@ import click
 from controller.cli.audit.engines import Engine
 from controller.cli.plan.options import Common, alone, failing
 from controller.cli.plan.running import finish, told_of
-from controller.cli.writable import folder_problem
+from controller.cli.printing import folder_problem
 from pipeline.errors import BadInput
 from pipeline.policy import Fleet, read_policy
 from pipeline.report.fleet import fleet_page

@@ -1,34 +1,69 @@
-"""A verb over the clusters that a command names, by the engine that it names, and what is said of them in the end.
+"""Which engine `--engine auto` is: Spark for what is more than one process should do, where Spark is to be had.
 
-* One cluster: what cannot be used is exit code 2, and nothing is written. With --all-clusters such a one is told and
-  left out, the others are done, and the exit code is 2 in the end; one of which nothing is asked (`drain` without
-  brokers where none is draining) is told and is no failure. Else the exit code is the largest of the clusters'.
-* With --all-snapshots the same holds of every snapshot.
+It is said on stderr where it is Spark, or would have been: both say the same, but a JVM takes seconds to start.
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import attrs
 import click
 
-from controller.cli.audit.engines import spark
-from controller.cli.plan.engine import chosen, of_catalog
+from controller.cli.audit.engines import AUTO, Engine, spark, why_spark
 from controller.cli.plan.options import Common
-from controller.cli.plan.saying import say, say_json
-from controller.cli.printing import one_line
-from controller.cli.store.progress import bar
-from pipeline.errors import NotFound, NothingAsked, PipelineError
+from controller.cli.printing import clean, one_line, say, shortened
+from controller.cli.store.opening import bar
+from pipeline.errors import BadInput, NotFound, NothingAsked, PipelineError
 from pipeline.tables.declared import PARTITION
 from pipeline.tables.files import PART, Place, check_name, find_place, find_places, find_snapshots
 from pipeline.tables.location import Location
 from pipeline.tables.schema import Table
 from pipeline.verbs.local import results
 from pipeline.verbs.verb import Said, Told, Verb
+
+
+def chosen(engine: Engine, tables: Location, of: Sequence[Place]) -> Engine:
+    """The engine that was asked for; for `auto` the one to take for these places."""
+    if engine.name != AUTO:
+        return engine
+    why = _why_spark(engine, tables, of)
+    if why is None:
+        return engine._replace(name="local")
+    if why_spark(engine) is None and (missing := _missing()) is not None:
+        say(f"engine: local, though {why}: {missing}")
+        return engine._replace(name="local")
+    say(f"engine: spark, as {why}")
+    return engine._replace(name="spark")
+
+
+def of_catalog(engine: Engine, tables: Location) -> Engine:
+    """Spark, which alone reads and writes `tables`. BadInput where another engine was asked for."""
+    if engine.is_local:
+        what = "a catalog" if tables.is_catalog else tables.format
+        raise BadInput(f"{tables}: only Spark reads and writes {what}: --engine spark")
+    if engine.name == AUTO:
+        say(f"engine: spark, as nothing else reads {tables}")
+    return engine._replace(name="spark")
+
+
+def _why_spark(engine: Engine, tables: Location, of: Sequence[Place]) -> str | None:
+    clusters = len({place.cluster for place in of})
+    if (why := why_spark(engine)) is not None:
+        return why
+    if not tables.is_local:
+        return f"{tables} is no folder of this machine"
+    return f"these are {clusters} clusters" if clusters > 1 else None
+
+
+def _missing() -> str | None:
+    from pipeline.spark.there import missing  # noqa: PLC0415 - looked for where it may be needed
+
+    return missing()
 
 
 def told_of(
@@ -156,5 +191,20 @@ def finish(common: Common, said: Sequence[Said], *, failed: bool) -> None:
     else:
         for one in said:
             names = ["cluster"] * common.all_clusters + ["snapshot"] * common.all_snapshots
-            say([*((name, one.row[name]) for name in names), *one.lines])
+            say_rows([*((name, one.row[name]) for name in names), *one.lines])
     sys.exit(2 if failed else max((one.code for one in said), default=0))
+
+
+_CELL_CHARACTERS_MAX: Final = 300
+
+
+def say_rows(rows: Iterable[tuple[str, str]]) -> None:
+    """Lines of a name and what is said of it."""
+    listed = list(rows)
+    width = max(len(name) for name, _ in listed)
+    for name, value in listed:
+        click.echo(f"{name.ljust(width)}  {shortened(clean(value), _CELL_CHARACTERS_MAX)}")
+
+
+def say_json(value: Mapping[str, Any]) -> None:
+    click.echo(json.dumps(value, separators=(",", ":"), default=str))

@@ -22,11 +22,10 @@ import attrs
 import click
 
 from controller.cli.kafka import Endpoint, Failed, connected, endpoint_options
-from controller.cli.plan.saying import say_json
+from controller.cli.plan.running import say_json
 from controller.cli.printing import clean, fail, of_system, one_line, without_place
 from controller.cli.printing import say as complain
-from controller.cli.store.opening import opened
-from controller.cli.store.progress import ToldTitle, titled_bar
+from controller.cli.store.opening import ToldTitle, opened, titled_bar
 from pipeline.amounts import amount, duration
 from pipeline.cautions import size_words
 from pipeline.errors import BadInput, PipelineError, Refused, Stopped

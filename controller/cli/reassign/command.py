@@ -1,18 +1,55 @@
-"""`kedge reassign-partitions`: options, and which go with which action."""
+"""Actions by brokers of Kafka's protocol: name -> what is done with a cluster and what was asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from controller.cli.kafka import Endpoint, Whole, connected, ending, endpoint_options, json_option
 from controller.cli.kafka.json_files import parse_brokers
 from controller.cli.kafka.options import checked_servers
-from controller.cli.reassign.asked import Asked
-from controller.cli.reassign.generate import Wanted
-from controller.cli.reassign.plan import read_plan, read_topics
+from controller.cli.reassign.execute import Asked, Options, cancel, execute
+from controller.cli.reassign.plan import Wanted, generate, read_plan, read_topics
+from controller.cli.reassign.progress import list_moves, show_progress
+from controller.cli.reassign.watching import verify
+
+if TYPE_CHECKING:
+    from controller.cli.kafka.cluster import Cluster
+
+
+def _execute(cluster: Cluster, asked: Asked) -> None:
+    options = Options(asked.throttle, asked.dirs_throttle, asked.timeout_ms, throttle_stays=asked.preserve_throttles)
+    execute(cluster, asked.the_plan, options, as_json=asked.as_json)
+
+
+def _verify(cluster: Cluster, asked: Asked) -> None:
+    verify(cluster, asked.the_plan, preserve_throttles=asked.preserve_throttles, as_json=asked.as_json)
+
+
+def _cancel(cluster: Cluster, asked: Asked) -> None:
+    """All of them where there is no plan."""
+    cancel(
+        cluster,
+        asked.plan,
+        preserve_throttles=asked.preserve_throttles,
+        timeout_ms=asked.timeout_ms,
+        as_json=asked.as_json,
+    )
+
+
+ACTIONS: Final[Mapping[str, Callable[[Cluster, Asked], None]]] = {
+    "generate": lambda cluster, asked: generate(cluster, asked.the_wanted, as_json=asked.as_json),
+    "execute": _execute,
+    "verify": _verify,
+    "progress": lambda cluster, asked: show_progress(cluster, asked.the_plan, watch=asked.watch, as_json=asked.as_json),
+    "list": lambda cluster, asked: list_moves(cluster, as_text=asked.as_text),
+    "cancel": _cancel,
+    "cancel_all": _cancel,
+}
+
 
 _ACTIONS: Final = ("generate", "execute", "verify", "progress", "list", "cancel", "cancel_all")
 _PLAN: Final = "reassignment_json_file"
@@ -90,7 +127,7 @@ def reassign_partitions(**given: Any) -> None:
                 legacy.ACTIONS[action](tree, asked)
             return
         with connected(Endpoint(given["bootstrap_server"], given["command_config"])) as cluster:
-            from controller.cli.reassign.actions import ACTIONS  # noqa: PLC0415 - kafka-python is there
+            from controller.cli.reassign.command import ACTIONS  # noqa: PLC0415 - kafka-python is there
 
             ACTIONS[action](cluster, asked)
 

@@ -1,23 +1,118 @@
-"""--execute: what is there now is printed, to be kept; throttles are set, then the moves of the plan begin."""
+"""The actions that change something: --execute, --cancel, --cancel-all, and the directories of replicas."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import click
 
-from controller.cli.kafka.answers import dumped, named, refused_json
-from controller.cli.kafka.cluster import DEFAULT_TIMEOUT_MS, Cluster
-from controller.cli.kafka.errors import Failed, Refused
-from controller.cli.kafka.values import TopicPartition
+from controller.cli.kafka.errors import Failed, Refused, dumped, named, refused_json
+from controller.cli.kafka.values import DEFAULT_TIMEOUT_MS, Description
 from controller.cli.reassign import throttling
-from controller.cli.reassign.directories import DIRS_MS, move_dirs
-from controller.cli.reassign.plan import Plan, document
+from controller.cli.reassign.plan import Plan, Wanted, current_replicas, document
 from controller.cli.reassign.texts import LOW_WARNING, VERIFY_WARNING, rollback_text
-from controller.cli.reassign.throttled import LOW_RATE, Lists, lists
-from controller.cli.reassign.view import current_replicas
+from controller.cli.reassign.throttling import LOW_RATE, Lists, lists
+from controller.model.values import TopicPartition
+
+if TYPE_CHECKING:
+    from controller.cli.kafka.cluster import Cluster
+
+
+@attrs.frozen
+class Asked:
+    """`wanted` of --generate, `plan` of what takes a plan; rates in bytes/s."""
+
+    wanted: Wanted | None = None
+    plan: Plan | None = None
+    throttle: int | None = None
+    dirs_throttle: int | None = None
+    timeout_ms: int | None = None
+    preserve_throttles: bool = False
+    watch: bool = False
+    as_text: bool = False
+    as_json: bool = False
+
+    @property
+    def the_plan(self) -> Plan:
+        """Of an action that needs one."""
+        assert self.plan is not None
+        return self.plan
+
+    @property
+    def the_wanted(self) -> Wanted:
+        """Of --generate."""
+        assert self.wanted is not None
+        return self.wanted
+
+
+DIRS_MS: Final = 10_000
+_NOT_AVAILABLE: Final = 9  # the broker does not have that replica yet
+_PAUSE_S: Final = 0.1
+
+Dirs = Mapping[tuple[TopicPartition, int], str]
+
+
+def move_dirs(cluster: Cluster, wanted: Dirs, timeout_ms: int, say: Callable[[str], object]) -> None:
+    """Every broker has taken its orders. Raises Failed."""
+    deadline = time.monotonic() + timeout_ms / 1000
+    left = dict(wanted)
+    while True:
+        waiting = {}
+        for broker in sorted({broker for _, broker in left}):
+            paths = {tp: path for (tp, at), path in left.items() if at == broker}
+            refused = cluster.alter_log_dirs(broker, paths)
+            for tp, path in paths.items():
+                if tp not in refused:
+                    say(f"Successfully started moving log directory to {path} for replica {tp} with broker {broker} ")
+                elif refused[tp].code == _NOT_AVAILABLE:
+                    waiting[tp, broker] = path
+                else:
+                    raise Failed(f"Failed to alter dir for {tp}-{broker}: {refused[tp]}")
+        if not waiting:
+            return
+        if time.monotonic() >= deadline:
+            replicas = ",".join(sorted(f"{tp}-{broker}" for tp, broker in waiting))
+            several = "" if len(waiting) == 1 else "s"
+            raise Failed(f"Timed out before log directory move{several} could be started for: {replicas}")
+        left = waiting
+        cluster.pause(_PAUSE_S)
+
+
+def dir_states(cluster: Cluster, wanted: Dirs) -> tuple[list[str], bool]:
+    """A line for each directory that a plan names, and whether a move between directories still runs."""
+    described: dict[int, Description] = {}
+    live = cluster.brokers()
+    for broker in {broker for _, broker in wanted} & live.keys():
+        described[broker] = cluster.log_dirs(broker, {tp for tp, at in wanted if at == broker})
+    lines, runs = [], False
+    for (tp, broker), path in sorted(wanted.items()):
+        line, moving = _state(tp, broker, path, described.get(broker))
+        lines.append(line)
+        runs = runs or moving
+    return lines, runs
+
+
+def _state(tp: TopicPartition, broker: int, path: str, found: Description | None) -> tuple[str, bool]:
+    if found is None:
+        return (
+            f"Partition {tp} is not found in any live log dir on broker {broker}. "
+            "There is likely an offline log directory on the broker."
+        ), False
+    replicas = found.replicas.get(tp, ())
+    present = next((replica.path for replica in replicas if not replica.is_future), None)
+    future = next((replica.path for replica in replicas if replica.is_future), None)
+    if present is None:
+        return f"Partition {tp} cannot be found in any live log directory on broker {broker}.", False
+    if future == path:
+        return f"Reassignment of replica {tp}-{broker} is still in progress.", True
+    if future is not None:
+        return f"Partition {tp} on broker {broker} is being moved to log dir {future} instead of {path}.", True
+    if present == path:
+        return f"Reassignment of replica {tp}-{broker} completed successfully.", False
+    return f"Partition {tp} on broker {broker} is not being moved from log dir {present} to {path}.", False
 
 
 @attrs.frozen
@@ -100,3 +195,44 @@ def _answer(
 
 def _reassignments(partitions: list[TopicPartition]) -> str:
     return "partition reassignment" if len(partitions) == 1 else "partition reassignments"
+
+
+_NOTHING_RUNS = 85  # it ended by itself meanwhile
+
+
+def cancel(
+    cluster: Cluster, plan: Plan | None, *, preserve_throttles: bool, timeout_ms: int | None, as_json: bool
+) -> None:
+    """The moves of the plan, or all of them, run no more. None running: done as well. Raises Failed."""
+    running = cluster.reassignments()
+    wanted = [tp for tp in (running if plan is None else plan.entries) if tp in running]
+    refused: Mapping[TopicPartition, Refused] = {}
+    if wanted:
+        answers = cluster.alter_reassignments(dict.fromkeys(wanted), timeout_ms or DEFAULT_TIMEOUT_MS)
+        refused = {tp: error for tp, error in answers.items() if error.code != _NOTHING_RUNS}
+    cancelled = [tp for tp in wanted if tp not in refused]
+    say = (lambda text: None) if as_json else click.echo  # noqa: ARG005 - with --json all is said at the end
+    if not refused:
+        say(_text(cancelled, plan))
+    topics = sorted({tp.topic for tp in wanted} if plan is None else set(plan.topics))
+    clears = not refused and not preserve_throttles and not cluster.reassignments()
+    if clears:
+        throttling.clear(cluster, topics, {broker for _, broker in plan.dirs} if plan is not None else (), say)
+    if as_json:
+        answer = {"cancelled": named(cancelled), "refused": refused_json(refused), "throttles_cleared": clears}
+        click.echo(dumped(answer))
+    if refused:
+        several = "" if len(refused) == 1 else "s"
+        message = f"Error cancelling partition reassignment{several} for:\n{refusals(refused)}"
+        raise Failed(message, terse=True, answered=as_json)
+
+
+def _text(cancelled: list[TopicPartition], plan: Plan | None) -> str:
+    if cancelled:
+        several = "" if len(cancelled) == 1 else "s"
+        return f"Successfully cancelled partition reassignment{several} for: {','.join(map(str, cancelled))}"
+    return (
+        "No partition reassignments found."
+        if plan is None
+        else "None of the specified partition reassignments are active."
+    )

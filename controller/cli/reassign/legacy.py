@@ -1,8 +1,4 @@
-"""--zookeeper: plans by the key /admin/reassign_partitions, throttles by settings, as Kafka's tool did before KIP-455.
-
-Everything is read from the store and written there; the controller looks at what was written. Moves cannot be listed,
-cancelled or followed this way, and while the key is there no other plan can be given.
-"""
+"""Settings in ZooKeeper, changed as Kafka's tools did: the key of the topic or broker, and a notification beside it."""
 
 from __future__ import annotations
 
@@ -12,16 +8,13 @@ from typing import Final
 
 import click
 
-from controller.cli.kafka.answers import dumped, named
-from controller.cli.kafka.errors import Failed
-from controller.cli.kafka.values import Broker, PartitionState, TopicPartition, TopicState
+from controller.cli.kafka.errors import Failed, dumped, named
+from controller.cli.kafka.values import Broker, PartitionState, TopicState
 from controller.cli.printing import without_place
-from controller.cli.reassign.asked import Asked
-from controller.cli.reassign.generate import generate
-from controller.cli.reassign.legacy_settings import change_settings
-from controller.cli.reassign.plan import Plan, document
+from controller.cli.reassign.execute import Asked
+from controller.cli.reassign.plan import Plan, current_replicas, document, generate, replicas_of
 from controller.cli.reassign.texts import LOW_WARNING, VERIFY_WARNING, described, rollback_text, states, text
-from controller.cli.reassign.throttled import (
+from controller.cli.reassign.throttling import (
     FOLLOWER_REPLICAS,
     LEADER_REPLICAS,
     LOW_RATE,
@@ -32,15 +25,45 @@ from controller.cli.reassign.throttled import (
     lists,
     removal_warning,
 )
-from controller.cli.reassign.view import current_replicas, replicas_of
 from controller.codec import broker as broker_codec
-from controller.codec import keys, legacy
+from controller.codec import keys, legacy, small
 from controller.codec import topic as topic_codec
+from controller.codec.notifications import encode_config_change
 from controller.codec.text import BadValue
 from controller.model.legacy import LegacyEntry
+from controller.model.values import KeyConfigs, TopicPartition
 from stores import ABSENT, Conflict, MetadataStore, Put, StoreError, open_store
+from stores.base import Op
+from stores.recipes import next_in_sequence
 
 _CALL_S: Final = 30.0
+_TRIES: Final = 20
+
+
+def change_settings(store: MetadataStore, kind: str, name: str, changes: Mapping[str, str | None]) -> None:
+    """The settings of "topics" or "brokers" `name` have these values afterwards; None: unset. What others set there
+    stays. Where nothing would change nothing is written. Raises Failed."""
+    key = keys.topic_config(name) if kind == "topics" else keys.broker_config(name)
+    for _ in range(_TRIES):
+        entry = store.get(key, sync=True, timeout_s=_CALL_S)
+        before = {} if entry is None else small.decode_config(entry.value)
+        after = {n: v for n, v in {**before, **changes}.items() if v is not None}
+        if after == before:
+            return
+        if isinstance(before, KeyConfigs):
+            after = KeyConfigs(after, before.more)
+        number = next_in_sequence(store, keys.CONFIG_CHANGES, keys.CONFIG_CHANGE, _CALL_S)
+        note = f"{keys.CONFIG_CHANGES}/{keys.CONFIG_CHANGE}{number:010d}"
+        put = Put(key, small.encode_config(after), ABSENT if entry is None else entry.version)
+        ops: list[Op] = [put, Put(note, encode_config_change(kind, name), ABSENT)]
+        try:
+            store.commit(ops, timeout_s=_CALL_S)
+        except Conflict:
+            continue  # another writer was first: look again
+        return
+    raise Failed(f"{key} is changed by others again and again")
+
+
 _RUNS: Final = "There is an existing assignment running."
 
 

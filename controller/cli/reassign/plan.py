@@ -7,13 +7,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import random
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import attrs
+import click
 
-from controller.cli.kafka.errors import Failed
+from controller.cli.kafka.errors import Failed, dumped
 from controller.cli.kafka.json_files import (
     VERSION,
     integer,
@@ -27,7 +29,53 @@ from controller.cli.kafka.json_files import (
     shown,
     string,
 )
-from controller.cli.kafka.values import TopicPartition
+from controller.cli.kafka.values import Broker, TopicState
+from controller.model.values import Replicas, TopicPartition
+from controller.rules.placement import assign_replicas
+
+
+class View(Protocol):
+    """`controller.cli.kafka.cluster.Cluster`, or the store of a controller."""
+
+    def brokers(self) -> dict[int, Broker]:
+        """Those that live, by id."""
+        ...
+
+    def topics(self, names: Collection[str] | None = None) -> dict[str, TopicState]:
+        """The topics of these names that exist."""
+        ...
+
+
+def replicas_of(topics: Iterable[TopicState]) -> dict[TopicPartition, tuple[int, ...]]:
+    """Where all partitions of these topics are."""
+    return {TopicPartition(topic.name, p.index): p.replicas for topic in topics for p in topic.partitions}
+
+
+def known_topics(view: View, names: Collection[str]) -> dict[str, TopicState]:
+    """These topics. Raises Failed where one is unknown."""
+    found = view.topics(names)
+    for name in sorted(names):
+        if name not in found:
+            raise Failed(f"Topic {name} not found.")
+    return found
+
+
+def check_brokers(wanted: Iterable[int], brokers: Mapping[int, Broker]) -> None:
+    """Raises Failed where one of them does not live."""
+    for broker in wanted:
+        if broker not in brokers:
+            raise Failed(f"Unknown broker id {broker}")
+
+
+def current_replicas(view: View, plan: Plan) -> dict[TopicPartition, tuple[int, ...]]:
+    """Where the partitions of a plan are. Raises Failed where the plan names what is not there."""
+    check_brokers(plan.brokers, view.brokers())
+    everywhere = replicas_of(known_topics(view, plan.topics).values())
+    missing = [tp for tp in plan.entries if tp not in everywhere]
+    if missing:
+        raise Failed(f"Unable to find partition: {', '.join(map(str, missing))}")
+    return {tp: everywhere[tp] for tp in plan.entries}
+
 
 ANY_DIR: Final = "any"
 
@@ -135,3 +183,41 @@ def _entry(raw: Mapping[str, Any]) -> tuple[TopicPartition, Entry]:
             f"size of log dirs list [{', '.join(paths)}] for partition {tp}"
         )
     return tp, Entry(brokers, paths)
+
+
+@attrs.frozen
+class Wanted:
+    """`topics` over `brokers`. `seed`: the same seed gives the same proposal."""
+
+    topics: Sequence[str]
+    brokers: Sequence[int]
+    is_rack_aware: bool
+    seed: int | None
+
+
+def generate(view: View, wanted: Wanted, *, as_json: bool) -> None:
+    """Prints both assignments; nothing is changed."""
+    live = view.brokers()
+    check_brokers(wanted.brokers, live)
+    racks = {broker: live[broker].rack if wanted.is_rack_aware else None for broker in wanted.brokers}
+    if None in racks.values() and any(racks.values()):
+        raise Failed(
+            "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica "
+            "assignment without rack information."
+        )
+    topics = known_topics(view, wanted.topics)
+    chance = random.Random(wanted.seed)  # noqa: S311 - where a rotation begins is no secret
+    proposed: dict[TopicPartition, Replicas] = {}
+    for name, topic in topics.items():
+        factor = len(topic.partitions[0].replicas)
+        if factor > len(racks):
+            raise Failed(f"Replication factor: {factor} larger than available brokers: {len(racks)}.")
+        start, shift = chance.randrange(len(racks)), chance.randrange(len(racks))
+        placed = assign_replicas(racks, len(topic.partitions), factor, start=start, shift=shift)
+        proposed |= {TopicPartition(name, p.index): r for p, r in zip(topic.partitions, placed, strict=True)}
+    current = document(replicas_of(topics.values()))
+    if as_json:
+        click.echo(dumped({"current": current, "proposed": document(proposed)}))
+        return
+    click.echo(f"Current partition replica assignment\n{dumped(current)}\n")
+    click.echo(f"Proposed partition reassignment configuration\n{dumped(document(proposed))}")

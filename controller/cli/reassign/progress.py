@@ -1,27 +1,27 @@
-"""--progress: how far behind each replica of a plan is (KIP-179), once, or until the plan is done.
-
-A replica is in sync when its leader says so (it is in the isr). Else its log ends so many messages before that of its
-leader. The lag that brokers report with their directories is used where an end is not known: it is older on Kedge's
-own brokers, and Kafka's report 0 for what they copy.
-"""
+"""What is moving: --progress (how far each replica is) and --list."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import attrs
 import click
 
-from controller.cli.kafka.answers import dumped
-from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.errors import Failed
-from controller.cli.kafka.values import Description, TopicPartition
+from controller.cli.kafka.errors import Failed, dumped
+from controller.cli.kafka.values import Description, Move
 from controller.cli.printing import clean
-from controller.cli.reassign.plan import Plan
+from controller.cli.reassign.plan import (
+    Plan,
+    document,
+    replicas_of,
+)
 from controller.cli.reassign.texts import COMPLETED, IN_PROGRESS, states
-from controller.cli.reassign.view import replicas_of
 from controller.cli.reassign.watching import IN_SYNC, Bar, Row
+from controller.model.values import TopicPartition
+
+if TYPE_CHECKING:
+    from controller.cli.kafka.cluster import Cluster
 
 _HEADINGS: Final = ("Topic", "Partition", "Broker")
 _WIDTHS: Final = (11, 11, 8)  # to the next column, where nothing is wider
@@ -126,3 +126,25 @@ def _object(found: list[Row]) -> Mapping[str, object]:
 
 def _row(tp: TopicPartition, broker: int, status: str, behind: int | None = None) -> Row:
     return Row(tp.topic, tp.partition, broker, status, behind)
+
+
+def list_moves(cluster: Cluster, *, as_text: bool) -> None:
+    """Prints the plan of all moves that run, sorted; one without partitions where none does."""
+    moves = cluster.reassignments()
+    if not as_text:
+        click.echo(dumped(document({tp: move.target for tp, move in moves.items()})))
+    elif moves:
+        lines = [_line(tp, move) for tp, move in moves.items()]
+        click.echo("\n".join(["Current partition reassignments:", *lines]))
+    else:
+        click.echo("No partition reassignments found.")
+
+
+def _line(tp: TopicPartition, move: Move) -> str:
+    adding = f" adding: {_ids(move.adding)}." if move.adding else ""
+    removing = f" removing: {_ids(move.removing)}." if move.removing else ""
+    return f"{tp}: replicas: {_ids(move.replicas)}.{adding}{removing}"
+
+
+def _ids(brokers: tuple[int, ...]) -> str:
+    return ",".join(map(str, brokers))

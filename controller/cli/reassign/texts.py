@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from controller.cli.kafka.answers import dumped
-from controller.cli.kafka.values import TopicPartition
+from controller.cli.kafka.errors import dumped
 from controller.cli.reassign.plan import Plan, document
+from controller.model.values import TopicPartition
 
 VERIFY_WARNING: Final = (
     "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is removed."

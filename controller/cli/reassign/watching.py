@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import attrs
+import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from controller.cli.kafka.values import TopicPartition
+from controller.cli.kafka.errors import dumped
+from controller.cli.reassign import throttling
+from controller.cli.reassign.execute import dir_states
+from controller.cli.reassign.plan import Plan, replicas_of
+from controller.cli.reassign.texts import described, states, text
+from controller.model.values import TopicPartition
+
+if TYPE_CHECKING:
+    from controller.cli.kafka.cluster import Cluster
 
 IN_SYNC: Final = "In sync"
 _ROOM_FOR_A_BAR: Final = 72  # columns of a terminal
@@ -74,3 +83,21 @@ class Bar:
             lacks = most if row.behind is None and row.status != IN_SYNC else row.behind or 0
             shares[tp].append(1 - lacks / most if most else float(row.status == IN_SYNC))
         return (len(done) + sum(sum(each) / len(each) for each in shares.values())) / self._partitions
+
+
+def verify(cluster: Cluster, plan: Plan, *, preserve_throttles: bool, as_json: bool) -> None:
+    """Prints it. Throttles are cleared if no reassignment runs in the whole cluster, and no move between
+    directories."""
+    running = cluster.reassignments()
+    present = replicas_of(cluster.topics(plan.topics).values())
+    found = states(plan, running.keys(), present)
+    lines, dirs_move = dir_states(cluster, plan.dirs) if plan.dirs else ([], False)
+    clears = not running and not dirs_move and not preserve_throttles
+    say = (lambda text: None) if as_json else click.echo  # noqa: ARG005 - with --json all is said at the end
+    say(text(plan, found, present))
+    say("\n".join(lines))
+    if clears:
+        throttling.clear(cluster, plan.topics, {broker for _, broker in plan.dirs}, say)
+    if as_json:
+        answer = {"partitions": described(plan, found, present), "log_dirs": lines, "throttles_cleared": clears}
+        click.echo(dumped(answer))

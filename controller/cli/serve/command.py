@@ -17,8 +17,7 @@ from typing import Final
 
 import click
 
-from controller.cli.amounts import Amount
-from controller.cli.printing import clean, fail, one_line, say, without_place
+from controller.cli.printing import Amount, clean, fail, one_line, say, without_place
 from controller.cli.serve.options import CannotServe, Options, as_brokers, as_host, as_place, as_topics
 from controller.server import RETENTION_BYTES
 from stores import public_url

@@ -1,26 +1,174 @@
-"""`kedge store check URL`: whether a store can be used, and what it is: servers, limits, speed, who leads there.
-
-* Reads only, unless `--write` asks for a few commits of a scratch key, which is removed again.
-* What is known goes to stdout; each thing that is wrong is a line of its own there, and makes the exit code 1.
-* A store where nothing stands is said to be so, and nothing is wrong with it: it may be asked before its first use.
-* Exit code: 0 nothing is wrong, 1 it can be reached and something is wrong, 2 it cannot be opened. It ends within the
-  connect timeout of the url and `CHECK_S`.
-* Whether the tree makes sense is not asked here: `kedge check` does that.
-"""
+"""What `kedge store check` asks a store, question by question; what goes wrong with one is a problem, and the others
+are asked all the same, within one deadline for all."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Any, Final
+import time
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
 
 import attrs
 import click
 
-from controller.cli.printing import clean, shortened
-from controller.cli.store.asking import CHECK_S, ask
+from controller.cli.printing import clean, one_line, shortened
 from controller.cli.store.opening import opened
-from stores import public_url
+from controller.codec import BadValue, keys, migration
+from controller.codec import broker as broker_codec
+from controller.codec.names import broker_in
+from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
+from controller.codec.small import decode_controller
+from stores import Corrupt, Entry, MetadataStore, StoreError, probing, public_url
+from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
+
+CHECK_S: Final = 20.0  # for all questions
+_EACH_S: Final = 5.0
+
+_T = TypeVar("_T")
+
+
+def ask(store: MetadataStore, *, write: bool, timeout_s: float) -> dict[str, Any]:
+    """All that is found out, as what JSON can hold; under "problems" what is wrong, in words."""
+    questions = _Questions(store, time.monotonic() + timeout_s)
+    capabilities = attrs.asdict(store.capabilities)
+    answers = {
+        "name": capabilities.pop("name"),
+        "limits": capabilities,
+        "session_timeout_s": store.session_timeout_s,
+        "servers": questions.servers(),
+        "bulk_reads": questions.bulk_reads(),
+        "latency_ms": questions.latency(write=write),
+        "controller": questions.controller(),
+        "topics": questions.topics(),
+        "brokers": questions.brokers(),
+        "empty": questions.is_empty(),
+    }
+    return {**answers, "problems": questions.problems}
+
+
+class _Questions:
+    def __init__(self, store: MetadataStore, deadline_s: float) -> None:
+        self.problems: list[str] = []
+        self._store = store
+        self._deadline_s = deadline_s
+
+    @property
+    def _left_s(self) -> float:
+        return max(0.1, min(_EACH_S, self._deadline_s - time.monotonic()))
+
+    def _ask(self, what: str, question: Callable[[], _T]) -> _T | None:
+        """The answer, or None and a problem."""
+        if time.monotonic() >= self._deadline_s:
+            self.problems.append(f"{what}: not asked, the time was over")
+            return None
+        try:
+            return question()
+        except (StoreError, BadValue) as error:
+            self.problems.append(f"{what}: {one_line(error).removeprefix(f'{what}: ')}")
+            return None
+
+    def is_empty(self) -> bool | None:
+        """Whether no key stands there. That is no fault of a store: every one was new once."""
+        return self._ask("/", lambda: not self._any_key_below("/"))
+
+    def _any_key_below(self, parent: str) -> bool:
+        """Nodes without data, which ZooKeeper keeps where keys stood once, are no keys: they are gone through."""
+        names = self._store.children(parent, timeout_s=self._left_s)
+        below = [f"{parent.rstrip('/')}/{name}" for name in names]
+        if any(entry is not None for entry in self._store.get_many(below, timeout_s=self._left_s)):
+            return True
+        return any(self._any_key_below(key) for key in below)
+
+    def servers(self) -> list[dict[str, Any]]:
+        found = probing.servers(self._store, timeout_s=self._left_s)
+        self.problems += [f"{server.address}: {server.problem}" for server in found if server.problem is not None]
+        return [attrs.asdict(server) for server in found]
+
+    def bulk_reads(self) -> bool | None:
+        """Whether they are there, and whether one works."""
+        wanted = [LEADER_KEY, EPOCH_KEY, TOKEN_KEY, FORMAT_KEY]
+        if self._ask("bulk read", lambda: self._store.get_columns(wanted, timeout_s=self._left_s)) is None:
+            return None
+        works = probing.has_bulk_reads(self._store)
+        if not works:
+            self.problems.append("bulk reads do not work, so loading is slow: the server is older than 3.6")
+        return works
+
+    def latency(self, *, write: bool) -> dict[str, dict[str, float] | None]:
+        store = self._store
+        found = {
+            "read": self._ask("read", lambda: probing.reads(store, sync=False, timeout_s=self._left_s)),
+            "sync_read": self._ask("sync read", lambda: probing.reads(store, sync=True, timeout_s=self._left_s)),
+            "commit": self._ask("commit", lambda: probing.commits(store, timeout_s=self._left_s)) if write else None,
+        }
+        return {name: None if one is None else attrs.asdict(one) for name, one in found.items()}
+
+    # Of controllers
+
+    def controller(self) -> dict[str, int | None]:
+        """Who leads, and under which epoch; keys of a controller that cannot be read are problems."""
+        leader, marker = self._read(LEADER_KEY), self._decoded(keys.MIGRATION, migration.decode_marker)
+        active = None if leader is None else decode_controller(leader.value)
+        if leader is not None and migration.decode_holder(leader.value) is not None:
+            active = None
+            self.problems.append(_moved(marker))
+        elif leader is not None and active is None:
+            self.problems.append(f"{LEADER_KEY}: does not say who leads: {leader.value!r:.100}")
+        elif leader is not None and leader.owner is None:
+            self.problems.append(f"{LEADER_KEY}: no session holds it, so nobody can be elected")
+        epoch = self._decoded(EPOCH_KEY, decode_epoch)
+        self._decoded(TOKEN_KEY, Token.decode)
+        least = self._decoded(FORMAT_KEY, decode_format)
+        if least is not None and least > CONTROLLER_VERSION:
+            self.problems.append(f"{FORMAT_KEY}: asks for controllers of version {least}, this is {CONTROLLER_VERSION}")
+        return {"id": active, "epoch": epoch}
+
+    def topics(self) -> int | None:
+        """How many topics have a key."""
+        found = self._below(keys.TOPICS)
+        return None if found is None else len(found)
+
+    def brokers(self) -> int | None:
+        """How many brokers are registered; a registration that cannot be read is a problem."""
+        found = self._below(keys.BROKER_IDS)
+        for entry in found or ():
+            name = entry.key.rpartition("/")[2]
+            try:
+                broker_codec.decode(entry.value, broker_in(name))
+            except (ValueError, TypeError) as error:
+                self.problems.append(f"{entry.key}: {one_line(error).removeprefix(f'{entry.key}: ')}")
+        return None if found is None else len(found)
+
+    def _below(self, parent: str) -> list[Entry] | None:
+        def read() -> list[Entry]:
+            names = self._store.children(parent, timeout_s=self._left_s)
+            found = self._store.get_many([f"{parent}/{name}" for name in names], timeout_s=self._left_s)
+            return [entry for entry in found if entry is not None]
+
+        return self._ask(parent, read)
+
+    def _read(self, key: str) -> Entry | None:
+        return self._ask(key, lambda: self._store.get(key, timeout_s=self._left_s))
+
+    def _decoded(self, key: str, decode: Callable[[bytes], _T]) -> _T | None:
+        entry = self._read(key)
+        if entry is None:
+            return None
+        try:
+            return decode(entry.value)
+        except (Corrupt, BadValue) as error:
+            self.problems.append(f"{key}: {one_line(error).removeprefix(f'{key}: ')}")
+            return None
+
+
+def _moved(marker: migration.Marker | None) -> str:
+    """What holds /controller for good where a cluster was moved away."""
+    if marker is None:
+        return f"{LEADER_KEY}: held for a move to another store, of which {keys.MIGRATION} should say more"
+    how = "was moved" if marker.phase == migration.MOVED else "is being moved"
+    return f"the cluster {how} to {marker.other:.200}: nobody leads here, and {LEADER_KEY} must stay"
+
 
 _VALUE_CHARACTERS_MAX: Final = 400
 

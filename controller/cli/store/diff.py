@@ -16,8 +16,7 @@ from typing import Final
 import click
 
 from controller.cli.printing import clean
-from controller.cli.store.opening import SECRETS, dumped, opened
-from controller.cli.store.reading import is_url, read_file
+from controller.cli.store.opening import SECRETS, dumped, is_url, opened, read_file
 from stores import public_url
 
 _SIGNS: Final = {"gone": "-", "new": "+", "other": "~"}

@@ -17,8 +17,7 @@ from typing import Any
 import click
 
 from controller.cli.printing import clean, fail, without_place
-from controller.cli.store.opening import dumped, opened
-from controller.cli.store.progress import bar
+from controller.cli.store.opening import bar, dumped, opened
 from stores import public_url
 from stores.memory.file import Image, encode_image, write_image
 from stores.memory.lock import locked

@@ -18,9 +18,7 @@ from typing import NoReturn
 import click
 
 from controller.cli.printing import clean, fail, say, without_place
-from controller.cli.store.opening import CALL_S, opened
-from controller.cli.store.progress import bar
-from controller.cli.store.reading import read_file
+from controller.cli.store.opening import CALL_S, bar, opened, read_file
 from stores import MetadataStore, StoreError, public_url, transfer
 
 

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import click
 
 from controller.cli.printing import clean, fail, of_system, say
-from controller.cli.store.progress import Told, bar
+from controller.cli.store.opening import Told, bar
 from controller.migration import NO_BROKERS, MigrationRefused, Plan, Stage
 from controller.runtime.clock import Chance, SystemClock
 from controller.runtime.collector import tuned

@@ -1,6 +1,7 @@
-"""`kedge topics`: the options of kafka-topics.sh, and those of KIP-36 and KIP-694. One file an action; besides,
-`choosing` (which topics are meant), `assigning` (who holds them, where that is said here) and `shrinking` (fewer
-partitions)."""
+"""`kedge kafka topics`: the options of kafka-topics.sh, and those of KIP-36 and KIP-694.
+
+`command` checks the options, `describing` prints, `changing` creates, alters and deletes.
+"""
 
 from controller.cli.topics.command import topics
 

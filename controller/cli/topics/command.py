@@ -1,17 +1,29 @@
-"""`kedge topics`: options, and which go with which action."""
+"""Name of an action -> what is done with a cluster and what was asked for."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from controller.cli.kafka import Endpoint, Whole, connected, ending, endpoint_options, json_option
-from controller.cli.topics.asked import Asked
-from controller.cli.topics.assigning import parse_assignment
-from controller.cli.topics.choosing import pattern
+from controller.cli.topics.changing import Asked, alter, create, delete, parse_assignment, pattern
+from controller.cli.topics.describing import describe, list_topics
+
+if TYPE_CHECKING:
+    from controller.cli.kafka.cluster import Cluster
+
+ACTIONS: Final[Mapping[str, Callable[[Cluster, Asked], None]]] = {
+    "create": create,
+    "alter": alter,
+    "delete": delete,
+    "list": list_topics,
+    "describe": describe,
+}
+
 
 _COUNT: Final = Whole(max=2**31 - 1)  # an INT32 of the protocol; that it is positive is checked in Kafka's words
 _SHOWS: Final = (
@@ -78,7 +90,7 @@ def topics(**given: Any) -> None:
     asked = _asked(given)
     config: Path | None = given["command_config"]
     with ending(as_json=asked.as_json), connected(Endpoint(given["bootstrap_server"], config)) as cluster:
-        from controller.cli.topics.actions import ACTIONS  # noqa: PLC0415 - kafka-python is there
+        from controller.cli.topics.command import ACTIONS  # noqa: PLC0415 - kafka-python is there
 
         ACTIONS[action](cluster, asked)
 

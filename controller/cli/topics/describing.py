@@ -7,18 +7,18 @@ online. Without the right to list moves, or on a server that cannot, the rest is
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import click
 
-from controller.cli.kafka.answers import dumped
-from controller.cli.kafka.cluster import Cluster
-from controller.cli.kafka.configs import Resource, ResourceType, Setting, Source
-from controller.cli.kafka.errors import Refused
-from controller.cli.kafka.values import Move, PartitionState, TopicPartition, TopicState
-from controller.cli.topics.asked import Asked
-from controller.cli.topics.choosing import chosen, failure
+from controller.cli.kafka.errors import Refused, dumped
+from controller.cli.kafka.values import Move, PartitionState, Resource, ResourceType, Setting, Source, TopicState
+from controller.cli.topics.changing import Asked, chosen, failure
+from controller.model.values import TopicPartition
+
+if TYPE_CHECKING:
+    from controller.cli.kafka.cluster import Cluster
 
 STATUSES: Final = {0: "online", -1: "readOnly", 1: "offline"}
 _MIN_ISR: Final = "min.insync.replicas"

@@ -1,15 +1,64 @@
-"""`kedge leader-election`: options and what they mean."""
+"""Elect leaders: `kedge kafka leader-election`, as kafka-leader-election.sh."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.elections.partitions import read_partitions
 from controller.cli.kafka import Endpoint, Whole, connected, ending, endpoint_options, json_option
-from controller.cli.kafka.values import TopicPartition
+from controller.cli.kafka.errors import Failed, Refused, dumped, named, refused_json
+from controller.cli.kafka.json_files import items, parse_object, partition_of, read_bytes, repeated
+from controller.cli.kafka.values import ElectionType
+from controller.model.values import TopicPartition
+
+if TYPE_CHECKING:
+    from controller.cli.kafka.cluster import Cluster
+
+
+def read_partitions(path: Path) -> list[TopicPartition]:
+    """The partitions in a file, sorted; there may be none. Raises Failed."""
+    found = parse_object(read_bytes(path))
+    if "partitions" not in found:
+        raise Failed('Replica election data is missing "partitions" field')
+    partitions = [partition_of(raw) for raw in items(found, "partitions")]
+    if twice := repeated(partitions):
+        raise Failed(f"Replica election data contains duplicate partitions: [{', '.join(map(str, twice))}]")
+    return sorted(partitions)
+
+
+_NOT_NEEDED: Final = 84
+
+
+def elect(cluster: Cluster, kind: str, of: Sequence[TopicPartition] | None, *, as_json: bool) -> None:
+    """Each of these partitions, or with None all, is led by whom the election gives. Of all, those that need none are
+    not told. Raises Failed, also where some could not be elected."""
+    found = cluster.elect_leaders(ElectionType[kind.upper()], of)
+    elected = [tp for tp, error in found.items() if error is None]
+    there = [tp for tp, error in found.items() if error is not None and error.code == _NOT_NEEDED]
+    failed = {tp: error for tp, error in found.items() if error is not None and error.code != _NOT_NEEDED}
+    if as_json:
+        answer = {"elected": named(elected), "already_elected": named(there), "refused": refused_json(failed)}
+        click.echo(dumped({"election_type": kind, **answer}))
+    else:
+        _say(f"Successfully completed leader election ({kind.upper()}) for partitions", elected)
+        _say("Valid replica already elected for partitions", there)
+    if failed:
+        raise Failed(_failure(kind, failed.items()), terse=True, answered=as_json)
+
+
+def _say(what: str, partitions: Iterable[TopicPartition]) -> None:
+    names = ", ".join(map(str, partitions))
+    if names:
+        click.echo(f"{what} {names}")
+
+
+def _failure(kind: str, failed: Iterable[tuple[TopicPartition, Refused]]) -> str:
+    lines = [f"Error completing leader election ({kind.upper()}) for partition: {tp}: {error}" for tp, error in failed]
+    return "\n".join([*lines, f"{len(lines)} replica(s) could not be elected"])
+
 
 _FILE: Final = click.Path(path_type=Path)
 _ID: Final = Whole(0, 2**31 - 1)
@@ -52,7 +101,7 @@ def leader_election(**given: Any) -> None:
         with connected(
             Endpoint(given["bootstrap_server"], given["command_config"] or given["admin_config"])
         ) as cluster:
-            from controller.cli.elections.electing import elect  # noqa: PLC0415 - kafka-python is there
+            from controller.cli.elections import elect  # noqa: PLC0415 - kafka-python is there
 
             elect(cluster, given["election_type"].lower(), of, as_json=given["as_json"])
 

@@ -1,0 +1,143 @@
+"""Requests about replicas: their directories, elections of leaders, and what Kedge answers beyond Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest, ElectLeadersRequest
+
+from controller.cli.kafka.client import Client, refused
+from controller.cli.kafka.errors import Refused
+from controller.cli.kafka.topics import by_topic
+from controller.cli.kafka.values import Description, ElectionType, LogDir
+from controller.model.values import TopicPartition
+from controller.wire.messages.private import AlterInterbrokerThrottledRatesRequest, DeletePartitionsRequest
+
+_REASSIGNMENT: Final = 1  # the family of KIP-542
+_TIMEOUT_MS: Final = 30_000
+
+
+class Private:
+    """The part of `Cluster` that other servers than Kedge do not offer."""
+
+    client: Client
+
+    def set_reassignment_rates(self, rates: Mapping[int, tuple[int, int]], *, stays: bool = False) -> None:
+        """Moves copy at most so many bytes/s out of each of these brokers (the first number) and into it (KIP-542);
+        those of other brokers that were set this way go. The controller takes them back when the last reassignment
+        ends, unless `stays`. No brokers: it does so now. Raises Refused."""
+        of = AlterInterbrokerThrottledRatesRequest.ThrottledBroker
+        request = AlterInterbrokerThrottledRatesRequest(
+            brokers=[of(broker_id=b, leader_rate=out, follower_rate=into) for b, (out, into) in sorted(rates.items())],
+            remove_throttle=not stays,
+            family=_REASSIGNMENT,
+            timeout_ms=_TIMEOUT_MS,
+            validate_only=False,
+            min_version=1,
+        )
+        answer = self.client.ask_controller(request, lambda a: _first(a.brokers))
+        _raise_first(answer.brokers)
+
+    def delete_partitions(self, topic: str, partitions: Sequence[int], *, immediate: bool) -> None:
+        """They become read-only, and go when their retention is over; or go at once (KIP-694). Raises Refused."""
+        of = DeletePartitionsRequest.ReducedTopic
+        request = DeletePartitionsRequest(
+            timeout_ms=_TIMEOUT_MS,
+            immediate_delete=immediate,
+            topics=[of(name=topic, partitions=list(partitions))],
+        )
+        answer = self.client.ask_controller(request, lambda a: int(a.error_code))
+        if answer.error_code:
+            raise refused(answer.error_code, answer.error_message)
+        _raise_first([each for found in answer.responses for each in found.partitions])
+
+
+def _first(answers: Sequence[Any]) -> int:
+    return next((int(answer.error_code) for answer in answers if answer.error_code), 0)
+
+
+def _raise_first(answers: Sequence[Any]) -> None:
+    for answer in answers:
+        if answer.error_code:
+            error: Refused = refused(answer.error_code, answer.error_message)
+            raise error
+
+
+class LogDirs:
+    """The part of `Cluster` that is about directories."""
+
+    client: Client
+
+    def log_dirs(self, broker: int, of: Iterable[TopicPartition] | None = None) -> Description:
+        """What the broker holds of these partitions, or of all. Raises Refused."""
+        form = DescribeLogDirsRequest.DescribableLogDirTopic
+        wanted = None if of is None else [form(topic=t, partitions=p) for t, p in by_topic(of).items()]
+        answer = self.client.ask(DescribeLogDirsRequest(topics=wanted), broker)
+        if answer.error_code:
+            raise refused(answer.error_code)
+        replicas: dict[TopicPartition, tuple[LogDir, ...]] = {}
+        for each in answer.results:
+            for topic in each.topics:
+                for p in topic.partitions:
+                    tp = TopicPartition(topic.name, p.partition_index)
+                    found = LogDir(each.log_dir, p.partition_size, p.offset_lag, p.is_future_key)
+                    replicas[tp] = (*replicas.get(tp, ()), found)
+        return Description({each.log_dir: each.error_code for each in answer.results}, replicas)
+
+    def alter_log_dirs(self, broker: int, paths: Mapping[TopicPartition, str]) -> dict[TopicPartition, Refused]:
+        """The broker begins to move its replicas there. Gives back those that were refused."""
+        dir_of = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+        by_path: dict[str, list[TopicPartition]] = {}
+        for tp, path in sorted(paths.items()):
+            by_path.setdefault(path, []).append(tp)
+        request = AlterReplicaLogDirsRequest(
+            dirs=[
+                dir_of(
+                    path=path,
+                    topics=[
+                        dir_of.AlterReplicaLogDirTopic(name=topic, partitions=indexes)
+                        for topic, indexes in by_topic(partitions).items()
+                    ],
+                )
+                for path, partitions in by_path.items()
+            ]
+        )
+        answer: Any = self.client.ask(request, broker, repeatable=False)
+        return {
+            TopicPartition(topic.topic_name, p.partition_index): refused(p.error_code)
+            for topic in answer.results
+            for p in topic.partitions
+            if p.error_code
+        }
+
+
+class Elections:
+    """The part of `Cluster` that is about leaders."""
+
+    client: Client
+
+    def elect_leaders(
+        self, kind: ElectionType, of: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, Refused | None]:
+        """What became of each partition, sorted: None is elected. Of all partitions, where none are named, servers tell
+        those alone where something was to be done. Raises Refused."""
+        form = ElectLeadersRequest.TopicPartitions
+        wanted = None if of is None else [form(topic=t, partitions=p) for t, p in by_topic(of).items()]
+        request = ElectLeadersRequest(
+            election_type=kind,
+            topic_partitions=wanted,
+            timeout_ms=round(self.client.deadline_s * 1000),
+            min_version=1,  # before, there were preferred ones only, and no error of the whole
+        )
+        answer = self.client.ask_controller(request, lambda a: int(a.error_code))
+        if answer.error_code:
+            raise refused(answer.error_code)
+        found = {
+            TopicPartition(topic.topic, p.partition_id): refused(p.error_code, p.error_message)
+            if p.error_code
+            else None
+            for topic in answer.replica_election_results
+            for p in topic.partition_result
+        }
+        return {tp: found[tp] for tp in sorted(found)}

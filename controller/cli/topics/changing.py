@@ -1,0 +1,251 @@
+"""What `kedge kafka topics` changes: topics are created, altered and deleted, also to fewer partitions (KIP-694)."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import click
+
+from controller.cli.kafka.errors import Failed, Refused, dumped
+from controller.cli.kafka.values import DELETE_PARTITIONS, TopicState
+from controller.model.values import TopicPartition
+from controller.rules.placement import assign_replicas, continue_rotation
+
+if TYPE_CHECKING:
+    from controller.cli.kafka.cluster import Cluster
+
+
+@attrs.frozen
+class Asked:
+    """`topic`: a name to create, else a regular expression; None: all. `assignment`: replicas of each partition.
+    `shows`: which partitions are described, see `describing`."""
+
+    topic: str | None = None
+    topic_id: str | None = None
+    partitions: int | None = None
+    replication_factor: int | None = None
+    assignment: Sequence[Sequence[int]] | None = None
+    configs: Mapping[str, str] = attrs.field(factory=dict)
+    if_exists: bool = False
+    if_not_exists: bool = False
+    ignore_racks: bool = False
+    exclude_internal: bool = False
+    delayed: bool = False
+    yes: bool = False
+    shows: str | None = None
+    as_json: bool = False
+
+
+def chosen(cluster: Cluster, asked: Asked) -> dict[str, TopicState]:
+    """Those that exist, by name. Raises Failed where none does, unless --if-exists."""
+    found = {
+        name: topic
+        for name, topic in cluster.topics().items()
+        if _is_meant(topic, asked) and not (asked.exclude_internal and topic.is_internal)
+    }
+    if not found and not asked.if_exists:
+        if asked.topic_id is not None:
+            raise failure(f"TopicId '{asked.topic_id}' does not exist as expected")
+        if asked.topic is not None:
+            raise failure(f"Topic '{asked.topic}' does not exist as expected")
+    return found
+
+
+def failure(problem: object, *, answered: bool = False) -> Failed:
+    """As Kafka's tool says it. `answered`: see Failed."""
+    return Failed(f"Error while executing topic command : {problem}", terse=True, answered=answered)
+
+
+def pattern(given: str) -> re.Pattern[str]:
+    """Of --topic. Raises re.error."""
+    return re.compile(given.strip().replace(",", "|").replace(" ", "").strip("\"'"))
+
+
+def _is_meant(topic: TopicState, asked: Asked) -> bool:
+    if asked.topic_id is not None:
+        return topic.topic_id == asked.topic_id
+    return asked.topic is None or pattern(asked.topic).fullmatch(topic.name) is not None
+
+
+_PLACED_MAX: Final = 100_000  # servers take 10,000 of a request, and a topic's key holds some 17,000
+_IDS: Final = re.compile(r"\s*[0-9]{1,9}\s*(?::\s*[0-9]{1,9}\s*)*")
+
+
+def parse_assignment(text: str) -> list[list[int]]:
+    """`1:2,2:3`: the replicas of partition 0, of partition 1 and so on. ValueError says what is wrong, in Kafka's
+    words."""
+    found: list[list[int]] = []
+    for part in text.split(","):
+        if _IDS.fullmatch(part) is None:
+            raise ValueError(f"{part!r:.80} is no list of broker ids, as 1:2:3 is")
+        replicas = [int(broker) for broker in part.split(":")]
+        twice = sorted({broker for broker in replicas if replicas.count(broker) > 1})
+        if twice:
+            raise ValueError(f"Partition replica lists may not contain duplicate entries: {_joined(twice)}")
+        if found and len(replicas) != len(found[0]):
+            raise ValueError(f"Partition {len(found)} has different replication factor: {replicas}")
+        found.append(replicas)
+    return found
+
+
+def check_racks(cluster: Cluster) -> None:
+    """Raises Failed where some brokers have racks and some have none: a server would spread without a look at them."""
+    racks = [broker.rack for broker in cluster.brokers().values()]
+    if any(racks) and not all(racks):
+        raise failure(
+            "Not all brokers have rack information. Add --ignore-racks in command line to make replica assignment "
+            "without rack information."
+        )
+
+
+def without_racks(
+    cluster: Cluster, partitions: int, replication_factor: int, *, first: int = 0, beside: int | None = None
+) -> list[list[int]] | None:
+    """Replicas of `partitions` new ones from id `first` on, spread as if no broker had a rack. `beside`: the first
+    replica of partition 0, whose rotation goes on. None: there are too few brokers, which the server says better.
+    Failed for more partitions than a topic can have."""
+    if partitions > _PLACED_MAX:
+        raise failure(f"Without regard to racks at most {_PLACED_MAX} partitions are placed at once, not {partitions}.")
+    brokers: dict[int, str | None] = dict.fromkeys(cluster.brokers())
+    if not 1 <= replication_factor <= len(brokers):
+        return None
+    if beside is None:
+        start, shift = secrets.randbelow(len(brokers)), secrets.randbelow(len(brokers))
+    else:
+        start = shift = continue_rotation(brokers, beside)
+    placed = assign_replicas(brokers, partitions, replication_factor, start=start, shift=shift, first_partition=first)
+    return [list(replicas) for replicas in placed]
+
+
+def _joined(ids: Sequence[int]) -> str:
+    return ",".join(map(str, ids))
+
+
+_EXISTS = 36
+_COLLIDE = (
+    "WARNING: Due to limitations in metric names, topics with a period ('.') or underscore ('_') could collide. "
+    "To avoid issues it is best to use either, but not both."
+)
+
+
+def create(cluster: Cluster, asked: Asked) -> None:
+    """The topic exists. Raises Failed."""
+    assert asked.topic is not None
+    assignment, partitions, factor = asked.assignment, asked.partitions, asked.replication_factor
+    if assignment is None and asked.ignore_racks:
+        assert partitions is not None
+        assert factor is not None
+        assignment = without_racks(cluster, partitions, factor)
+    elif assignment is None:
+        check_racks(cluster)
+    if ("." in asked.topic or "_" in asked.topic) and not asked.as_json:
+        click.echo(_COLLIDE)
+    by_hand = None if assignment is None else dict(enumerate(assignment))
+    is_new = True
+    try:
+        cluster.create_topic(
+            asked.topic, None if by_hand else partitions, None if by_hand else factor, by_hand, asked.configs
+        )
+    except Refused as error:
+        if error.code != _EXISTS or not asked.if_not_exists:
+            raise failure(error) from None
+        is_new = False
+    if asked.as_json:
+        click.echo(dumped({"topic": asked.topic, "created": is_new}))
+    elif is_new:
+        click.echo(f"Created topic {asked.topic}.")
+
+
+def delete(cluster: Cluster, asked: Asked) -> None:
+    """The topics are being deleted. Raises Failed, also where some were refused."""
+    found = chosen(cluster, asked)
+    refused = cluster.delete_topics(found) if found else {}
+    if asked.as_json:
+        answer = {
+            "deleted": [name for name in found if name not in refused],
+            "refused": [{"topic": name, "code": e.code, "message": str(e)} for name, e in sorted(refused.items())],
+        }
+        click.echo(dumped(answer))
+    if refused:
+        raise failure(
+            "; ".join(f"{name}: {error}" if len(found) > 1 else str(error) for name, error in sorted(refused.items())),
+            answered=asked.as_json,
+        )
+
+
+_SWITCHED_OFF: Final = 73
+_KEYED: Final = (
+    "WARNING: If partitions are removed from a topic that has a key, the partition of a key will change, and for a "
+    "while its messages may be in two partitions."
+)
+
+
+def shrink(cluster: Cluster, topic: TopicState, count: int, asked: Asked) -> None:
+    """The partitions from id `count` on are read-only, or being deleted. Raises Failed."""
+    tail = [p.index for p in topic.partitions if p.index >= count]
+    changing = [p.index for p in topic.partitions if p.status]
+    moving = cluster.reassignments(TopicPartition(topic.name, index) for index in tail)
+    if moving or (changing and (asked.delayed or changing[0] != count)):
+        what = "reassigned" if moving else "reduced"
+        raise failure(f"topic {topic.name} is under change: it is being {what}; nothing was changed")
+    click.echo(_KEYED, err=True)
+    if not asked.delayed and not asked.yes:
+        _confirm(topic.name, tail)
+    try:
+        cluster.delete_partitions(topic.name, tail, immediate=not asked.delayed)
+    except Refused as error:
+        if error.code == _SWITCHED_OFF:
+            raise failure(f"the cluster does not allow partitions to be deleted: {error}") from None
+        raise failure(error) from None
+    if asked.delayed and not asked.as_json:
+        which = f"partition(s) {', '.join(map(str, tail))} of topic {topic.name}"
+        click.echo(f"Read-only from now on, and deleted when the retention is over: {which}.")
+
+
+def _confirm(topic: str, tail: list[int]) -> None:
+    how_many, they = ("1 partition", "it holds") if len(tail) == 1 else (f"{len(tail)} partitions", "they hold")
+    what = f"{how_many} of {topic} at once, with all that {they}"
+    if not sys.stdin.isatty():
+        raise failure(
+            f"nothing was changed: to delete {what}, say --yes; --delete-partitions-delay deletes when "
+            "the retention is over"
+        )
+    if not click.confirm(f"Delete {what}?", err=True):
+        raise failure("nothing was changed")
+
+
+def alter(cluster: Cluster, asked: Asked) -> None:
+    """Each topic has so many partitions. Raises Failed at the first that cannot."""
+    found = chosen(cluster, asked)
+    count = len(asked.assignment) if asked.partitions is None and asked.assignment is not None else asked.partitions
+    assert count is not None
+    if asked.assignment is None and not asked.ignore_racks and any(count > len(t.partitions) for t in found.values()):
+        check_racks(cluster)
+    for topic in found.values():
+        if count < len(topic.partitions) and cluster.offers(DELETE_PARTITIONS):
+            shrink(cluster, topic, count, asked)
+            continue
+        try:
+            cluster.create_partitions(topic.name, count, _new(cluster, topic, count, asked))
+        except Refused as error:
+            raise failure(error) from None
+    if asked.as_json:
+        click.echo(dumped({"topics": sorted(found), "partitions": count}))
+
+
+def _new(cluster: Cluster, topic: TopicState, count: int, asked: Asked) -> Sequence[Sequence[int]] | None:
+    """Replicas of those that are added; None: the server says."""
+    there = len(topic.partitions)
+    if count <= there:
+        return None
+    if asked.assignment is not None:
+        return asked.assignment[there:count]
+    if not asked.ignore_racks:
+        return None
+    first = topic.partitions[0].replicas
+    return without_racks(cluster, count - there, len(first), first=there, beside=first[0])
