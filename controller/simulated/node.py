@@ -9,7 +9,6 @@ from typing import Protocol
 
 import attrs
 
-from controller.host import Controller
 from controller.model.host import (
     HostNotices,
     HostResponse,
@@ -39,6 +38,12 @@ class Asked(Protocol):
     def report_log(self, reports: Iterable[LogReport]) -> None: ...
 
 
+class ShutsDown(Protocol):
+    """Where a broker asks for a controlled shutdown, as `Controller` has it."""
+
+    def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Future[tuple[TopicPartition, ...]]: ...
+
+
 class ControllerNode(Protocol):
     """A node that runs a controller, or is down."""
 
@@ -56,7 +61,7 @@ class ControllerNode(Protocol):
         ...
 
     @property
-    def controller(self) -> Controller | None:
+    def controller(self) -> ShutsDown | None:
         """The controller that runs here; None while the node is down."""
         ...
 

@@ -166,7 +166,7 @@ class Cluster(Parts):
             broker,
             self.clock,
             self.server,
-            self.nodes,
+            self.remotes,
             self.network,
             self.timeline,
             self.settings.registration_version,

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any, cast
 import attrs
 
 from controller.rig.node import State
-from kedge import AcceptedIsr
+from kedge import AcceptedIsr, TopicPartition
 from tests.real.messages import Answer, Ask, Call, Leads, Notice, Return
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -55,11 +56,14 @@ class RemoteController:
             self._wire.send(Ask(number, method, arguments, options))
         return future
 
-    def alter_isr(self, *arguments: object) -> Future[AcceptedIsr]:
-        return self.ask("alter_isr", *arguments)
+    def alter_isr(self, *arguments: object, **options: object) -> Future[AcceptedIsr]:
+        return self.ask("alter_isr", *arguments, **options)
 
-    def report_log(self, *arguments: object) -> None:
-        self.ask("report_log", *arguments)
+    def controlled_shutdown(self, *arguments: object, **options: object) -> Future[tuple[TopicPartition, ...]]:
+        return self.ask("controlled_shutdown", *arguments, **options)
+
+    def report_log(self, *arguments: object, **options: object) -> None:
+        self.ask("report_log", *arguments, **options)
 
     def answered(self, answer: Answer) -> None:
         method, future = self._asked.pop(answer.number)
@@ -71,7 +75,7 @@ class RemoteController:
 
 
 class RemoteNode:
-    """A node, which may be up, down, or stopped, for the brokers of `controller.rig` to ask: it has what they use of
+    """A node, which may be up, down, or stopped, for simulated brokers to ask: it has what they and the rig use of
     `controller.rig.node.Node`."""
 
     def __init__(self, node_id: int, seat: Seat, log: Path, module: str = "tests.real.controller_process") -> None:
@@ -88,8 +92,16 @@ class RemoteNode:
         self._wire: Connection | None = None
 
     @property
+    def is_up(self) -> bool:
+        return self.state is State.UP
+
+    @property
     def is_active(self) -> bool:
-        return self.state is State.UP and self.controller is not None and self.controller.is_active
+        return self.is_up and self.controller is not None and self.controller.is_active
+
+    def speaking(self) -> AbstractContextManager[None]:
+        """Commits are witnessed at the server, and nobody asks who sent them."""
+        return nullcontext()
 
     @property
     def asked(self) -> RemoteController | None:
