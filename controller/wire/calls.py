@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 import attrs
 
@@ -69,14 +69,56 @@ Handler = Callable[[Call, Request], Awaitable[Answer | None]]
 """None: the client asked for no answer (Produce with acks=0)."""
 
 
+CLUSTER_ACTION: Final = "CLUSTER_ACTION"
+
+
+@attrs.frozen
+class Access:
+    """The right that a client needs: `operation` on the cluster, or (`by_row`) on what each row names. `asked`: the
+    list of the request that names things, by version under one of two names; `answered`: the list of the answer that
+    does. No operation: none is needed, or the handler checks."""
+
+    operation: str
+    asked: tuple[str, ...] = ()
+    answered: str = ""
+    by_row: bool = False
+
+
+def on_rows(operation: str, asked: str, answered: str) -> Access:
+    """A right on what each row of the request names."""
+    return Access(operation, tuple(asked.split()), answered, by_row=True)
+
+
+def on_cluster(operation: str, asked: str = "", answered: str = "") -> Access:
+    """A right on the cluster."""
+    return Access(operation, tuple(asked.split()), answered)
+
+
+OPEN: Final = Access("")
+ACTION: Final = on_cluster(CLUSTER_ACTION)
+"""What brokers have."""
+
+
 @attrs.frozen
 class Api:
-    """A row of the table: an API, and what answers it. `is_of_logs`: it is about records, which whoever is asked has,
-    so that a stand-by answers itself. `is_shared`: it changes nothing, and many ask the same at once, so that one
-    answer does for all of them. `is_for_gateways`: it is offered only to a gateway that logged in as one."""
+    """A row of the table: an API, what answers it, and the right that it needs.
+
+    * `is_of_logs`: it is about records, which any broker has, so that a stand-by answers itself.
+    * `is_shared`: it changes nothing, and many clients send the same at once, so that one answer does for all of them.
+    * `is_for_gateways`: it is offered only to a gateway that logged in as one.
+    * `reads`: it changes nothing, so that it may be sent twice.
+    * `before_login`: it is answered before the client has logged in, and never by another gateway.
+    * `never_waits`: for other requests of the same API.
+    * `address_field`: the field with the id of a broker, where the answer holds addresses of brokers.
+    """
 
     messages: Messages
     handler: Handler
+    access: Access = ACTION
     is_of_logs: bool = False
     is_shared: bool = False
     is_for_gateways: bool = False
+    reads: bool = False
+    before_login: bool = False
+    never_waits: bool = False
+    address_field: str | None = None

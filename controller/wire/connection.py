@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from contextlib import AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from typing import Final, Protocol, TypeVar
 
-from controller.wire.budget import Budget
+from controller.wire.answers import Answer, Budget
 from controller.wire.errors import FrameTooSlow, Garbage, LoginTooSlow, Refused, TooLarge, TooSlow
 from controller.wire.incoming import Incoming
 from controller.wire.limits import Limits
-from controller.wire.protocol import BRIEF, SIZE, Frame
+from controller.wire.protocol import BRIEF, SIZE
 
 T = TypeVar("T")
 LINGER_S: Final = 0.1
@@ -41,16 +41,9 @@ class Client(Protocol):
     def request_bytes(self) -> int:
         """How large its next frame may be."""
 
-    @property
-    def is_hurried(self) -> bool:
-        """Whether others wait for the room that its answer holds."""
-
-    def taken(self) -> None:
-        """Its answer was taken, or never will be."""
-
-    async def serve(self, frame: bytes) -> Frame | None:
-        """A frame without its size to the answer with its size; None: there is none to be given (Produce with
-        acks=0). Refused for what ends the connection."""
+    def serve(self, frame: bytes) -> AbstractAsyncContextManager[Answer]:
+        """The answer to a frame without its size, held until the block is left. Refused for what ends the
+        connection."""
 
 
 async def run(
@@ -84,41 +77,34 @@ async def _exchange(  # noqa: PLR0917 - as `run`
     incoming: Incoming, writer: asyncio.StreamWriter, size: int, limits: Limits, room: Budget, client: Client
 ) -> None:
     """One frame, and its answer. Afterwards nothing holds them: a connection may then stand idle for long."""
-    try:
+    async with AsyncExitStack() as sending:
         async with AsyncExitStack() as held:
             if size > BRIEF:
                 await _in_time(held.enter_async_context(room.share(size)), limits)
-            answer = await _served(incoming, writer, await _exactly(incoming, size, limits), limits, client)
-        if answer is not None:
-            await _write(writer, answer, limits, client)
-    finally:
-        client.taken()
+            frame = await _exactly(incoming, size, limits)
+            try:
+                async with incoming.watched():
+                    answer = await sending.enter_async_context(client.serve(frame))
+            except Refused as refused:
+                await asyncio.sleep(refused.delay_s)
+                if refused.last is not None:
+                    await _write(writer, Answer(refused.last), limits)
+                    await _linger(incoming)
+                raise
+        await _write(writer, answer, limits)
 
 
-async def _served(
-    incoming: Incoming, writer: asyncio.StreamWriter, frame: bytes, limits: Limits, client: Client
-) -> Frame | None:
-    try:
-        async with incoming.watched():
-            return await client.serve(frame)
-    except Refused as refused:
-        await asyncio.sleep(refused.delay_s)
-        if refused.last is not None:
-            await _write(writer, refused.last, limits, client)
-            await _linger(incoming)
-        raise
-
-
-async def _write(writer: asyncio.StreamWriter, frame: Frame, limits: Limits, client: Client) -> None:
+async def _write(writer: asyncio.StreamWriter, answer: Answer, limits: Limits) -> None:
     """Piece by piece, so that of a large answer little is copied for a client that reads slowly."""
+    frame = () if answer.frame is None else answer.frame
     for part in frame if isinstance(frame, tuple) else (frame,):
         rest = memoryview(part)
         for start in range(0, len(rest), _PIECE):
             writer.write(rest[start : start + _PIECE])
-            await _taken(writer, limits, client)
+            await _taken(writer, limits, answer)
 
 
-async def _taken(writer: asyncio.StreamWriter, limits: Limits, client: Client) -> None:
+async def _taken(writer: asyncio.StreamWriter, limits: Limits, answer: Answer) -> None:
     """The client has taken the piece, or most of it. TooSlow where it takes nothing, sooner where others wait."""
     if not writer.transport.get_write_buffer_size():
         return await writer.drain()  # at once
@@ -129,7 +115,7 @@ async def _taken(writer: asyncio.StreamWriter, limits: Limits, client: Client) -
             async with asyncio.timeout(min(STALLED_S, limits.idle_s)):
                 return await writer.drain()
         except TimeoutError:
-            if client.is_hurried or now() >= end:
+            if answer.is_wanted or now() >= end:
                 raise TooSlow("an answer is not taken") from None
 
 

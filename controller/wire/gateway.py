@@ -18,8 +18,8 @@ from controller.host import Controller, WrongMode
 from controller.metrics import Snapshot
 from controller.model.errors import ApiError
 from controller.wire import connection
+from controller.wire.answers import Budget
 from controller.wire.apis import APIS
-from controller.wire.budget import Budget
 from controller.wire.calls import Address, Api
 from controller.wire.errors import Refused
 from controller.wire.limits import Limits

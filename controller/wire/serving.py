@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from controller.host import Controller
 from controller.model.errors import ApiError, ErrorCode, NotController
+from controller.wire.answers import Answer
 from controller.wire.apis.versions import unsupported
 from controller.wire.calls import Addresses, Api
 from controller.wire.errors import LoginRefused, NotLoggedIn, Refused, TooLarge, UnknownApi
@@ -19,7 +21,6 @@ from controller.wire.protocol import (
     API_VERSIONS,
     BRIEF,
     SIZE,
-    Frame,
     Header,
     elements,
     read_answer,
@@ -38,10 +39,7 @@ from controller.wire.session import Session
 from controller.wire.working import Work
 
 RELAY_BYTES: Final = 4096  # what a frame needs besides when it is passed on
-TELLS_ADDRESSES: Final = {3: "node_id", 60: "broker_id"}
-"""Metadata and DescribeCluster: how the id of a broker is called there."""
 log = logging.getLogger(__name__)
-BEFORE_LOGIN: Final = frozenset({API_VERSIONS, 17, 36})  # ApiVersions, SaslHandshake, SaslAuthenticate
 
 
 class Service:
@@ -91,55 +89,72 @@ class Service:
         how = (known, login, self._must_log_in, has_gateways)
         return Session(self.serve, self._limits.request_bytes, broker_id, *how, address=address)
 
-    async def serve(self, session: Session, frame: bytes) -> Frame | None:
-        """The answer, with its size. Refused for what ends the connection."""
+    @asynccontextmanager
+    async def serve(self, session: Session, frame: bytes) -> AsyncIterator[Answer]:
+        """The answer to one frame, for as long as it is being sent. Refused for what ends the connection."""
         try:
-            return await self._served(session, frame)
+            answer = await self._served(session, frame)
         except LoginRefused as refused:
             refused.delay_s = self._refusals.delay_s(session.address)
             name = "" if session.login is None else session.login.name
             log.warning("a login as %r from %s is refused: %s", name[:80], session.address, refused)
             raise
+        try:
+            yield answer
+        finally:
+            answer.let_go()
 
-    async def _served(self, session: Session, frame: bytes) -> Frame | None:
+    async def _served(self, session: Session, frame: bytes) -> Answer:
         if session.login is not None and session.login.is_raw:
-            return await _raw(session.login, frame)
+            return Answer(await _raw(session.login, frame))
         header = read_header(frame)
-        if session.principal is None and header.api_key not in BEFORE_LOGIN:
+        if session.principal is None and not self._is_before_login(header):
             raise NotLoggedIn(f"API {header.api_key} is for those who say first who they are")
         if header.api_key == RELAY.api_key and self._is_gateway(session):
             return await self._relayed(header, session, frame)
         return await self._one(header, session, frame, forwards=self._forwarding)
 
-    async def _one(
-        self, header: Header, session: Session, frame: bytes, forwards: Forwarding | None = None
-    ) -> Frame | None:
+    def _is_before_login(self, header: Header) -> bool:
+        api = self._apis.get(header.api_key)
+        return api is not None and api.before_login
+
+    async def _one(self, header: Header, session: Session, frame: bytes, forwards: Forwarding | None = None) -> Answer:
         api = self._apis.get(header.api_key)
         if api is None or (api.is_for_gateways and not session.is_gateway):
             raise UnknownApi(f"API {header.api_key} is not offered")
         if header.version not in api.messages.versions:
             if header.api_key == API_VERSIONS:
-                return write_answer(api.messages, 0, header.correlation_id, unsupported(self._apis))
+                return Answer(write_answer(api.messages, 0, header.correlation_id, unsupported(self._apis)))
             raise UnknownApi(f"{api.messages.name} has no version {header.version}")
-        is_ours = api.is_of_logs or header.api_key in BEFORE_LOGIN
+        is_ours = api.is_of_logs or api.before_login
         if forwards is not None and not is_ours and not self._controller.is_active:
-            if len(frame) > self._limits.request_bytes - RELAY_BYTES:
-                raise TooLarge(f"a frame of {len(frame)} bytes cannot be passed on")
-            self._counts["forwarded"] += 1
             try:
-                answer = await forwards.forward(session.way, frame, session.principal or ANONYMOUS, session.broker_id)
-                session.room = self._work.room()
-                await session.room.take(0 if answer is None else len(answer))
-                return await self._here(api, header, answer)
+                return await self._forwarded(api, header, session, frame, forwards)
             except NotController:
                 if not self._controller.is_active:
                     raise
         return await self._work.answer(api, header, session, frame)
 
+    async def _forwarded(
+        self, api: Api, header: Header, session: Session, frame: bytes, forwards: Forwarding
+    ) -> Answer:
+        if len(frame) > self._limits.request_bytes - RELAY_BYTES:
+            raise TooLarge(f"a frame of {len(frame)} bytes cannot be passed on")
+        self._counts["forwarded"] += 1
+        principal = session.principal or ANONYMOUS
+        answer = await forwards.forward(session.way, frame, principal, session.broker_id, reads=api.reads)
+        room = self._work.room()
+        try:
+            await room.take(0 if answer is None else len(answer))
+            return Answer(await self._here(api, header, answer), room)
+        except BaseException:
+            room.let_go()
+            raise
+
     async def _here(self, api: Api, header: Header, answer: bytes | None) -> bytes | None:
         """An answer from elsewhere, with our addresses of the brokers: clients that we serve stay with us, and are
         served when the one who answered is gone. Brokers that are told at what they registered stay there."""
-        name = TELLS_ADDRESSES.get(api.messages.api_key)
+        name = api.address_field
         if name is None or answer is None:
             return answer
         is_large = len(answer) > BRIEF
@@ -157,7 +172,7 @@ class Service:
             return False
         return self._secret is None or session.is_gateway
 
-    async def _relayed(self, header: Header, session: Session, frame: bytes) -> bytes:
+    async def _relayed(self, header: Header, session: Session, frame: bytes) -> Answer:
         """A frame that another gateway passed on. It is never passed on again: who does not lead says so."""
         self._counts["relayed"] += 1
         elements(RELAY, header, frame, 0)
@@ -166,20 +181,20 @@ class Service:
         known = session.known if self._secret is None else request.principal
         broker_id = None if request.broker_id == NOBODYS else request.broker_id
         client = Session(self.serve, self._limits.request_bytes, broker_id, known)
-        answer: Frame | None = None
+        answer = Answer(None)
         code: int = ErrorCode.NONE if self._controller.is_active else ErrorCode.NOT_CONTROLLER
         if code == ErrorCode.NONE:
             try:
                 inner = bytes(request.frame)
                 answer = await self._one(read_header(inner), client, inner)
-                session.room = client.room
             except Refused as refused:
                 self._counts[refused.kind] += 1
-                answer, code = refused.last, ErrorCode.INVALID_REQUEST
+                answer, code = Answer(refused.last), ErrorCode.INVALID_REQUEST
             except ApiError as error:  # of a part of it, perhaps after another part was done: the client is to ask anew
                 log.info("a request that was passed on was not answered: %r", error)
                 code = ErrorCode.UNKNOWN_SERVER_ERROR
-        return write_answer(RELAY, 0, header.correlation_id, {"error_code": code, "answer": whole(answer)})
+        relayed = {"error_code": code, "answer": whole(answer.frame)}
+        return Answer(write_answer(RELAY, 0, header.correlation_id, relayed), answer)
 
 
 async def _raw(login: Login, token: bytes) -> bytes:

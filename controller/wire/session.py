@@ -1,15 +1,15 @@
-"""One connection, as whoever serves its frames knows it: who it is, and what its answer holds."""
+"""One connection, as the service that answers its frames sees it."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Final
 
 import attrs
 
+from controller.wire.answers import Answer
 from controller.wire.peers.forwarding import Way
-from controller.wire.protocol import Frame
-from controller.wire.room import Room
 from controller.wire.security.sasl import Login
 from controller.wire.security.users import GATEWAY
 
@@ -25,7 +25,7 @@ class Session:
     how it says so otherwise, and `must_log_in` whether it has to; `has_gateways`: other gateways log in, too. `way`: to
     where its frames are passed on. `address`: where it comes from (`security.refusals.origin`)."""
 
-    server: Callable[[Session, bytes], Awaitable[Frame | None]]
+    server: Callable[[Session, bytes], AbstractAsyncContextManager[Answer]]
     frame_bytes: int
     broker_id: int | None
     known: str
@@ -36,8 +36,6 @@ class Session:
     way: Way = attrs.field(factory=Way)
     software: str = ""
     """The client's library, as ApiVersions named it."""
-    room: Room | None = None
-    """What the answer on its way to it holds."""
 
     @property
     def principal(self) -> str | None:
@@ -59,12 +57,6 @@ class Session:
     def request_bytes(self) -> int:
         return self.frame_bytes if self.is_known else min(self.frame_bytes, LOGIN_BYTES)
 
-    async def serve(self, frame: bytes) -> Frame | None:
-        return await self.server(self, frame)
-
-    @property
-    def is_hurried(self) -> bool:
-        return self.room is not None and self.room.is_wanted
-
-    def taken(self) -> None:
-        self.room = None
+    def serve(self, frame: bytes) -> AbstractAsyncContextManager[Answer]:
+        """The answer to a frame without its size; what it holds is given back when the block is left."""
+        return self.server(self, frame)

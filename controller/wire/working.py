@@ -9,19 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from typing import Any, Final, TypeVar
 
 from controller.host import Controller
 from controller.model.errors import ErrorCode, NotController
-from controller.wire.budget import Budget
+from controller.wire.answers import Answer, Budget, Room, Shared
 from controller.wire.calls import Addresses, Api, Call
 from controller.wire.errors import LoginRefused
 from controller.wire.limits import Limits
 from controller.wire.protocol import (
     API_VERSIONS,
     BRIEF,
-    Frame,
     Header,
     Request,
     elements,
@@ -31,16 +30,15 @@ from controller.wire.protocol import (
     readdressed,
     write_answer,
 )
-from controller.wire.room import Room
 from controller.wire.security import ANONYMOUS
 from controller.wire.security.access import answered
 from controller.wire.security.acls import Authorizer
 from controller.wire.session import Session
-from controller.wire.sharing import Shared
-from controller.wire.turns import turns
 
 T = TypeVar("T")
 _FEW: Final = 1000  # elements that need no share of the budget
+_SHARED: Final = 16
+"""How many shared answers are made at a time: a large one waits for room when it is made, so few may."""
 
 
 class Work:
@@ -66,28 +64,33 @@ class Work:
         self._authorizer = authorizer
         self._counts = counts
         self._has_peers = has_peers
-        self._in_flight = {key: turns(api, limits) for key, api in apis.items()}
+        self._in_flight = {key: _turns(api, limits) for key, api in apis.items()}
         self._elements = Budget(limits.elements)
         self._answers = Budget(limits.answer_bytes)
         self._beside = asyncio.Semaphore(1)
-        self._shared: Shared[tuple[bytes | None, Room]] = Shared()
+        self._shared = Shared()
 
-    async def answer(self, api: Api, header: Header, session: Session, frame: bytes) -> Frame | None:
-        """With its size. What it holds of the room for answers is the session's. Refused for what ends the connection,
-        ApiError for what cannot be answered here and now."""
+    async def answer(self, api: Api, header: Header, session: Session, frame: bytes) -> Answer:
+        """To be let go when it was sent. Refused for what ends the connection, ApiError for what cannot be answered
+        here and now."""
         if not api.is_shared:
-            made, session.room = await self._made(api, header, session, frame)
-            return made
+            return await self._made(api, header, session, frame)
         question = (session.principal, *questioned(header, frame))
-        answer, session.room = await self._shared.get(question, lambda: self._made(api, header, session, frame))
-        return None if answer is None else readdressed(answer, header.correlation_id)
+        shared = await self._shared.get(question, lambda: self._made(api, header, session, frame))
+        assert isinstance(shared.frame, bytes), api.messages.name
+        # An answer of one client only, which holds its part of the room until it is sent.
+        return Answer(readdressed(shared.frame, header.correlation_id), shared)
 
-    async def _made(self, api: Api, header: Header, session: Session, frame: bytes) -> tuple[bytes | None, Room]:
+    async def _made(self, api: Api, header: Header, session: Session, frame: bytes) -> Answer:
         room = self.room()
-        async with self._in_flight[api.messages.api_key]:
-            answer = await self._worked_on(api, header, session, frame, room)
-            await room.take(0 if answer is None else len(answer))
-        return answer, room
+        try:
+            async with self._in_flight[api.messages.api_key]:
+                made = await self._worked_on(api, header, session, frame, room)
+                await room.take(0 if made is None else len(made))
+        except BaseException:
+            room.let_go()
+            raise
+        return Answer(made, room)
 
     def room(self) -> Room:
         """For one answer."""
@@ -150,6 +153,16 @@ class Work:
             make_room=room.take,
             is_gateway=session.is_gateway,
         )
+
+
+def _turns(api: Api, limits: Limits) -> AbstractAsyncContextManager[object]:
+    """Held while a request of this API is worked on. Each API has turns of its own: what waits for the controller, or
+    for records, delays no request of another API."""
+    if api.never_waits:
+        return nullcontext()
+    if api.is_of_logs:
+        return asyncio.Semaphore(limits.log_requests_in_flight)
+    return asyncio.Semaphore(min(limits.requests_in_flight, _SHARED) if api.is_shared else limits.requests_in_flight)
 
 
 def _require_leader(answer: Any) -> None:

@@ -7,14 +7,13 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
+import attrs
 import kafka
 import pytest
-from kafka.protocol import admin, consumer, producer
 from kafka.protocol.admin.cluster import DescribeClusterRequest, DescribeClusterResponse
 from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
-from kafka.protocol.api_header import ResponseClassRegistry
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 from kafka.protocol.sasl import (
     SaslAuthenticateRequest,
@@ -23,12 +22,14 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from controller.wire import Acls, Users, allow_all, messages
-from controller.wire.apis import APIS, versions
-from controller.wire.calls import Api, Call
-from controller.wire.protocol import API_VERSIONS, Answer, Messages, Request
+from controller.wire import Acls, Users, allow_all
+from controller.wire.apis import versions
+from controller.wire.calls import OPEN, Api, Call
+from controller.wire.data import with_logs
+from controller.wire.data.logs import Logs
+from controller.wire.protocol import API_VERSIONS, Answer, Request
 from controller.wire.reading import as_uuid
-from controller.wire.security.access import ACCESS, OPEN
+from controller.wire.remote import with_remote_brokers
 from controller.wire.security.acls import OPERATIONS
 from controller.wire.security.files import BrokenFile
 from kedge import NewTopic
@@ -56,17 +57,8 @@ ALLOWED = {
 }
 REFUSALS = {29, 31}
 FETCH = 1
-
-
-def _request_of(key: int) -> Any:
-    own = messages.requests()
-    named = {
-        getattr(module, name).API_KEY: getattr(module, name)
-        for module in (admin, consumer, producer)
-        for name in dir(module)
-        if name.endswith("Request") and hasattr(getattr(module, name), "API_KEY")
-    }
-    return own.get(key) or named[key]
+# Those of which no handler is called here.
+EVERY_API = with_logs(cast("Logs", None), with_remote_brokers())
 
 
 class Asked:
@@ -78,13 +70,6 @@ class Asked:
     async def __call__(self, _: Call, request: Request) -> Answer:
         self.requests.append(request)
         return {}
-
-    def api(self, key: int) -> Api:
-        kind = _request_of(key)
-        registered = ResponseClassRegistry._response_class_registry  # noqa: SLF001 - as the clients of Kafka do
-        response = messages.RESPONSES.get(key) or registered[key][None]
-        first = messages.VERSIONS.get(key, (0, 0))[0]
-        return Api(Messages(kind, response, range(first, kind.max_version + 1)), self)
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +87,8 @@ def asked() -> Asked:
 @pytest.fixture(scope="module")
 def apis(asked: Asked) -> dict[int, Api]:
     """What is offered, with everything that asks for a right in the place of its handler."""
-    table = {key: api for key, api in APIS.items() if key != API_VERSIONS}
-    table |= {key: asked.api(key) for key in ALLOWED}
+    table = {key: api for key, api in EVERY_API.items() if key != API_VERSIONS}
+    table |= {key: attrs.evolve(EVERY_API[key], handler=asked) for key in ALLOWED}
     return table | {api.messages.api_key: api for api in versions.table(table)}
 
 
@@ -168,8 +153,7 @@ def _codes(read: Any) -> Iterator[int]:
 
 
 def test_every_api_that_is_offered_says_what_it_asks_for() -> None:
-    assert set(APIS) <= set(ACCESS)
-    assert {access.operation for access in ACCESS.values() if access is not OPEN} <= set(OPERATIONS)
+    assert {api.access.operation for api in EVERY_API.values() if api.access is not OPEN} <= set(OPERATIONS)
 
 
 def test_what_is_allowed_of_a_request_is_done_and_the_rest_refused_in_its_place(

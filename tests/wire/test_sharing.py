@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from kafka.protocol.metadata.metadata import MetadataRequest, MetadataResponse
 
-from controller.wire.sharing import Shared
+from controller.wire.answers import Answer, Budget, Room, Shared
 from kedge import NewTopic
 from tests.wire.served import RawClient, Served, until
 
@@ -20,11 +20,11 @@ class Making:
         self.begun = 0
         self.may = asyncio.Event()
 
-    async def __call__(self) -> int:
+    async def __call__(self) -> Answer:
         self.begun += 1
-        number = self.begun
+        frame = b"%d" % self.begun
         await self.may.wait()
-        return number
+        return Answer(frame)
 
 
 async def _turns() -> None:
@@ -34,7 +34,7 @@ async def _turns() -> None:
 
 def test_who_asks_while_an_answer_is_made_shares_the_next_one() -> None:
     async def main() -> None:
-        shared, making = Shared[int](), Making()
+        shared, making = Shared(), Making()
         first = asyncio.create_task(shared.get("q", making))
         await _turns()
         late = [asyncio.create_task(shared.get("q", making)) for _ in range(5)]
@@ -42,32 +42,62 @@ def test_who_asks_while_an_answer_is_made_shares_the_next_one() -> None:
         await _turns()
         assert making.begun == 2  # of "q" the first, and that of another question
         making.may.set()
-        assert await first == 1
-        assert await other == 2
-        assert await asyncio.gather(*late) == [3] * 5
-        assert await shared.get("q", making) == 4
+        assert (await first).frame == b"1"
+        assert (await other).frame == b"2"
+        assert [answer.frame for answer in await asyncio.gather(*late)] == [b"3"] * 5
+        assert (await shared.get("q", making)).frame == b"4"
 
     asyncio.run(main())
 
 
 def test_who_hangs_up_takes_nothing_from_the_others_and_errors_go_to_all_of_them() -> None:
     async def main() -> None:
-        shared, making = Shared[int](), Making()
+        shared, making = Shared(), Making()
         asking = [asyncio.create_task(shared.get("q", making)) for _ in range(3)]
         await _turns()
         asking[0].cancel()
         await _turns()
         making.may.set()
-        assert await asyncio.gather(*asking[1:]) == [1, 1]
+        assert [answer.frame for answer in await asyncio.gather(*asking[1:])] == [b"1", b"1"]
 
-        async def fail() -> int:
+        async def fail() -> Answer:
             raise OSError("no")
 
         failing = [asyncio.create_task(shared.get("q", fail)) for _ in range(2)]
         for one in failing:
             with pytest.raises(OSError, match="no"):
                 await one
-        assert await shared.get("q", making) == 2
+        assert (await shared.get("q", making)).frame == b"2"
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("hang_up", [(), (0,), (0, 1), (0, 1, 2)])
+def test_what_an_answer_holds_is_given_back_when_the_last_who_asked_has_left(hang_up: tuple[int, ...]) -> None:
+    async def main() -> None:
+        budget = Budget(100_000)
+        shared, may = Shared(), asyncio.Event()
+
+        async def make() -> Answer:
+            room = Room(budget, 1.0)
+            await room.take(100_000)
+            await may.wait()
+            return Answer(b"large", room)
+
+        asking = [asyncio.create_task(shared.get("q", make)) for _ in range(3)]
+        await _turns()
+        for number in hang_up:
+            asking[number].cancel()
+        await _turns()
+        waiting = asyncio.create_task(budget.take(100_000))
+        may.set()
+        answers = [await task for number, task in enumerate(asking) if number not in hang_up]
+        await _turns()
+        for answer in answers:
+            assert not waiting.done()
+            answer.let_go()
+            await _turns()
+        assert waiting.done()
 
     asyncio.run(main())
 

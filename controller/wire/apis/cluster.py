@@ -13,7 +13,7 @@ from kafka.protocol.metadata.metadata import MetadataRequest
 from controller.model.errors import ErrorCode
 from controller.model.values import NO_LEADER
 from controller.wire.apis.answering import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from controller.wire.calls import Api, Call
+from controller.wire.calls import OPEN, Api, Call
 from controller.wire.messages import MetadataResponse
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.reading import ClusterRow, PartitionRow, TopicRow, cluster
@@ -164,8 +164,26 @@ async def find_coordinator(call: Call, request: Request) -> Answer:
 
 
 TABLE: Final = (
-    Api(Messages(MetadataRequest, MetadataResponse, range(14)), metadata, is_shared=True),
-    Api(Messages(DescribeClusterRequest, DescribeClusterResponse, range(2)), describe_cluster),
-    Api(Messages(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, range(1)), describe_topic_partitions),
-    Api(Messages(FindCoordinatorRequest, FindCoordinatorResponse, range(5)), find_coordinator),
+    Api(
+        Messages(MetadataRequest, MetadataResponse, range(14)),
+        metadata,
+        OPEN,
+        address_field="node_id",
+        is_shared=True,
+        reads=True,
+    ),
+    Api(
+        Messages(DescribeClusterRequest, DescribeClusterResponse, range(2)),
+        describe_cluster,
+        OPEN,
+        address_field="broker_id",
+        reads=True,
+    ),
+    Api(
+        Messages(DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, range(1)),
+        describe_topic_partitions,
+        OPEN,
+        reads=True,
+    ),
+    Api(Messages(FindCoordinatorRequest, FindCoordinatorResponse, range(5)), find_coordinator, OPEN, reads=True),
 )

@@ -36,7 +36,7 @@ from controller.model.errors import ErrorCode
 from controller.model.view import ClusterView
 from controller.wire.apis.answering import Outcome, outcome, outcomes
 from controller.wire.apis.config_words import as_kafka
-from controller.wire.calls import Api, Call
+from controller.wire.calls import Api, Call, on_cluster, on_rows
 from controller.wire.errors import Garbage
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.security.acls import TOPIC
@@ -221,11 +221,26 @@ def _text(value: str | None) -> str:
 
 
 TABLE: Final = (
-    Api(Messages(DescribeConfigsRequest, DescribeConfigsResponse, range(5)), describe_configs),
-    Api(Messages(AlterConfigsRequest, AlterConfigsResponse, range(3)), alter_configs),
+    Api(
+        Messages(DescribeConfigsRequest, DescribeConfigsResponse, range(5)),
+        describe_configs,
+        on_rows("DESCRIBE_CONFIGS", "resources", "results"),
+        reads=True,
+    ),
+    Api(
+        Messages(AlterConfigsRequest, AlterConfigsResponse, range(3)),
+        alter_configs,
+        on_rows("ALTER_CONFIGS", "resources", "responses"),
+    ),
     Api(
         Messages(IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, range(2)),
         incremental_alter_configs,
+        on_rows("ALTER_CONFIGS", "resources", "responses"),
     ),
-    Api(Messages(ListConfigResourcesRequest, ListConfigResourcesResponse, range(2)), list_config_resources),
+    Api(
+        Messages(ListConfigResourcesRequest, ListConfigResourcesResponse, range(2)),
+        list_config_resources,
+        on_cluster("DESCRIBE_CONFIGS"),
+        reads=True,
+    ),
 )

@@ -12,7 +12,7 @@ from controller.model.errors import ApiError, ErrorCode
 from controller.model.requests import ElectionType
 from controller.model.values import TopicPartition
 from controller.wire.apis.answering import Outcome, by_topic, failed, timeout_s
-from controller.wire.calls import Api, Call
+from controller.wire.calls import Api, Call, on_cluster
 from controller.wire.protocol import Answer, Messages, Request
 
 _TYPES: Final = {0: ElectionType.PREFERRED, 1: ElectionType.UNCLEAN}
@@ -53,4 +53,10 @@ def _rows(done: dict[TopicPartition, Outcome]) -> dict[str, Any]:
     }
 
 
-TABLE: Final = (Api(Messages(ElectLeadersRequest, ElectLeadersResponse, range(3)), elect_leaders),)
+TABLE: Final = (
+    Api(
+        Messages(ElectLeadersRequest, ElectLeadersResponse, range(3)),
+        elect_leaders,
+        on_cluster("ALTER", "topic_partitions", "replica_election_results"),
+    ),
+)

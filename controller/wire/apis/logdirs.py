@@ -23,7 +23,7 @@ from controller.host import Controller
 from controller.model.errors import ErrorCode
 from controller.model.values import Partition, TopicPartition
 from controller.model.view import ClusterView
-from controller.wire.calls import Api, Call
+from controller.wire.calls import Api, Call, on_cluster
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.reading import full
 
@@ -124,6 +124,15 @@ def _moved(there: set[tuple[str, int]] | None, topic: str, partition: int) -> in
 
 
 TABLE: Final = (
-    Api(Messages(DescribeLogDirsRequest, DescribeLogDirsResponse, range(1, 6)), describe_log_dirs),
-    Api(Messages(AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse, range(1, 3)), alter_replica_log_dirs),
+    Api(
+        Messages(DescribeLogDirsRequest, DescribeLogDirsResponse, range(1, 6)),
+        describe_log_dirs,
+        on_cluster("DESCRIBE"),
+        reads=True,
+    ),
+    Api(
+        Messages(AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse, range(1, 3)),
+        alter_replica_log_dirs,
+        on_cluster("ALTER", "dirs", "results"),
+    ),
 )

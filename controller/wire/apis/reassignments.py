@@ -19,7 +19,7 @@ from controller.model.errors import ApiError, ErrorCode
 from controller.model.requests import AlterReassignmentsOptions, PartitionReassignment, ReassignmentAnswer
 from controller.model.values import Replicas, TopicPartition
 from controller.wire.apis.answering import Outcome, beside, by_topic, failed, of_all, outcome, outcomes, timeout_s
-from controller.wire.calls import Api, Call
+from controller.wire.calls import Api, Call, on_cluster
 from controller.wire.protocol import Answer, Messages, Request
 
 TWICE: Final = Outcome(None, ErrorCode.INVALID_REQUEST, "The partition is named more than once.")
@@ -150,6 +150,15 @@ def _move(partition: int, move: PartitionReassignment) -> dict[str, Any]:
 
 
 TABLE: Final = (
-    Api(Messages(AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse, range(2)), alter),
-    Api(Messages(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse, range(1)), list_moves),
+    Api(
+        Messages(AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse, range(2)),
+        alter,
+        on_cluster("ALTER", "topics", "responses"),
+    ),
+    Api(
+        Messages(ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse, range(1)),
+        list_moves,
+        on_cluster("DESCRIBE"),
+        reads=True,
+    ),
 )

@@ -10,7 +10,7 @@ from controller.model.errors import ErrorCode
 from controller.model.requests import DeletePartitions
 from controller.model.view import ClusterView
 from controller.wire.apis.answering import Outcome, of_all, outcome, outcomes, timeout_s
-from controller.wire.calls import Api, Call
+from controller.wire.calls import Api, Call, on_cluster
 from controller.wire.messages import DeletePartitionsRequest, DeletePartitionsResponse
 from controller.wire.protocol import Answer, Messages, Request
 
@@ -57,4 +57,10 @@ def _topic(name: str, partitions: list[int], done: Outcome, now: Mapping[tuple[s
     return {"name": name, "partitions": rows}
 
 
-TABLE: Final = (Api(Messages(DeletePartitionsRequest, DeletePartitionsResponse, range(1)), delete_partitions),)
+TABLE: Final = (
+    Api(
+        Messages(DeletePartitionsRequest, DeletePartitionsResponse, range(1)),
+        delete_partitions,
+        on_cluster("ALTER", "topics", "responses"),
+    ),
+)

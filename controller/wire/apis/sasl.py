@@ -11,7 +11,7 @@ from kafka.protocol.sasl import (
     SaslHandshakeResponse,
 )
 
-from controller.wire.calls import Api, Call
+from controller.wire.calls import OPEN, Api, Call
 from controller.wire.errors import LoginRefused
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.security.sasl import ILLEGAL_STATE, MECHANISMS, LoginFailed
@@ -39,6 +39,18 @@ async def authenticate(call: Call, request: Request) -> Answer:
 
 
 TABLE: Final = (
-    Api(Messages(SaslHandshakeRequest, SaslHandshakeResponse, range(2)), handshake),
-    Api(Messages(SaslAuthenticateRequest, SaslAuthenticateResponse, range(3)), authenticate),
+    Api(
+        Messages(SaslHandshakeRequest, SaslHandshakeResponse, range(2)),
+        handshake,
+        OPEN,
+        before_login=True,
+        never_waits=True,
+    ),
+    Api(
+        Messages(SaslAuthenticateRequest, SaslAuthenticateResponse, range(3)),
+        authenticate,
+        OPEN,
+        before_login=True,
+        never_waits=True,
+    ),
 )

@@ -19,7 +19,7 @@ from controller.model.throttle_configs import FAMILIES
 from controller.model.throttles import ReassignPartitionsOptions, ThrottledRate, ThrottledReplicas
 from controller.model.values import TopicPartition
 from controller.wire.apis.answering import Outcome, by_topic, outcomes, timeout_s
-from controller.wire.calls import Api, Call
+from controller.wire.calls import Api, Call, on_cluster
 from controller.wire.messages import (
     AlterInterbrokerThrottledRatesRequest,
     AlterInterbrokerThrottledRatesResponse,
@@ -140,12 +140,12 @@ async def alter_replicas(call: Call, request: Request) -> Answer:
     return {"topics": _rows(await _done(results))}
 
 
-def _api(request: Any, response: Any, handler: Callable[..., Any]) -> Api:
-    return Api(Messages(request, response, range(request.max_version + 1)), handler)
+def _api(request: Any, response: Any, handler: Callable[..., Any], named: str) -> Api:
+    return Api(Messages(request, response, range(request.max_version + 1)), handler, on_cluster("ALTER", named, named))
 
 
 TABLE: Final = (
-    _api(ReassignPartitionsRequest, ReassignPartitionsResponse, reassign_partitions),
-    _api(AlterInterbrokerThrottledRatesRequest, AlterInterbrokerThrottledRatesResponse, alter_rates),
-    _api(AlterInterbrokerThrottledReplicasRequest, AlterInterbrokerThrottledReplicasResponse, alter_replicas),
+    _api(ReassignPartitionsRequest, ReassignPartitionsResponse, reassign_partitions, "topics"),
+    _api(AlterInterbrokerThrottledRatesRequest, AlterInterbrokerThrottledRatesResponse, alter_rates, "brokers"),
+    _api(AlterInterbrokerThrottledReplicasRequest, AlterInterbrokerThrottledReplicasResponse, alter_replicas, "topics"),
 )

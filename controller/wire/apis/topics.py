@@ -29,7 +29,7 @@ from controller.model.view import ClusterView
 from controller.wire.apis.answering import Outcome, outcome, outcomes, timeout_s
 from controller.wire.apis.config_words import as_kafka
 from controller.wire.apis.configs import SOURCES
-from controller.wire.calls import Api, Call
+from controller.wire.calls import Api, Call, on_rows
 from controller.wire.protocol import Answer, Messages, Request
 from controller.wire.reading import as_uuid, ids_of
 from controller.wire.security.acls import TOPIC
@@ -201,7 +201,19 @@ def _deleted(key: Named, row: Outcome, done: Mapping[str, Outcome], ids: Mapping
 
 
 TABLE: Final = (
-    Api(Messages(CreateTopicsRequest, CreateTopicsResponse, range(8)), create_topics),
-    Api(Messages(DeleteTopicsRequest, DeleteTopicsResponse, range(7)), delete_topics),
-    Api(Messages(CreatePartitionsRequest, CreatePartitionsResponse, range(4)), create_partitions),
+    Api(
+        Messages(CreateTopicsRequest, CreateTopicsResponse, range(8)),
+        create_topics,
+        on_rows("CREATE", "topics", "topics"),
+    ),
+    Api(
+        Messages(DeleteTopicsRequest, DeleteTopicsResponse, range(7)),
+        delete_topics,
+        on_rows("DELETE", "topics topic_names", "responses"),
+    ),
+    Api(
+        Messages(CreatePartitionsRequest, CreatePartitionsResponse, range(4)),
+        create_partitions,
+        on_rows("ALTER", "topics", "results"),
+    ),
 )

@@ -12,7 +12,7 @@ from typing import Final
 
 from kafka.protocol.metadata.api_versions import ApiVersionsRequest, ApiVersionsResponse
 
-from controller.wire.calls import Api, Call
+from controller.wire.calls import OPEN, Api, Call
 from controller.wire.messages import KEDGE
 from controller.wire.protocol import Answer, Messages, Request
 
@@ -28,7 +28,13 @@ def table(apis: Mapping[int, Api]) -> Iterator[Api]:
         asks = request.client_software_name == KEDGE  # empty before version 3
         return {"error_code": 0, **_offered(apis, with_private=asks or call.is_gateway, with_orders=call.is_gateway)}
 
-    yield Api(Messages(ApiVersionsRequest, ApiVersionsResponse, range(5)), api_versions)
+    yield Api(
+        Messages(ApiVersionsRequest, ApiVersionsResponse, range(5)),
+        api_versions,
+        OPEN,
+        before_login=True,
+        never_waits=True,
+    )
 
 
 def unsupported(apis: Mapping[int, Api]) -> Answer:

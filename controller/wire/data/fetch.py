@@ -11,7 +11,7 @@ from kafka.protocol.consumer import FetchRequest, FetchResponse
 
 from controller.model.logs import Fetched, FetchFrom, LogError
 from controller.model.values import TopicPartition
-from controller.wire.calls import Api, Call
+from controller.wire.calls import Api, Call, on_rows
 from controller.wire.data.batches import written
 from controller.wire.data.logs import Logs
 from controller.wire.protocol import Answer, Messages, Request
@@ -49,7 +49,12 @@ def table(logs: Logs) -> Iterator[Api]:
             "responses": [{"topic": topic, "partitions": rows} for topic, rows in topics.items()],
         }
 
-    yield Api(Messages(FetchRequest, FetchResponse, range(4, 13)), fetch, is_of_logs=True)
+    yield Api(
+        Messages(FetchRequest, FetchResponse, range(4, 13)),
+        fetch,
+        on_rows("READ", "topics", "responses"),
+        is_of_logs=True,
+    )
 
 
 def _since(part: Any) -> FetchFrom:

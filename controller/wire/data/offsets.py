@@ -16,7 +16,7 @@ from kafka.protocol.consumer import (
 
 from controller.model.logs import LogBounds, LogError
 from controller.model.values import TopicPartition
-from controller.wire.calls import Api, Call
+from controller.wire.calls import Api, Call, on_rows
 from controller.wire.data.batches import first_since
 from controller.wire.data.logs import Logs
 from controller.wire.protocol import Answer, Messages, Request
@@ -53,7 +53,12 @@ def table(logs: Logs) -> Iterator[Api]:
 
     of_epochs = Messages(OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, range(5))
     yield Api(of_epochs, offset_for_leader_epoch, is_of_logs=True)
-    yield Api(Messages(ListOffsetsRequest, ListOffsetsResponse, range(1, 10)), list_offsets, is_of_logs=True)
+    yield Api(
+        Messages(ListOffsetsRequest, ListOffsetsResponse, range(1, 10)),
+        list_offsets,
+        on_rows("DESCRIBE", "topics", "topics"),
+        is_of_logs=True,
+    )
 
 
 async def _epoch_end(logs: Logs, call: Call, tp: TopicPartition, part: Any) -> dict[str, Any]:

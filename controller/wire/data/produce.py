@@ -16,7 +16,7 @@ from kafka.protocol.producer import (
 
 from controller.model.logs import NO_PRODUCER, Appended, Batch, LogError
 from controller.model.values import TopicPartition
-from controller.wire.calls import Api, Call
+from controller.wire.calls import Api, Call, on_cluster, on_rows
 from controller.wire.data.batches import read_batch
 from controller.wire.data.logs import Logs
 from controller.wire.protocol import Answer, Messages, Request
@@ -48,8 +48,18 @@ def table(logs: Logs) -> Iterator[Api]:
         producer = await asyncio.wrap_future(logs.new_producer_id())
         return {"error_code": 0, "producer_id": producer, "producer_epoch": 0}
 
-    yield Api(Messages(ProduceRequest, ProduceResponse, range(12)), produce, is_of_logs=True)
-    yield Api(Messages(InitProducerIdRequest, InitProducerIdResponse, range(5)), init_producer_id, is_of_logs=True)
+    yield Api(
+        Messages(ProduceRequest, ProduceResponse, range(12)),
+        produce,
+        on_rows("WRITE", "topic_data", "responses"),
+        is_of_logs=True,
+    )
+    yield Api(
+        Messages(InitProducerIdRequest, InitProducerIdResponse, range(5)),
+        init_producer_id,
+        on_cluster("IDEMPOTENT_WRITE"),
+        is_of_logs=True,
+    )
 
 
 async def _append(logs: Logs, call: Call, request: Request, name: str, part: Any) -> Appended:

@@ -19,14 +19,10 @@ from controller.wire.peers import Peers
 from controller.wire.peers.directory import AlreadyRunning, Directory
 from controller.wire.peers.leading import Leading
 from controller.wire.peers.relay import Broken, Link, Lost, NotActive, NotReached
-from controller.wire.protocol import read_header
 from stores.base import StoreError
 
 LOOKING_S: Final = 15.0
 """How long somebody is looked for who leads: a failover takes a session's time."""
-READS: Final = frozenset({3, 10, 32, 35, 46, 60, 74, 75})
-"""Metadata, FindCoordinator, DescribeConfigs, DescribeLogDirs, ListPartitionReassignments, DescribeCluster,
-ListConfigResources, DescribeTopicPartitions: they change nothing, and may be asked twice."""
 _PAUSE_S: Final = 0.05
 _KEEPING_S: Final = 1.0
 log = logging.getLogger(__name__)
@@ -101,13 +97,16 @@ class Forwarding:
         """Where brokers registered that they listen, as far as is known."""
         return await asyncio.to_thread(self._directory.endpoints, broker_ids)
 
-    async def forward(self, way: Way, frame: bytes, principal: str, broker_id: int | None) -> bytes | None:
-        """The answer of whoever leads. NotController where that is this one, by now, or nobody was found in time: in
-        both cases nothing was done. Refused where the client is to be hung up on."""
+    async def forward(
+        self, way: Way, frame: bytes, principal: str, broker_id: int | None, *, reads: bool = False
+    ) -> bytes | None:
+        """The answer of whoever leads. `reads`: the request changes nothing, so it may be sent twice. NotController
+        where that is this one, by now, or nobody was found in time: in both cases nothing was done. Refused where the
+        client is to be hung up on."""
         now = asyncio.get_running_loop().time
         over = now() + self._peers.answer_s
         end = now() + LOOKING_S
-        reads, was_broken = read_header(frame).api_key in READS, False
+        was_broken = False
         while not self._controller.is_active:
             try:
                 link = await self._link(way, min(end, over))

@@ -62,7 +62,7 @@ class Sessions:
         self._ending: set[asyncio.Task[None]] = set()
         self.table: Final = (
             Api(messages(BrokerRegistrationRequest.API_KEY), self.register),
-            Api(messages(BrokerHeartbeatRequest.API_KEY), self.beat),
+            Api(messages(BrokerHeartbeatRequest.API_KEY), self.beat, never_waits=True),
         )
 
     # --- BrokerRegistration

@@ -1,8 +1,8 @@
 """What each API asks for, as Kafka's brokers do, and the answer to who may not.
 
 Rules
-* The table decides, not the handlers: an API without a row is for nobody who needs a right. Handlers of what only tells
-  (Metadata, DescribeTopicPartitions) leave out themselves what may not be told.
+* The row of an API decides, not its handler. Handlers that only describe (Metadata, DescribeTopicPartitions) leave out
+  themselves what the client may not see.
 * Of a request for several topics or settings those that are allowed are done, each of the others is refused in its
   place in the answer.
 * Who may not learn of a topic does not learn whether there is one.
@@ -12,89 +12,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
-import attrs
-
 from controller.model.errors import ClusterAuthorizationFailed
-from controller.wire.calls import Api, Call
+from controller.wire.calls import CLUSTER_ACTION, OPEN, Access, Api, Call
 from controller.wire.protocol import Answer, Request
 from controller.wire.reading import cluster
 from controller.wire.security.acls import CLUSTER, TOPIC
 
 TOPIC_REFUSED: Final = 29
 CLUSTER_REFUSED: Final = 31
-CLUSTER_ACTION: Final = "CLUSTER_ACTION"
 _MESSAGES: Final = {TOPIC_REFUSED: "Topic authorization failed.", CLUSTER_REFUSED: "Cluster authorization failed."}
 _TOPIC_TYPE: Final = 2  # of a resource with settings; every other kind is the cluster's
 
 
-@attrs.frozen
-class Access:
-    """`operation` on the cluster, or (`by_row`) on what each row names. `asked`: the list of the request that names
-    things, by version under one of two names; `answered`: the list of the answer that does."""
-
-    operation: str
-    asked: tuple[str, ...] = ()
-    answered: str = ""
-    by_row: bool = False
-
-
-def _rows(operation: str, asked: str, answered: str) -> Access:
-    return Access(operation, tuple(asked.split()), answered, by_row=True)
-
-
-def _whole(operation: str, asked: str = "", answered: str = "") -> Access:
-    return Access(operation, tuple(asked.split()), answered)
-
-
-OPEN: Final = Access("")
-"""Nothing is asked for, or the handler asks."""
-
-ACCESS: Final[Mapping[int, Access]] = MappingProxyType(
-    {
-        0: _rows("WRITE", "topic_data", "responses"),  # Produce
-        1: _rows("READ", "topics", "responses"),  # Fetch
-        2: _rows("DESCRIBE", "topics", "topics"),  # ListOffsets
-        3: OPEN,  # Metadata: DESCRIBE on each topic
-        7: _whole(CLUSTER_ACTION),  # ControlledShutdown
-        10: OPEN,  # FindCoordinator: there is none
-        17: OPEN,  # SaslHandshake
-        18: OPEN,  # ApiVersions
-        19: _rows("CREATE", "topics", "topics"),  # CreateTopics
-        20: _rows("DELETE", "topics topic_names", "responses"),  # DeleteTopics
-        22: _whole("IDEMPOTENT_WRITE"),  # InitProducerId
-        32: _rows("DESCRIBE_CONFIGS", "resources", "results"),  # DescribeConfigs
-        33: _rows("ALTER_CONFIGS", "resources", "responses"),  # AlterConfigs
-        34: _whole("ALTER", "dirs", "results"),  # AlterReplicaLogDirs
-        35: _whole("DESCRIBE"),  # DescribeLogDirs
-        36: OPEN,  # SaslAuthenticate
-        37: _rows("ALTER", "topics", "results"),  # CreatePartitions
-        43: _whole("ALTER", "topic_partitions", "replica_election_results"),  # ElectLeaders
-        44: _rows("ALTER_CONFIGS", "resources", "responses"),  # IncrementalAlterConfigs
-        45: _whole("ALTER", "topics", "responses"),  # AlterPartitionReassignments
-        46: _whole("DESCRIBE"),  # ListPartitionReassignments
-        56: _whole(CLUSTER_ACTION),  # AlterPartition
-        60: OPEN,  # DescribeCluster
-        62: _whole(CLUSTER_ACTION),  # BrokerRegistration
-        63: _whole(CLUSTER_ACTION),  # BrokerHeartbeat
-        74: _whole("DESCRIBE_CONFIGS"),  # ListConfigResources
-        75: OPEN,  # DescribeTopicPartitions: DESCRIBE on each topic
-        20000: _whole("ALTER", "topics", "topics"),  # ReassignPartitions
-        20001: _whole("ALTER", "brokers", "brokers"),  # AlterInterbrokerThrottledRates
-        20002: _whole("ALTER", "topics", "topics"),  # AlterInterbrokerThrottledReplicas
-        20003: _whole("ALTER", "topics", "responses"),  # DeletePartitions
-    }
-)
-"""By API key."""
-
-CLOSED: Final = _whole(CLUSTER_ACTION)
-
-
 async def answered(api: Api, call: Call, request: Request) -> Answer | None:
     """The handler's answer to what is allowed, refusals of everything else."""
-    access = ACCESS.get(api.messages.api_key, CLOSED)
+    access = api.access
     if access is OPEN or (not access.by_row and _may(call, access.operation)):
         return await api.handler(call, request)
     fields = request._struct.fields  # noqa: SLF001 - as in protocol.build
