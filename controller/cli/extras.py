@@ -12,18 +12,18 @@ from typing import Final
 
 from controller.model.extras import missing
 
-# The packages of an extra that are looked for -> the module of each.
-NEEDED: Final[Mapping[str, Mapping[str, str]]] = {
-    "cli": {"click": "click", "rich": "rich"},
-    "pipeline": {"numpy": "numpy", "pyarrow": "pyarrow"},
-    "spark": {"pandas": "pandas", "pyarrow": "pyarrow", "pyspark": "pyspark"},
-    "wire": {"kafka-python": "kafka", "scramp": "scramp"},
+NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
+    "cli": ("click", "rich"),
+    "pipeline": ("numpy", "pyarrow"),
+    "spark": ("pandas", "pyarrow", "pyspark"),
+    "wire": ("kafka", "scramp"),
 }
+"""The modules of an extra that are looked for."""
 
 
 def need(extra: str) -> None:
-    """The packages of an extra are installed. Otherwise one line on stderr, and exit code 2."""
-    lacking = [package for package, module in NEEDED[extra].items() if not _is_there(module)]
+    """The modules of an extra can be imported. Otherwise one line on stderr, and exit code 2."""
+    lacking = [module for module in NEEDED[extra] if not _is_there(module)]
     if lacking:
         sys.stderr.write(f"kedge: {missing(extra, *lacking)}\n")
         sys.exit(2)
