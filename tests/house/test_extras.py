@@ -25,6 +25,7 @@ IMPORTS = [
     ("pipeline.stages.plan", "pipeline", ("numpy", "pyarrow")),
     ("pipeline.tables.files", "pipeline", ("numpy", "pyarrow")),
     ("pipeline.verbs.local", "pipeline", ("numpy", "pyarrow")),
+    ("pipeline.spark.source", "spark", ("pyarrow", "pyspark")),
 ]
 CALLS = [
     ("from stores import open_store; open_store('zookeeper://h')", "zookeeper", ("kazoo",)),
