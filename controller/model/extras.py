@@ -11,6 +11,7 @@ _PACKAGES: Final[Mapping[str, str]] = {
     "grpc": "grpcio",
     "kafka": "kafka-python",
     "prometheus_client": "prometheus-client",
+    "puresasl": "pure-sasl",
 }
 """Modules -> the packages that hold them, where the names differ."""
 

@@ -29,6 +29,7 @@ IMPORTS = [
 ]
 CALLS = [
     ("from stores import open_store; open_store('zookeeper://h')", "zookeeper", ("kazoo",)),
+    ("from stores import open_store; open_store('zookeeper://h?auth=sasl:a:b')", "zookeeper", ("kazoo", "puresasl")),
     ("from stores import open_store; open_store('etcd://h/a')", "etcd", ("etcd3", "google", "google.protobuf", "grpc")),
     ("from pipeline.spark import session; session().__enter__()", "spark", ("pyspark",)),
 ]
@@ -58,6 +59,7 @@ PACKAGES = {
     "grpc": "grpcio",
     "kafka": "kafka-python",
     "prometheus_client": "prometheus-client",
+    "puresasl": "pure-sasl",
 }
 
 
