@@ -243,9 +243,11 @@ PICTURED: Final[Mapping[str, Callable[[Path], None]]] = {"demo": demo, "status":
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("names", nargs="*", choices=PICTURED, metavar="NAME", help=f"Default: {' '.join(PICTURED)}")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"Default: {' '.join(PICTURED)}")
     parser.add_argument("--into", type=Path, default=PICTURES, metavar="FOLDER")
     asked_for = parser.parse_args()
+    if unknown := set(asked_for.names) - set(PICTURED):
+        parser.error(f"no such picture: {', '.join(sorted(unknown))}")
     for name in asked_for.names or PICTURED:
         PICTURED[name](asked_for.into)
         sys.stdout.write(f"{name}: made\n")
