@@ -1,7 +1,7 @@
 """Sentences of pages in Markdown: how long they are, and which words a reader from outside stumbles over.
 
-`python tests/docs/prose.py PAGE...` prints what to rewrite; without a page, of all of them. `--ledger` lowers the counts in
-tests/docs/prose.toml, which tests/docs/test_prose.py holds the pages to; it raises none.
+`python tests/docs/prose.py PAGE...` prints what to rewrite; without a page, of all of them. `--ledger` lowers the
+counts in tests/docs/prose.toml, which tests/docs/test_prose.py holds the pages to; it raises none.
 """
 
 from __future__ import annotations

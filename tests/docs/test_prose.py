@@ -31,8 +31,9 @@ def test_long_sentences_and_odd_words_are_counted(tmp_path: Path) -> None:
     assert prose.counts(page) == {"long": 1, "stumbled": 1}
 
 
-def test_the_ledger_is_lowered_and_never_raised() -> None:
-    page = next(iter(LEDGER))
-    raised = {page: {kind: number + 1 for kind, number in LEDGER[page].items()}}
-    assert tomllib.loads(prose.ledger([prose.CHECKOUT / page], raised)) == {page: LEDGER[page]}
-    assert tomllib.loads(prose.ledger([prose.CHECKOUT / page], {page: {}})) == {}
+def test_the_ledger_is_lowered_and_never_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prose, "CHECKOUT", tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text("This is for whoever reads.\n")
+    for allowed, now in ((3, {"page.md": {"stumbled": 1}}), (1, {"page.md": {"stumbled": 1}}), (0, {})):
+        assert tomllib.loads(prose.ledger([page], {"page.md": {"stumbled": allowed}})) == now
