@@ -5,8 +5,8 @@ Rules
   that it does not link fails the build.
 * README.md, CONTRIBUTING.md and the examples become pages, so that links to them work. A link to another file of the
   checkout becomes plain text; one to a file that is not there fails the build.
-* Pages are written for CommonMark. Python-Markdown wants an empty line before a list or a table, and what an item holds
-  indented by four; pages are rewritten that way first.
+* Pages are written for CommonMark. Python-Markdown wants an empty line before a list or a table, what an item holds
+  indented by four, and no line of a paragraph that begins like an item; pages are rewritten that way first.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ _LINK: Final = re.compile(
 _SOURCE: Final = re.compile(r'(?P<before>\b(?:src|srcset|href)=")(?P<path>[^"#]+)(?P<after>(?:#[^"]*)?")')
 _ELSEWHERE: Final = re.compile(r"[a-z]+:|/")
 _MARKER: Final = re.compile(r" *(?:[*+-]|\d+[.)]) +")
+_BREAK: Final = re.compile(r"(?:  |\\)$")
 _log = logging.getLogger("mkdocs.hooks.docs_site")
 
 
@@ -123,7 +124,7 @@ def for_python_markdown(text: str) -> str:
     """The same page with lists and tables as Python-Markdown reads them."""
     lines = text.splitlines()
     items: list[list[tuple[int, bool]]] = [[] for _ in lines]
-    begins = set()
+    begins, goes_on = set(), set()
     for token in MarkdownIt("commonmark").enable("table").parse(text):
         if token.map is None:
             continue
@@ -133,8 +134,13 @@ def for_python_markdown(text: str) -> str:
                 items[number].append((marker.end(), number == first))
         elif token.type in {"bullet_list_open", "ordered_list_open", "table_open"} and token.level == 0:
             begins.add(first)
-    made = []
+        elif token.type == "paragraph_open":
+            goes_on.update(number for number in range(first + 1, end) if not _BREAK.search(lines[number - 1]))
+    made: list[str] = []
     for number, line in enumerate(lines):
+        if number in goes_on:
+            made[-1] = f"{made[-1].rstrip()} {line.lstrip()}"
+            continue
         if number in begins and number and lines[number - 1].strip():
             made.append("")
         made.append(_indented(line, items[number]))

@@ -148,8 +148,10 @@ def test_groups_and_titles_are_those_of_the_index(tmp_path: Path) -> None:
     ]
 
 
-def test_what_an_item_holds_is_indented_by_four() -> None:
-    given = "text\n* one\n  goes on\n\n  ```text\n  a\n    b\n  ```\n  1. inner\n\n     more\n* two\n\n| a |\n|---|\n"
+def test_lists_are_written_as_python_markdown_reads_them() -> None:
+    given = (
+        "text\n* one, of\n  0. Never.\n\n  ```text\n  a\n    b\n  ```\n  1. inner\n\n     more\n* two\n\n| a |\n|---|\n"
+    )
     first, _, rest = for_python_markdown(given).partition("\n\n    ```text\n")
-    assert first == "text\n\n* one\n    goes on"
+    assert first == "text\n\n* one, of 0. Never."
     assert rest == "    a\n      b\n    ```\n    1. inner\n\n        more\n* two\n\n| a |\n|---|\n"
