@@ -124,7 +124,8 @@ def for_python_markdown(text: str) -> str:
     """The same page with lists and tables as Python-Markdown reads them."""
     lines = text.splitlines()
     items: list[list[tuple[int, bool]]] = [[] for _ in lines]
-    begins, goes_on = set(), set()
+    begins: set[int] = set()
+    goes_on: set[int] = set()
     for token in MarkdownIt("commonmark").enable("table").parse(text):
         if token.map is None:
             continue
