@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pipeline.amounts import amount, duration
-from pipeline.stages.requests import LEVELS, settings_of
 
 LONG_S: Final = 30 * 86_400  # above that a wave is no plan: its partitions cannot be touched for so long
 
@@ -50,6 +49,8 @@ def _unsized(said: Mapping[str, Any]) -> list[str]:
     if not said["partitions_unsized"]:
         return []
     copied = f"; {said['copied_unsized']:,} of them are copied" if said["copied_unsized"] else ""
+    from pipeline.stages.requests import LEVELS  # noqa: PLC0415 - of a plan, which needs Arrow; a journal does not
+
     without = "sums, bounds and balance of bytes are without them"
     if said["size_max_mean_before"] is None and said["kind"] in LEVELS:
         without = "there is nothing to level by"
@@ -59,6 +60,8 @@ def _unsized(said: Mapping[str, Any]) -> list[str]:
 def _budget(said: Mapping[str, Any]) -> list[str]:
     """Where nothing was refused and bytes are not level, the bytes that may be moved ended before; else reasons say
     so."""
+    from pipeline.stages.requests import LEVELS, settings_of  # noqa: PLC0415 - as above
+
     settings, most = settings_of(said), said["size_max_mean_after"]
     if said["complete"] or said["rejected"] or most is None or said["kind"] not in LEVELS:
         return []

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import numpy as np
-import pyarrow as pa
+from controller.model.extras import missing
+
+try:
+    import numpy as np
+    import pyarrow as pa
+except ImportError as error:
+    raise ImportError(missing("pipeline", error)) from error
 
 from pipeline.tables.arrow import Arrow, from_columns
 from pipeline.tables.declared import ALIVE, BROKER, MEASURED, PARTITION, REPLICA_LOAD

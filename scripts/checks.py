@@ -102,7 +102,7 @@ SOUND_ETCD = ["servers.etcd", "--which", "--sound", "--install"]
 PLACES = {
     "containers": (
         ["servers.containers", "--install"],
-        "the bindings zookeeper-in-container and etcd-in-container",
+        "the bindings zookeeper-in-container and etcd-in-container, the image of kedge serve",
     ),
     "networks": (["servers.network", "--install"], "the tests that cut a node off from the others"),
 }

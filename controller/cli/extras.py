@@ -1,6 +1,6 @@
-"""What a command says where packages of an extra are missing: one line with the `pip install` that adds them.
+"""How a command ends where an extra is not installed: one line with the `pip install` that adds it, and exit code 2.
 
-Imports the standard library only, because click itself may be what is missing.
+Imports the standard library and the sentence only, because click itself may be missing.
 """
 
 from __future__ import annotations
@@ -10,20 +10,22 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Final
 
-# The packages of an extra that are looked for -> the module of each.
-NEEDED: Final[Mapping[str, Mapping[str, str]]] = {
-    "cli": {"click": "click", "rich": "rich"},
-    "pipeline": {"numpy": "numpy", "pyarrow": "pyarrow"},
-    "wire": {"kafka-python": "kafka", "scramp": "scramp"},
+from controller.model.extras import missing
+
+NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
+    "cli": ("click", "rich"),
+    "pipeline": ("numpy", "pyarrow"),
+    "spark": ("pandas", "pyarrow", "pyspark"),
+    "wire": ("kafka", "scramp"),
 }
+"""The modules of an extra that are looked for."""
 
 
 def need(extra: str) -> None:
-    """The packages of an extra are installed. Otherwise one line on stderr, and exit code 2."""
-    missing = [package for package, module in NEEDED[extra].items() if not _is_there(module)]
-    if missing:
-        extras = "cli" if extra == "cli" else f"cli,{extra}"
-        sys.stderr.write(f"kedge: {' and '.join(missing)} not installed; run: pip install kedge[{extras}]\n")
+    """The modules of an extra can be imported. Otherwise one line on stderr, and exit code 2."""
+    lacking = [module for module in NEEDED[extra] if not _is_there(module)]
+    if lacking:
+        sys.stderr.write(f"kedge: {missing(extra, *lacking)}\n")
         sys.exit(2)
 
 

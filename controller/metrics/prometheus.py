@@ -11,6 +11,7 @@ from typing import TypeAlias, cast
 
 from controller.metrics.definitions import ALL, BROKER, Metric
 from controller.metrics.snapshot import MeterValue, Sample, Snapshot
+from controller.model.extras import missing
 from controller.runtime.measures import HistogramValue
 
 try:
@@ -18,7 +19,7 @@ try:
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
     from prometheus_client.registry import Collector
 except ImportError as error:
-    raise ImportError(f"{error.name or error} not installed; run: pip install kedge[metrics]") from error
+    raise ImportError(missing("metrics", error)) from error
 
 Source: TypeAlias = Callable[[], Snapshot]
 """`Controller.metrics`, `BrokerMeters.metrics`."""

@@ -23,6 +23,14 @@ as Kafka words them. The codec is kafka-python's (`kafka.protocol`); messages th
 
 from __future__ import annotations
 
+from controller.model.extras import missing
+
+try:
+    import kafka  # noqa: F401 - only tried
+    import scramp  # noqa: F401
+except ImportError as error:
+    raise ImportError(missing("wire", error)) from error
+
 from controller.wire.gateway import Gateway
 from controller.wire.limits import Limits
 from controller.wire.peers import Peers

@@ -18,6 +18,7 @@ import attrs
 
 from pipeline.audit.values import Quarantined
 from pipeline.errors import PipelineError
+from pipeline.extras import need
 
 Key = tuple[str, int]
 
@@ -112,6 +113,7 @@ def _paths(folder: Path, cluster: str | None, snapshot: str | None) -> dict[str,
 
 
 def _rows(path: Path, name: str, quarantine: list[Quarantined]) -> list[dict[str, Any]]:
+    need()
     import pyarrow as pa  # noqa: PLC0415 - a journal alone is read without it
     import pyarrow.dataset as ds  # noqa: PLC0415
 

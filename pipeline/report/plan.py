@@ -11,7 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import pyarrow.compute as pc
+from controller.model.extras import missing
+
+try:
+    from pyarrow import compute as pc
+except ImportError as error:
+    raise ImportError(missing("pipeline", error)) from error
 
 from pipeline.amounts import amount, duration
 from pipeline.cautions import known_amount, of_partitions, of_plan, of_waves, ratio_words, too_long

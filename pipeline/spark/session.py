@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
+from controller.model.extras import missing
 from pipeline.spark.embedded import embedded
 from pipeline.spark.starting import NoSpark, need_answer, need_listener, opened, reason_of
 from pipeline.spark.there import active, is_submitted
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REMOTE_TIMEOUT_S: Final = 20.0
-MISSING: Final = "Spark needs the extra kedge[spark]"
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def session(
     try:
         import pyspark  # noqa: F401, PLC0415 - whoever imports this module need not have Spark
     except ImportError as error:
-        raise NoSpark(MISSING) from error
+        raise NoSpark(missing("spark", error)) from error
     with _chosen(master, remote, given, remote_timeout_s) as chosen:
         yield chosen
 
@@ -84,7 +84,7 @@ def _need_answer(remote: str, timeout_s: float) -> None:
     try:
         need_answer(remote, timeout_s)
     except ImportError as error:
-        raise NoSpark(f"{MISSING}: {error}") from error
+        raise NoSpark(missing("spark", error)) from error
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from controller.model import extras
 from pipeline.spark.embedded import java
 from pipeline.spark.starting import NoSpark
 
@@ -40,8 +41,8 @@ def missing() -> str | None:
     """Why none can be made here; None where one can."""
     try:
         import pyspark  # noqa: F401, PLC0415 - looked for where it may be needed
-    except ImportError:
-        return "PySpark is not installed"
+    except ImportError as error:
+        return extras.missing("spark", error)
     try:
         java()
     except NoSpark as error:

@@ -3,3 +3,7 @@
 validate -> load -> check, and validate -> load -> plan -> waves -> export. Each may be run again: it replaces what it
 wrote. The kernel decides; what stands here turns tables into arrays and back.
 """
+
+from pipeline.extras import need
+
+need()

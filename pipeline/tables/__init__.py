@@ -4,3 +4,7 @@
 * `files`: `<root>/<table>/cluster=<id>/snapshot=<id>/<part>.parquet`, each file the old one or the new one.
 * `rejects`: what could not be taken in, with its reason (the table `quarantine`).
 """
+
+from pipeline.extras import need
+
+need()

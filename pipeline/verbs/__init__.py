@@ -3,3 +3,7 @@
 A verb reads tables, calls the stage of that name, writes what it made and says a few lines. `local` runs it for many
 snapshots in this process or in several, `pipeline.spark.verbs` in the workers of Spark: it is the same function.
 """
+
+from pipeline.extras import need
+
+need()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stores.base import Invalid, MetadataStore
 from stores.etcd.url import EtcdUrl, parse_url
+from stores.extras import missing
 
 __all__ = ["EtcdUrl", "open_etcd", "parse_url"]
 
@@ -19,7 +20,7 @@ def open_etcd(url: str, *, read_only: bool = False) -> MetadataStore:
     try:
         from stores.etcd.store import EtcdStore, check_not_empty  # noqa: PLC0415 - only who opens one needs the extra
     except ImportError as error:
-        raise Invalid(f"etcd: {error.name or error} not installed; run: pip install kedge[etcd]") from error
+        raise Invalid(missing("etcd", error)) from error
     store = EtcdStore(settings)
     if read_only:
         try:

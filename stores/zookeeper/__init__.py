@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from stores.base import Invalid
+from stores.extras import missing
 
 if TYPE_CHECKING:
     from stores.zookeeper.store import ZooKeeperStore, open_zookeeper
@@ -22,5 +23,5 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if find_spec("kazoo") is None:
-        raise Invalid("zookeeper: kazoo not installed; run: pip install kedge[zookeeper]")
+        raise Invalid(missing("zookeeper", "kazoo"))
     return getattr(importlib.import_module("stores.zookeeper.store"), name)

@@ -22,6 +22,7 @@ import socket
 import ssl
 import struct
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any, Final
 
 from kazoo.client import KazooClient
@@ -32,6 +33,7 @@ from kazoo.retry import KazooRetry
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE, READ_ACL_UNSAFE
 
 from stores.base import Invalid
+from stores.extras import missing
 from stores.zookeeper.causes import Causes, NotZooKeeper, cause_of, not_resolved
 from stores.zookeeper.transaction import encode_acl
 from stores.zookeeper.url import Address, Tls
@@ -170,6 +172,8 @@ def make_client(address: Address, handler: Handler) -> KazooClient:
     auth = address.auth
     options: dict[str, Any] = {}
     if auth is not None and auth.scheme == "sasl":
+        if find_spec("puresasl") is None:  # kazoo would try to connect again and again
+            raise Invalid(missing("zookeeper", "puresasl"))
         options["sasl_options"] = {"mechanism": "DIGEST-MD5", "username": auth.user, "password": auth.password}
     elif auth is not None:
         options["auth_data"] = {("digest", f"{auth.user}:{auth.password}")}

@@ -241,7 +241,7 @@ def test_without_the_extra_one_line_says_how_to_get_it() -> None:
     program = f"import sys; sys.modules['rich'] = None; {PROGRAM}"
     done = subprocess.run([sys.executable, "-c", program], cwd=CHECKOUT, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr == b"kedge: rich not installed; run: pip install kedge[cli]\n"
+    assert done.stderr == b"kedge: rich is not installed; run: pip install 'kedge[cli]'\n"
 
 
 def test_to_verify_nothing_is_no_success(tmp_path: Path) -> None:

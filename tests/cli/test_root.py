@@ -86,7 +86,7 @@ def test_a_missing_extra_is_one_line_with_its_installation(package: str, extra: 
     done = subprocess.run([sys.executable, "-c", program, name, "--help"], capture_output=True, text=True, check=False)
     (line,) = done.stderr.splitlines()
     assert (done.returncode, done.stdout) == (2, "")
-    assert line.endswith(f" not installed; run: pip install kedge[cli,{extra}]")
+    assert line.endswith(f" is not installed; run: pip install 'kedge[{extra}]'")
 
 
 @pytest.mark.parametrize(

@@ -122,4 +122,4 @@ def test_without_the_extra_one_error_names_it() -> None:
     hidden = "import sys; sys.modules['prometheus_client'] = None; sys.modules['prometheus_client.core'] = None"
     done = program(hidden, "import controller.metrics", "import controller.metrics.prometheus")
     assert done.returncode == 1
-    assert done.stderr.rstrip().splitlines()[-1].endswith("pip install kedge[metrics]")
+    assert done.stderr.rstrip().splitlines()[-1].endswith("pip install 'kedge[metrics]'")

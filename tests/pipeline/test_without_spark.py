@@ -63,6 +63,7 @@ def test_the_local_engine_works_where_nothing_of_spark_is_installed(tmp_path: Pa
     *here, first, second, third = json.loads(results)
     assert max(code for code, _ in here) < 2, here  # 1: violations are told
     assert (tmp_path / "out" / "plan.json").is_file()
-    assert first == second == third == [2, "kedge: Spark needs the extra kedge[spark]\n"]
+    sentence = "pandas and pyspark are not installed; run: pip install 'kedge[spark]'"
+    assert first == second == third == [2, f"kedge: {sentence}\n"]
     assert imported.endswith(" []")
     assert int(imported.removesuffix(" []")) > 40

@@ -18,8 +18,8 @@ from controller.cli.audit.engines import Engine, checked, journals_in, of_cluste
 from controller.cli.audit.follow import Wanted
 from controller.cli.audit.follow import follow as run_follow
 from controller.cli.audit.printing import conclude, print_json, print_table
+from controller.cli.extras import need
 from controller.cli.printing import fail, need_file, need_folder, of_system, one_line
-from controller.cli.progress.command import read_plans, with_waves
 from controller.cli.store.opening import bar
 from pipeline.audit import Audit
 from pipeline.audit import audit as audit_here
@@ -79,6 +79,8 @@ def audit(
         raise click.UsageError("--follow and --checkpoint go together; --once is for --follow")
     if exports and report is None:
         raise click.UsageError("--export is for the page that --report writes")
+    from controller.cli.progress.command import read_plans, with_waves  # noqa: PLC0415 - it imports this package
+
     asked = checked(Engine(engine, master, remote, remote_timeout, conf, packages))
     if checkpoint is not None:
         if report is not None:
@@ -90,6 +92,8 @@ def audit(
         fail(f"--report is a page of one cluster; name one with --cluster: {', '.join(files)}")
     need_file(report)
     need_folder(out)
+    if out is not None:
+        need("pipeline")
     plans = read_plans(exports)
     try:
         found, moves = _run(files, chosen, wants_moves=report is not None, quiet=quiet)
@@ -101,8 +105,6 @@ def audit(
         fail(of_system(error))
     except ValueError as error:
         fail(one_line(error))
-    except ImportError as error:
-        fail(f"tables need the extra kedge[pipeline]: {one_line(error)}")
     print_json(found) if as_json else print_table(found)
     conclude(found)
 

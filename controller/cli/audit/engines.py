@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
+from controller.cli.extras import need
 from controller.cli.printing import fail, one_line, say
 from pipeline.journal.files import NoJournal, journals
 
@@ -161,6 +162,7 @@ def of_cluster(found: Mapping[str, Sequence[Path]], cluster: str | None) -> Mapp
 @contextmanager
 def spark(engine: Engine) -> Iterator[Any]:
     """The active session of Spark, or one of these options; where there is none to be had, exit code 2."""
+    need("spark")
     from pipeline.spark import NoSpark, session  # noqa: PLC0415 - a JVM, or the package itself, may be missing
 
     try:

@@ -22,6 +22,7 @@ import click
 
 from controller.cli.audit.engines import Engine, spark
 from controller.cli.audit.printing import line_of
+from controller.cli.extras import need
 from controller.cli.printing import clean, fail, is_of_stdout, need_folder, of_system, one_line, say
 from pipeline.audit import Quarantined, Violation
 
@@ -57,12 +58,11 @@ def follow(wanted: Wanted, engine: Engine) -> NoReturn:
 
 
 def _claimed(checkpoint: str) -> str:
-    try:
-        from pipeline.errors import BadInput  # noqa: PLC0415 - whoever follows nothing needs no Arrow
-        from pipeline.spark.checkpoint import claimed  # noqa: PLC0415
-        from pipeline.tables.location import Location  # noqa: PLC0415
-    except ImportError as error:
-        fail(f"--follow needs the extra kedge[spark]: {one_line(error)}")
+    need("spark")
+    from pipeline.errors import BadInput  # noqa: PLC0415 - whoever follows nothing needs no Arrow
+    from pipeline.spark.checkpoint import claimed  # noqa: PLC0415
+    from pipeline.tables.location import Location  # noqa: PLC0415
+
     folder = Location(checkpoint)
     if folder.is_local:
         need_folder(folder.folder)

@@ -16,6 +16,7 @@ import click
 
 from controller.cli.audit.engines import Engine, checked, journals_in, of_cluster, options, settled, spark
 from controller.cli.audit.printing import print_by_cluster
+from controller.cli.extras import need
 from controller.cli.printing import fail, need_folder, of_system, one_line, say
 from controller.cli.store.opening import bar
 from pipeline.amounts import duration
@@ -101,6 +102,8 @@ def progress(
     if exports and len(files) > 1:
         fail(f"--export is a plan of one cluster; name one with --cluster: {', '.join(files)}")
     need_folder(out)
+    if samples is not None or out is not None:
+        need("pipeline")
     plans = read_plans(exports)
     try:
         given = {} if samples is None else _samples(samples, files, cluster, snapshot)
@@ -115,8 +118,6 @@ def progress(
         fail(of_system(error))
     except (NoJournal, BadSamples) as error:
         fail(one_line(error))
-    except ImportError as error:
-        fail(f"tables and Spark need the extra kedge[pipeline]: {one_line(error)}")
     if as_json:
         print_json(found)
     else:
@@ -223,6 +224,7 @@ def read_plans(exports: Sequence[Path]) -> list[Exported]:
     """The plans in these folders. A folder that is no export is exit code 2."""
     if not exports:
         return []
+    need("pipeline")
     from pipeline.errors import BadInput  # noqa: PLC0415 - whoever names no plan needs no Arrow
     from pipeline.submit.exported import read_export  # noqa: PLC0415
 

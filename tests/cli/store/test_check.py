@@ -207,6 +207,6 @@ def test_a_missing_extra_is_exit_code_2_and_one_line_that_names_it(scheme: str, 
         command = [sys.executable, "-W", "error", "-c", program, *arguments]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (2, "", 1), done.stderr
-        assert f"pip install kedge[{scheme}]" in done.stderr
+        assert f"pip install 'kedge[{scheme}]'" in done.stderr
     helped = subprocess.run([sys.executable, "-c", program, "store", "--help"], capture_output=True, check=False)
     assert (helped.returncode, b"check" in helped.stdout) == (0, True)

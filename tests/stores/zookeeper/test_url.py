@@ -93,7 +93,7 @@ def test_a_missing_extra_is_one_clear_error() -> None:
         "except Invalid as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install kedge[zookeeper]" in done.stdout
+    assert "pip install 'kedge[zookeeper]'" in done.stdout
 
 
 def test_kazoo_is_imported_only_when_used() -> None:
