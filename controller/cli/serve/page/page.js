@@ -43,8 +43,8 @@ function sum(s) {
   const stalled = s.moves.filter(m => m.is_stalled).length, left = s.moves.map(m => m.remaining_s);
   const time = stalled ? `; ${many(stalled, "reassignment is", "reassignments are")} stalled` :
     left.every(known) ? `; about ${lasting(Math.max(...left))} remaining` : "";
-  const listed = s.moves_count > s.moves.length ? ` (the ${count(s.moves.length)} that are listed)` : "";
-  return `${bytes(copied)} of ${bytes(total)} copied${listed}, at ${rate(s.copy_rate_bytes_s)} in all${time}.`;
+  const listed = s.moves_count > s.moves.length ? `Of the ${count(s.moves.length)} that are listed: ` : "";
+  return `${listed}${bytes(copied)} of ${bytes(total)} copied, at ${rate(s.copy_rate_bytes_s)} in all${time}.`;
 }
 function brokers(s) {
   const most = Math.max(1, ...s.brokers.map(b => b.replicas)), heaviest = Math.max(1, ...s.brokers.map(b => b.bytes || 0));

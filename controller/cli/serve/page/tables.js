@@ -116,6 +116,6 @@ function graph(points, span_ms) {
     put("path", "line", {d: line});
   }
   const highest = points.length && top > 1 ? rate(top) : NONE;
-  return [make("figcaption", "", make("span", "", "highest " + highest), make("span", "", "now " + rate(now))), svg,
+  return [make("figcaption", "", make("span", "", "copy rate, highest " + highest), make("span", "", "now " + rate(now))), svg,
     make("div", "ends", make("span", "", span + " ago"), make("span", "", "now"))];
 }
