@@ -206,6 +206,35 @@ def _rows(text: str, *names: str) -> tuple[str, str]:
     return rows[names[1]], rows[names[0]]
 
 
+def test_unknown_sizes_and_rates_are_dashes(tmp_path: Path) -> None:
+    """Brokers of other processes need not report how large their logs are."""
+    unknown = {
+        "bytes_copied": None,
+        "bytes_to_copy": None,
+        "rate_bytes_s": None,
+        "remaining_s": None,
+        "is_stalled": False,
+    }
+    waits = [{"broker": broker, "is_down": False, "has": 7, "of": of, **unknown} for broker, of in ((3, 70), (4, -1))]
+    lists = {"replicas": [1, 2], "target": [3, 4], "isr": [1, 2], "adding": [3, 4], "removing": [1, 2]}
+    move = {"topic": "far", "partition": 5, **lists, "started_at_ms": 0, "waits_on": waits, **unknown}
+    with LiveCluster(LiveServer(), {1: None}) as cluster:
+        cluster.until_ready(DEADLINE_S)
+        status = Status(lambda: cluster.controller, cluster, Recent(), COUNTS, ABOUT)
+        changed = {**json.loads(status.page()[1]), "moves": [move], "moves_count": 300, "copy_rate_bytes_s": None}
+        pages = {**status.pages(), "/status.json": lambda: ("application/json", json.dumps(changed).encode())}
+        with Pages(Place("127.0.0.1", 0), pages) as opened:
+            assert complaints(f"http://{opened.place}/", tmp_path) == []
+            page = dom(f"http://{opened.place}/", tmp_path)
+    row = page[page.index("far-5") :].partition("</tr>")[0]
+    cells = [re.sub("<[^>]*>", " ", cell).strip() for cell in row.split("<td")[1:]]
+    assert "broker 3: 7 of 70 records" in row
+    assert "broker 4: the size of the leader's log is unknown" in row
+    assert [cell.rpartition(">")[2].strip() for cell in cells[2:5]] == ["\u2013"] * 3, "copied, rate, remaining"
+    assert "299 more reassignments not shown." in page
+    assert '<p class="sub" id="moves-sum"></p>' in page, "no sum of what is unknown"
+
+
 def test_page_works_under_its_own_headers(tmp_path: Path) -> None:
     """The Content-Security-Policy forbids whatever is loaded from elsewhere; the console stays empty."""
     with serving("--topic", "orders:3") as at:

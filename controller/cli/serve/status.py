@@ -13,6 +13,7 @@ Rules
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections import deque
@@ -31,6 +32,8 @@ from controller.runtime.journal import CallableSink
 from controller.server import LiveCluster
 from controller.simulated.replica import Role
 from controller.wire.measured import events
+
+log = logging.getLogger(__name__)
 
 ROWS_MAX: Final = 30
 VALUE_MAX: Final = 120
@@ -110,6 +113,8 @@ class Status:
                 self._moves.read(controller if controller.is_active else None)
             except (ControllerError, TimeoutError):  # it has just lost the leadership, or is too busy
                 pass
+            except Exception:
+                log.exception("copy rates were not measured")
             pause_s = max(_READING_S, (time.monotonic() - begun_s) * _SHARE)
 
     def page(self) -> tuple[str, bytes]:

@@ -15,7 +15,7 @@ function waiting(move) {
   return move.waits_on.map(w => {
     const name = `broker ${w.broker}`;
     if (w.is_down) return make("div", "bad", `${name} is down`);
-    if (w.of < 0) return make("div", "warn", `${name}: the partition has no leader`);
+    if (w.of < 0) return make("div", "warn", `${name}: the size of the leader's log is unknown`);
     if (known(w.bytes_to_copy)) return make("div", "", `${name}: ${of(w)}`, bar(w.bytes_copied, w.bytes_to_copy, name));
     return make("div", "", `${name}: ${count(w.has)} of ${count(w.of)} records`, bar(w.has, w.of, name));
   });
@@ -39,6 +39,7 @@ function moves(s) {
 function sum(s) {
   if (!s.moves_count) return "";
   const known_ = s.moves.filter(m => known(m.bytes_to_copy));
+  if (!known_.length) return "";
   const total = known_.reduce((n, m) => n + m.bytes_to_copy, 0), copied = known_.reduce((n, m) => n + m.bytes_copied, 0);
   const stalled = s.moves.filter(m => m.is_stalled).length, left = s.moves.map(m => m.remaining_s);
   const time = stalled ? `; ${many(stalled, "reassignment is", "reassignments are")} stalled` :
