@@ -89,6 +89,12 @@ def dom(url: str, folder: Path, *, dark: bool = False) -> str:
     return _run([scheme, "--virtual-time-budget=10000", "--dump-dom", url], folder).decode()
 
 
+def complaints(url: str, folder: Path) -> list[str]:
+    """What the browser writes to its console about the page at a url: errors of scripts, and what was not loaded."""
+    logged = ["--enable-logging=stderr", "--virtual-time-budget=10000", "--dump-dom", url]
+    return [line for line in _ran(logged, folder).stderr.decode().splitlines() if ":CONSOLE" in line]
+
+
 def found_at(url: str, folder: Path, *, dark: bool = False) -> dict[str, Any]:
     """What a page wrote into its `<pre id="found">`, as JSON."""
     text = dom(url, folder, dark=dark).partition('<pre id="found">')[2].partition("</pre>")[0]
@@ -113,10 +119,14 @@ def printed(page: str, folder: Path) -> bytes:
 
 
 def _run(arguments: list[str], folder: Path) -> bytes:
+    return _ran(arguments, folder).stdout
+
+
+def _ran(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[bytes]:
     plain = ("--headless", "--disable-gpu", "--no-first-run", f"--user-data-dir={folder / 'browser'}")
     root = ("--no-sandbox",) if os.geteuid() == 0 else ()
-    done = subprocess.run([chromium(), *plain, *root, *arguments], capture_output=True, timeout=_TIMEOUT_S, check=True)
-    return done.stdout
+    command = [chromium(), *plain, *root, *arguments]
+    return subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=True)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -7,7 +7,8 @@
     reading   what one replica answers to clients that read
     configs   configs of topics and brokers, as brokers read them from the store
     steps     the thread in which brokers copy, report and send requests
-    cluster   all of the above put together
+    rates     how fast replicas copy, by successive readings
+    cluster   all of the above put together, but for the rates, which the status page of `kedge serve` reads
 
 The brokers are those of `controller.simulated`, by the wall clock. No invariant is checked. Everything that touches a
 broker runs under one lock.

@@ -27,7 +27,7 @@ from controller.host import Controller
 from controller.metrics import BrokerMeters
 from controller.model.values import BrokerRegistration, Endpoint, Settings, TopicPartition
 from controller.server.configs import StoredSettings
-from controller.server.logs import RETENTION_BYTES, LiveLogs
+from controller.server.logs import RETENTION_BYTES, LiveLogs, LogEnd
 from controller.server.node import LiveHost, LiveNode, Others
 from controller.server.steps import TICK_S, Steps
 from controller.server.store import LiveServer
@@ -200,13 +200,19 @@ class LiveCluster:
         with self.lock:
             return {b: sum(r.log.size_bytes for r in broker.replicas.values()) for b, broker in self.brokers.items()}
 
-    def log_ends(self, tp: TopicPartition) -> tuple[dict[int, int], int]:
-        """Where the log of each broker that has one ends, and where the leader's does (-1: nobody leads)."""
+    def log_ends(self, tp: TopicPartition) -> tuple[dict[int, LogEnd], LogEnd | None]:
+        """The log of each broker that has one, and the leader's (None: no broker of this process leads)."""
         with self.lock:
             held = self.logs.replicas(tp)
-        leading = [replica for replica in held.values() if replica.role is Role.LEADER]
-        end = max((r.leader_epoch, r.log.end_offset) for r in leading)[1] if leading else -1
-        return {broker: replica.log.end_offset for broker, replica in held.items()}, end
+            ends = {broker: LogEnd(r.log.end_offset, r.log.size_bytes) for broker, r in held.items()}
+            leading = [broker for broker, replica in held.items() if replica.role is Role.LEADER]
+            leader = max(leading, key=lambda broker: held[broker].leader_epoch, default=None)
+        return ends, None if leader is None else ends[leader]
+
+    def reassignment_bytes(self) -> int:
+        """What all brokers have copied for reassignments since the start."""
+        with self.lock:
+            return sum(self.copying.flows.bytes(broker, "follower", "reassignment") for broker in self.brokers)
 
     def meters(self) -> list[BrokerMeters]:
         """What each broker tells of itself in numbers."""

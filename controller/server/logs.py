@@ -54,6 +54,14 @@ _BATCH_BYTES_MAX: Final = 1_048_588  # Kafka's default of max.message.bytes
 T = TypeVar("T")
 
 
+@attrs.frozen
+class LogEnd:
+    """A log as it is now. `size_bytes` None: unknown."""
+
+    end_offset: int
+    size_bytes: int | None = None
+
+
 @attrs.define(eq=False)
 class _Promised:
     """A batch that waits for its replicas, until `deadline_s`."""

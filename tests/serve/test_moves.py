@@ -65,8 +65,9 @@ def throttles(living: Living, topic: str) -> dict[str, str]:
 
 def lag(living: Living, tp: TopicPartition, broker: int) -> int:
     """By the logs themselves."""
-    ends, leaders = living.cluster.log_ends(tp)
-    return leaders - ends[broker]
+    ends, leader = living.cluster.log_ends(tp)
+    assert leader is not None
+    return leader.end_offset - ends[broker].end_offset
 
 
 @pytest.mark.checklist(61, 65, 68, 69)

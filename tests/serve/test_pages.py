@@ -52,7 +52,7 @@ def test_a_page_is_not_given_under_the_name_of_somebody_else(pages: Pages, host:
     """Whose page in the same browser could read it, when the name leads here from then on."""
     status, body = asked(pages, host)
     assert status == 421
-    assert body.startswith(b"there is no host of that name here")
+    assert body.startswith(b"this host name is not served here")
 
 
 def test_so_many_are_served_at_a_time_and_the_next_one_is_hung_up_on(pages: Pages) -> None:

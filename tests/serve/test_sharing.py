@@ -96,9 +96,39 @@ def test_clients_may_begin_at_either(leading: Running, standing_by: Running) -> 
         assert consumer.end_offsets([moved]) == {moved: 2}
 
 
+def copies_all(at: Running) -> bool:
+    """Whether it shows the rate in all that the test is about."""
+    return bool(1_200 < at.status()["copy_rate_bytes_s"] < 2_800)
+
+
+def test_active_page_shows_progress_of_brokers_elsewhere(leading: Running, store: tuple[str, str]) -> None:
+    """The brokers live in the other process, and report how many bytes their logs hold."""
+    with (
+        running(*store, *RACKS, "--copy-rate", "2000", "--topic", "orders:1:1") as other,
+        closing(kafka.KafkaAdminClient(bootstrap_servers=other.at["bootstrap"])) as admin,
+        closing(kafka.KafkaProducer(bootstrap_servers=other.at["bootstrap"])) as producer,
+    ):
+        for _ in range(50):
+            producer.send("orders", b"x" * 2_000, partition=0).get(DEADLINE_S)
+        (held,) = admin.describe_topics(["orders"])[0]["partitions"][0]["replica_nodes"]
+        target = held % 3 + 1
+        admin.alter_partition_reassignments({kafka.TopicPartition("orders", 0): [target]})
+        until(lambda: any(move["remaining_s"] for move in leading.status()["moves"]))
+        shown = leading.status()
+        (move,) = shown["moves"]
+        (waits,) = move["waits_on"]
+        assert waits["broker"] == target
+        assert 0 < move["bytes_copied"] < move["bytes_to_copy"]
+        assert move["bytes_to_copy"] > 100_000
+        assert move["rate_bytes_s"] == pytest.approx(2_000, rel=0.6)
+        until(lambda: copies_all(leading) and copies_all(other))  # their window of 10 s begins before the move
+        assert other.status()["moves"] == []
+        admin.alter_partition_reassignments({kafka.TopicPartition("orders", 0): None})
+
+
 def test_pages_of_both_say_who_is_active(leading: Running, standing_by: Running, tmp_path: Path) -> None:
     assert [leading.at["active"], standing_by.at["active"]] == [102, 102]
-    assert "Stands by: controller 102 is active" in dom(standing_by.at["status"], tmp_path)
+    assert "This controller is on standby; controller 102 is active" in dom(standing_by.at["status"], tmp_path)
     produced(leading, "orders")
     until(lambda: all(each["bytes"] for each in standing_by.status()["brokers"]))  # followers copy it a moment later
     here, there = standing_by.status(), leading.status()

@@ -7,6 +7,10 @@ sharing    several processes on one store
 beginning  topics that are made at the start
 running    what runs: cluster, gateway, pages; and its end
 status     what the status page shows, as JSON
+moves      of it: running reassignments, with their rates
+loads      of it: brokers, topics, throttles
+words      events and counts in words for people
+page       the files of the status page
 pages      a small HTTP server on a thread
 """
 

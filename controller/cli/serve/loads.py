@@ -1,40 +1,61 @@
-"""What brokers have to carry, counted in the committed state: a question for `Controller.query`."""
+"""Brokers, topics and throttles on the status page, counted in the committed state: a question for `Controller.query`.
+
+Rules
+* A partition is under-replicated, or has no leader, by the rules of the metrics of these names
+  (`controller.state.tally`).
+* Lists are bounded. Topics with such partitions come first, and in a topic these partitions.
+"""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, Final
 
 import attrs
 
 from controller.model.throttle_configs import LISTS, RATES
-from controller.model.values import TopicPartition
+from controller.model.values import LEADER_DURING_DELETE, NO_LEADER, Partition, TopicPartition
 from controller.model.view import ClusterView
 from controller.runtime.log_reports import LogReport
 
 TOPICS_MAX: Final = 50
+"""Topics with throttles, or being deleted, that are named."""
+PARTITIONS_MAX: Final = 200
+"""Partitions that are listed, of all topics together; so many topics as well."""
+BROKERS_MAX: Final = 200
 COUNTED: Final = ("leaving_partitions", "under_replicated", "leaderless")
 _RATES: Final = tuple(name for names in RATES.values() for name in names)
-
-
-@attrs.frozen
-class _Load:
-    """What brokers have, counted in one pass."""
-
-    leaders: dict[int, int]
-    replicas: dict[int, int]
-    leaving: int
-    under_replicated: int
-    leaderless: int
-
 
 Reported = Callable[[TopicPartition, int], LogReport | None]
 
 
+@attrs.define
+class _Topic:
+    partitions: int = 0
+    under_replicated: int = 0
+    leaderless: int = 0
+
+    @property
+    def is_well(self) -> bool:
+        return not (self.under_replicated or self.leaderless)
+
+
+@attrs.frozen
+class _Load:
+    """What brokers and topics have, counted in one pass."""
+
+    leaders: dict[int, int] = attrs.field(factory=dict)
+    replicas: dict[int, int] = attrs.field(factory=dict)
+    topics: dict[str, _Topic] = attrs.field(factory=dict)
+
+
 def loads(view: ClusterView, ours: Container[int], told: Reported) -> dict[str, Any]:
-    """What the status page shows of brokers, throttled topics, and partitions that somebody has to look after. Bytes of
-    the brokers in `ours` are left to whoever asks; those of others are what they `told`."""
-    load = _counted(view)
+    """What the status page shows of brokers, topics and throttles. Bytes of the brokers in `ours` are None, and left to
+    the caller; those of others are what they reported (`told`)."""
+    load, leaving = _counted(view)
+    broker_ids = sorted({*view.brokers, *view.admitted_brokers()})
+    down_first = sorted(broker_ids, key=lambda broker: broker in view.brokers)[:BROKERS_MAX]
     brokers = [
         {
             "id": broker,
@@ -45,29 +66,71 @@ def loads(view: ClusterView, ours: Container[int], told: Reported) -> dict[str, 
             "throttles": _set(view.broker_config(str(broker)), _RATES),
             "bytes": None if broker in ours else _reported_bytes(view, broker, told),
         }
-        for broker in sorted({*view.brokers, *view.admitted_brokers()})
+        for broker in sorted(down_first)
     ]
-    topics = [(name, said) for name in view.topic_names() if (said := _set(view.topic_config(name), LISTS))]
+    throttled = [(name, said) for name in view.topic_names() if (said := _set(view.topic_config(name), LISTS))]
     return {
         "brokers": brokers,
-        "throttled_topics": [{"topic": name, **said} for name, said in sorted(topics)[:TOPICS_MAX]],
-        "throttled_topics_count": len(topics),
-        **dict(zip(COUNTED, (load.leaving, load.under_replicated, load.leaderless), strict=True)),
+        "brokers_count": len(broker_ids),
+        "topics_shown": _topics(view, load.topics),
+        "throttled_topics": [{"topic": name, **said} for name, said in sorted(throttled)[:TOPICS_MAX]],
+        "throttled_topics_count": len(throttled),
+        "leaving_partitions": leaving,
+        "under_replicated": sum(topic.under_replicated for topic in load.topics.values()),
+        "leaderless": sum(topic.leaderless for topic in load.topics.values()),
     }
 
 
-def _counted(view: ClusterView) -> _Load:
-    leaders: dict[int, int] = {}
-    replicas: dict[int, int] = {}
-    leaving = under = leaderless = 0
+def _counted(view: ClusterView) -> tuple[_Load, int]:
+    """The load, and how many partitions are read-only or offline (KIP-694)."""
+    load, leaving = _Load(), 0
     for partition in view.partitions():
+        topic = load.topics.get(partition.topic)
+        if topic is None:
+            topic = load.topics[partition.topic] = _Topic()
+        topic.partitions += 1
         for broker in partition.members:
-            replicas[broker] = replicas.get(broker, 0) + 1
-        leaders[partition.leader] = leaders.get(partition.leader, 0) + 1
+            load.replicas[broker] = load.replicas.get(broker, 0) + 1
+        load.leaders[partition.leader] = load.leaders.get(partition.leader, 0) + 1
         leaving += partition.status_code != 0
-        leaderless += partition.leader < 0
-        under += partition.move is None and len(partition.isr) < len(partition.replicas)
-    return _Load(leaders, replicas, leaving, under, leaderless)
+        topic.leaderless += _is_leaderless(partition)
+        topic.under_replicated += _is_under_replicated(partition)
+    return load, leaving
+
+
+def _is_leaderless(p: Partition) -> bool:
+    return p.leader == NO_LEADER and not p.is_offline
+
+
+def _is_under_replicated(p: Partition) -> bool:
+    if p.leader in {NO_LEADER, LEADER_DURING_DELETE} or p.is_offline:
+        return False
+    return not set(p.isr).issuperset(p.replicas if p.move is None else p.move.origin)
+
+
+def _topics(view: ClusterView, topics: Mapping[str, _Topic]) -> list[dict[str, Any]]:
+    shown, left = [], PARTITIONS_MAX
+    for name in heapq.nsmallest(PARTITIONS_MAX, topics, key=lambda name: (topics[name].is_well, name)):
+        partitions = heapq.nsmallest(left, view.partitions_of(name), key=_ailing_first)
+        left -= len(partitions)
+        shown.append({"topic": name, **attrs.asdict(topics[name]), "rows": [_row(p) for p in partitions]})
+    return shown
+
+
+def _ailing_first(p: Partition) -> tuple[bool, int]:
+    return (not (_is_leaderless(p) or _is_under_replicated(p)), p.partition)
+
+
+def _row(p: Partition) -> dict[str, Any]:
+    return {
+        "partition": p.partition,
+        "leader": p.leader,
+        "replicas": list(p.replicas),
+        "isr": list(p.isr),
+        "is_moving": p.move is not None,
+        "is_under_replicated": _is_under_replicated(p),
+        "status": p.status_code,
+    }
 
 
 def _set(configs: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
@@ -75,7 +138,7 @@ def _set(configs: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
 
 
 def _reported_bytes(view: ClusterView, broker: int, told: Reported) -> int | None:
-    """None where nothing was reported of any replica."""
+    """None where no replica was reported."""
     reports = (told(TopicPartition(p.topic, p.partition), broker) for p in view.partitions_on(broker))
     sizes = [report.size_bytes for report in reports if report is not None and report.size_bytes is not None]
     return sum(sizes) if sizes else None

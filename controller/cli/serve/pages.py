@@ -1,7 +1,7 @@
 """A small HTTP server on a thread: a table of paths, each with what makes its page. Read-only: GET and HEAD.
 
-It asks nobody who it is, so a page of somebody else's that a browser shows must not read it: a name that leads here
-today (DNS rebinding) is none of ours, and is refused."""
+It requires no authentication. So that no other web page in a browser can read it, it refuses requests under host names
+that are not its own (DNS rebinding)."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from controller.cli.printing import one_line
 from controller.cli.serve.options import Place
 
 Page: TypeAlias = Callable[[], tuple[str, bytes]]
-"""Content type and body. What it raises is answered with 503 and one line."""
+"""Returns content type and body. An exception is answered with 503 and one line."""
 
-REQUEST_S: Final = 30.0  # whoever takes longer, however often a byte comes, is hung up on
-THREADS_MAX: Final = 50  # one for each connection; one more is hung up on
+REQUEST_S: Final = 30.0  # a request that takes longer is cut off, however often a byte arrives
+THREADS_MAX: Final = 50  # one for each connection; a further connection is closed
 HEADERS: Final = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'",
     "X-Content-Type-Options": "nosniff",
 }
 
 
 class Pages:
-    """`with Pages(place, {"/": page}) as pages:` listens until it is closed. `names`: by which browsers may call it,
-    besides addresses, the place's own host and the machine's. `headers`: of every answer. `request_s`: how long a
-    request may take, with its answer. OSError where the place cannot be had."""
+    """`with Pages(place, {"/": page}) as pages:` listens until it is closed. `names`: further host names under which
+    browsers may call it; addresses, the place's own host and the machine's name are always accepted. `headers`: of
+    every answer. `request_s`: how long a request and its answer may take. OSError where it cannot listen there."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Pages:
         self.place = Place(place.host, self._server.server_address[1])
 
     def close(self) -> None:
-        """Nobody is listened to any more."""
+        """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -84,7 +84,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__((place.host, place.port), _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """In a thread, where there may be one more."""
+        """Serve it in a thread, unless there are `THREADS_MAX` already."""
         if not self._free.acquire(blocking=False):
             self.shutdown_request(request)
             return
@@ -92,7 +92,7 @@ class _Server(ThreadingHTTPServer):
         try:
             super().process_request(request, client_address)
         except BaseException:
-            self._done(request)  # there is no thread that would
+            self._done(request)  # no thread was started for it
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
@@ -106,14 +106,14 @@ class _Server(ThreadingHTTPServer):
         self._free.release()
 
     def service_actions(self) -> None:
-        """Twice a second: the thread of a request whose time is over reads no more of it, and ends."""
+        """Twice a second: cut off requests whose time is over, which ends their threads."""
         for request, end_s in list(self._ends_s.items()):
             if time.monotonic() > end_s:
-                with suppress(OSError):  # it was closed just now
+                with suppress(OSError):  # it has just been closed
                     request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that went away in the middle is its own affair."""
+        """A client that disconnects in the middle is no error."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -133,13 +133,13 @@ class _Handler(BaseHTTPRequestHandler):
         status = HTTPStatus.OK
         if not self._is_for_us():
             status, kind = HTTPStatus.MISDIRECTED_REQUEST, "text/plain; charset=utf-8"
-            body = b"there is no host of that name here; call it by its address, or start it with --advertise NAME\n"
+            body = b"this host name is not served here; use the address, or start it with --advertise NAME\n"
         elif page is None:
             status, kind, body = HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", b"there is no such page\n"
         else:
             try:
                 kind, body = page()
-            except Exception as error:  # noqa: BLE001 - whatever a page could not be made of
+            except Exception as error:  # noqa: BLE001 - whatever a page raises
                 status, kind = HTTPStatus.SERVICE_UNAVAILABLE, "text/plain; charset=utf-8"
                 body = f"{one_line(error)}\n".encode()
         self.send_response(status)
@@ -150,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def _is_for_us(self) -> bool:
-        """Whether it was called by an address, or a name of ours. Who names no host is no browser."""
+        """Whether it was called by an address or an own name. A client that sends no Host is no browser."""
         try:
             host = urlsplit(f"//{self.headers.get('Host', 'localhost')}").hostname or ""
         except ValueError:
@@ -162,4 +162,4 @@ class _Handler(BaseHTTPRequestHandler):
         return True
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the base has it
-        """Nobody reads it."""
+        """Requests are not logged."""

@@ -6,7 +6,6 @@ import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from importlib.resources import files
 from typing import Any, Final
 
 import attrs
@@ -91,7 +90,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     create(cluster.controller, gateway.asking, options.topics, READY_S)
     about = {"cluster_id": known_as, "store": shown, "listen": f"{bootstrap.host}:{bootstrap.port}"}
     status = Status(lambda: cluster.controller, cluster, recent, gateway.counts, about)
-    of_status = _status(options, {"/": _page, "/status.json": status.page}, stack)
+    of_status = _status(options, status, stack)
     of_metrics = None
     if options.metrics is not None:
         of_metrics = f"{_pages('--metrics', options.metrics, _metrics(cluster, gateway), options, stack)}metrics"
@@ -190,9 +189,10 @@ def _closed(cluster: LiveCluster, shown: str) -> None:
         raise CannotServe(f"{shown}: what changed was not written: {without_place(error)}") from error
 
 
-def _status(options: Options, pages: Mapping[str, Page], stack: ExitStack) -> str | None:
+def _status(options: Options, status: Status, stack: ExitStack) -> str | None:
     if options.status is None:
         return None
+    pages = stack.enter_context(status).pages()
     try:
         return _pages("--status", options.status, pages, options, stack)
     except CannotServe:
@@ -227,10 +227,6 @@ def _metrics(cluster: LiveCluster, gateway: Gateway) -> dict[str, Page]:
         return exposition(cluster.controller.metrics, gateway.metrics, *(meters.metrics for meters in cluster.meters()))
 
     return {"/metrics": page}
-
-
-def _page() -> tuple[str, bytes]:
-    return "text/html; charset=utf-8", (files(__package__) / "page.html").read_bytes()
 
 
 def as_json(found: Running) -> dict[str, Any]:

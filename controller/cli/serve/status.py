@@ -1,44 +1,57 @@
-"""What the status page shows, as JSON: what moves and waits on whom, load per broker, throttles, the newest rows.
+"""What the status page shows, as JSON, and the files that the page is made of.
 
 Rules
-* It is asked once a second by each page that is open, and made at most so often that it takes a twentieth of the
-  controller's time: between, everybody gets what was made last.
-* Numbers are those of one moment of the committed state; what logs hold is a little newer, or what brokers of other
-  processes reported last.
-* A controller that stands by says so, and who is active; of the cluster it knows the brokers of its own process.
-* Lists are cut (`MOVES_MAX`, ...); beside each stands how many there are.
+* Each open page asks for it once a second. It is made at most so often that this takes a twentieth of the time; until
+  then every page gets what was made last.
+* Rates need readings also while no page is open: a thread takes one a second, within the same share of the time.
+* Numbers are those of one moment of the committed state. Sizes of logs are a little newer, or, of brokers in other
+  processes, what these reported last.
+* A controller on standby says so, and names the active one. Of the cluster it knows the brokers of its own process.
+* Lists are bounded (`MOVES_MAX`, ...); the full count stands beside each.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from importlib.resources import files
+from typing import Any, Final, Self
 
 from controller.cli.serve.loads import COUNTED, TOPICS_MAX, loads
+from controller.cli.serve.moves import Moves, first
+from controller.cli.serve.pages import Page
+from controller.cli.serve.words import count_in_words, event_in_words
 from controller.host import Controller, Description
-from controller.model.errors import NotController
-from controller.model.requests import PartitionReassignment
-from controller.model.values import TopicPartition
+from controller.model.errors import ControllerError, NotController
 from controller.runtime.journal import CallableSink
 from controller.server import LiveCluster
 from controller.simulated.replica import Role
 from controller.wire.measured import events
 
-MOVES_MAX: Final = 100
+log = logging.getLogger(__name__)
+
 ROWS_MAX: Final = 30
 VALUE_MAX: Final = 120
-_SHARE: Final = 20  # it may take this part of the time
+_SHARE: Final = 20  # the page, and the readings, may take this part of the time each
 _FRESH_S: Final = 0.4
+_READING_S: Final = 1.0
 _QUERY_S: Final = 10.0
+_FILES: Final = {
+    "/": ("page.html", "text/html; charset=utf-8"),
+    "/page.css": ("page.css", "text/css; charset=utf-8"),
+    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "/tables.js": ("tables.js", "text/javascript; charset=utf-8"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
 
 
 class Recent:
-    """The newest rows of a journal; a sink for it in `sink`. Thread-safe."""
+    """The newest rows of a journal; `sink` takes them. Thread-safe."""
 
     def __init__(self, rows_max: int = ROWS_MAX) -> None:
         self._lock = threading.Lock()
@@ -57,8 +70,8 @@ class Recent:
 
 
 class Status:
-    """`controller`: the one to ask. `cluster`: its brokers, where they are ours. `about`: what does not change.
-    `counts`: what clients did (`Gateway.counts`)."""
+    """`controller`: the one to ask. `cluster`: the brokers of this process. `about`: what does not change. `counts`:
+    what clients did (`Gateway.counts`). `with status:` rates are measured also while no page is open."""
 
     def __init__(
         self,
@@ -70,12 +83,42 @@ class Status:
     ) -> None:
         self._controller, self._cluster, self._recent = controller, cluster, recent
         self._counts, self._about = counts, about
+        self._moves = Moves(cluster)
         self._lock = threading.Lock()
         self._made = b""
         self._stale_at_s = 0.0
+        self._is_over = threading.Event()
+        self._reader = threading.Thread(target=self._keep_reading, name="kedge-rates", daemon=True)
+
+    def pages(self) -> dict[str, Page]:
+        """By path: the files of the page, and the JSON that it asks for."""
+        folder = files(__package__) / "page"
+        named = {path: partial(_file, (folder / name).read_bytes(), kind) for path, (name, kind) in _FILES.items()}
+        return {**named, "/status.json": self.page}
+
+    def __enter__(self) -> Self:
+        self._reader.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._reader.join()
+
+    def _keep_reading(self) -> None:
+        pause_s = _READING_S
+        while not self._is_over.wait(pause_s):
+            begun_s = time.monotonic()
+            try:
+                controller = self._controller()
+                self._moves.read(controller if controller.is_active else None)
+            except (ControllerError, TimeoutError):  # it has just lost the leadership, or is too busy
+                pass
+            except Exception:
+                log.exception("copy rates were not measured")
+            pause_s = max(_READING_S, (time.monotonic() - begun_s) * _SHARE)
 
     def page(self) -> tuple[str, bytes]:
-        """Content type and body."""
+        """Content type and body of the JSON."""
         with self._lock:
             now_s = time.monotonic()
             if now_s >= self._stale_at_s:
@@ -87,13 +130,16 @@ class Status:
     def _make(self) -> dict[str, Any]:
         controller = self._controller()
         described = controller.describe()
+        counted = dict(sorted(events(dict(self._counts)).items()))
         shown = {
             **self._about,
             "at_ms": time.time_ns() // 1_000_000,
             "controller": described.controller_id,
-            "findings": [f"{key}: {said}" for key, said in _first(described.findings.items(), TOPICS_MAX)],
+            "findings": [f"{key}: {said}" for key, said in first(described.findings.items(), TOPICS_MAX)],
+            "findings_count": len(described.findings),
             "requests": self._counts["requests"],
-            "events": dict(sorted(events(dict(self._counts)).items())),
+            "events": counted,
+            "events_in_words": {kind: count_in_words(kind) for kind in counted},
             "kept_bytes": self._cluster.logs.kept_bytes,
             "journal": [_row(row) for row in self._recent.rows()],
         }
@@ -106,7 +152,7 @@ class Status:
 
     def _led(self, controller: Controller, described: Description) -> dict[str, Any]:
         state = controller.query(partial(loads, ours=self._cluster.brokers, told=controller.reported_log))
-        moves = controller.admin.list_partition_reassignments().result(_QUERY_S)
+        moves = self._moves.read(controller)
         rows = state.result(_QUERY_S)
         held = self._cluster.held_bytes()
         for broker in rows["brokers"]:
@@ -116,8 +162,7 @@ class Status:
             "controller_epoch": described.controller_epoch,
             "topics": described.topics,
             "partitions": described.partitions,
-            "moves": [self._move(controller, tp, moves[tp]) for tp in _first(moves, MOVES_MAX)],
-            "moves_count": len(moves),
+            **moves,
             **rows,
             "throttles_to_remove": {kind: list(names) for kind, names in described.throttles_to_remove.items()},
             "deleting_topics": list(described.deleting_topics)[:TOPICS_MAX],
@@ -125,56 +170,24 @@ class Status:
         }
 
     def _standing_by(self, described: Description) -> dict[str, Any]:
-        counts = ("topics", "partitions", "moves_count", "throttled_topics_count", "replicas_to_delete")
+        counts = ("topics", "partitions", "throttled_topics_count", "replicas_to_delete")
+        brokers = _own(self._cluster)
         return {
             "active": described.active_id,
             "controller_epoch": None,
-            "moves": [],
-            "brokers": _own(self._cluster),
+            **self._moves.read(None),
+            "brokers": brokers,
+            "brokers_count": len(brokers),
+            "topics_shown": [],
             "throttled_topics": [],
             "throttles_to_remove": {},
             "deleting_topics": [],
             **dict.fromkeys((*counts, *COUNTED), 0),
         }
 
-    def _move(self, controller: Controller, tp: TopicPartition, move: PartitionReassignment) -> dict[str, Any]:
-        ends, leader = self._ends(controller, tp, move)
-        waits = [
-            {
-                "broker": waiting.broker,
-                "is_down": waiting.down,
-                "has": ends.get(waiting.broker, 0),
-                "of": leader,
-            }
-            for waiting in move.waiting_on
-        ]
-        return {
-            "topic": tp.topic,
-            "partition": tp.partition,
-            "replicas": list(move.replicas),
-            "target": list(move.target_replicas),
-            "isr": list(move.isr),
-            "adding": list(move.adding),
-            "removing": list(move.removing),
-            "waits_on": waits,
-            "started_at_ms": move.started_at,
-        }
 
-    def _ends(
-        self, controller: Controller, tp: TopicPartition, move: PartitionReassignment
-    ) -> tuple[dict[int, int], int]:
-        """Where logs end, and where the leader's does; of brokers elsewhere as they reported it, and as far as all in
-        sync have it."""
-        ends, leader = self._cluster.log_ends(tp)
-        far = {*move.replicas, *move.target_replicas} - self._cluster.brokers.keys()
-        reported = {b: report.end_offset for b in far if (report := controller.reported_log(tp, b)) is not None}
-        if leader < 0:
-            leader = max((end for b, end in reported.items() if b in move.isr), default=leader)
-        return {**reported, **ends}, leader
-
-
-def _first(found: Iterable[Any], count: int) -> list[Any]:
-    return [one for one, _ in zip(found, range(count), strict=False)]
+def _file(body: bytes, kind: str) -> tuple[str, bytes]:
+    return kind, body
 
 
 def _own(cluster: LiveCluster) -> list[dict[str, Any]]:
@@ -196,9 +209,10 @@ def _own(cluster: LiveCluster) -> list[dict[str, Any]]:
 
 
 def _row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """What the page shows of a row."""
+    """What the page shows of a row. `words`: the event for people."""
     shown = ("ts", "event", "topic", "partition", "replicas", "isr", "target", "leader", "broker", "cause")
     said = {name: row[name] for name in shown if name in row}
+    said["words"] = event_in_words(row["event"])
     detail = row.get("detail", {})
     if "entity" in detail:
         said["entity"] = detail["entity"]
@@ -208,4 +222,4 @@ def _row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _changes(was: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     changed = sorted(name for name in {**was, **now} if was.get(name) != now.get(name))
-    return [f"{name}={now[name]}"[:VALUE_MAX] if name in now else f"{name} taken back" for name in changed[:TOPICS_MAX]]
+    return [f"{name}={now[name]}"[:VALUE_MAX] if name in now else f"{name} removed" for name in changed[:TOPICS_MAX]]
