@@ -3,8 +3,8 @@
 Rules
 * A broker refuses to follow a leader that its metadata does not list as alive, and does not ask again. So before a
   LeaderAndIsr it gets an UpdateMetadata with the live brokers and no partition, unless it has that list already.
-* A broker sends its own requests (AlterPartition, AllocateProducerIds, ControlledShutdown) to the controller's id, which
-  it looks up among the live brokers. So the controller is one of them, at the address of its gateway.
+* A broker sends its own requests (AlterPartition, AllocateProducerIds, ControlledShutdown) to the controller's id,
+  which it looks up among the live brokers. So the controller is one of them, at the address of its gateway.
 * A broker answers STALE_CONTROLLER_EPOCH for a partition whose leader epoch it has already. Each takeover repeats them
   all, so for a partition that is no error.
 """
