@@ -16,7 +16,7 @@ from controller.runtime.committer import Committer, End
 from controller.runtime.deposed import Deposed
 from controller.runtime.services import Services
 from stores.base import ABSENT, Check, Corrupt, Delete, Entry, Op, Put
-from stores.recipes import EPOCH_KEY, LEADER_KEY, Fence, decode_epoch, elect, hold
+from stores.recipes import EPOCH_KEY, LEADER_KEY, Fence, Seat, decode_epoch, elect, hold
 
 CLAIMS_MAX: Final = 3
 FORMAT: Final = b'{"version":1,"min_controller":1}'  # what the first claim of a tree writes
@@ -51,19 +51,15 @@ class Candidacy:
         """Stand for election, if nobody leads; None: it was not won, or must not be. Raises Deposed where the token
         could not be claimed, or where this controller may not read what it would need, and what the store raises."""
         services, timeout_s = self._services, self._services.read_timeout_s
-        now_ms, session_id = services.clock.now_ms(), services.store.session.session_id
-        seat = services.seat
+        now_ms, session_id, seat = services.clock.now_ms(), services.store.session.session_id, services.seat
         entry = services.store.get(seat.held, sync=True, timeout_s=timeout_s)
         self._findings.pop(LEADER_KEY, None)
         self._findings.pop(keys.MIGRATION, None)
         if entry is not None and entry.owner not in {None, session_id}:
             return self._another(entry)
-        kafkas = None if seat.shown is None else services.store.get(seat.shown, sync=True, timeout_s=timeout_s)
-        if kafkas is not None and kafkas.owner is not None:
-            if entry is not None:
-                self.give_up()  # `/controller` was taken from us
-            if not services.settings.depose_kafka_controller:
-                return self._kafka_leads(kafkas)
+        kafkas = self._held_by_kafka(seat)
+        if kafkas is not None and not services.settings.depose_kafka_controller:
+            return self._kafka_leads(kafkas, entry)
         if services.stand_by_only:
             return Another(None) if entry is None else self._another(entry)
         services.store.ask_again(timeout_s)
@@ -77,8 +73,8 @@ class Candidacy:
                 self.give_up()
             return None
         value = encode_controller(services.controller_id, now_ms)
-        if kafkas is not None and kafkas.owner is not None:
-            self._depose(seat.held, value)
+        if kafkas is not None:
+            self._depose(entry, value)
         won = elect(services.store, value, services.chance.nonce(), timeout_s, seat)
         if won is None:
             return None
@@ -102,21 +98,30 @@ class Candidacy:
         is_ours = shown is not None and shown.owner is None and shown.value == held.value
         return None if is_ours else seat.shown
 
-    def _kafka_leads(self, entry: Entry) -> Another:
-        """Another process holds `/controller` by its session: a Kafka broker, or a controller that does not expect
-        Kafka brokers."""
-        active_id = decode_controller(entry.value)
+    def _held_by_kafka(self, seat: Seat) -> Entry | None:
+        """`/controller`, where it is expected to stay and belongs to a session: that of a Kafka broker, or of a
+        controller that does not expect Kafka brokers."""
+        if seat.shown is None:
+            return None
+        entry = self._services.store.get(seat.shown, sync=True, timeout_s=self._services.read_timeout_s)
+        return None if entry is None or entry.owner is None else entry
+
+    def _kafka_leads(self, kafkas: Entry, held: Entry | None) -> Another:
+        if held is not None:
+            self.give_up()  # `/controller` was taken from this controller
+        active_id = decode_controller(kafkas.value)
         self._findings[LEADER_KEY] = (
             f"controller {active_id} holds it by its session, as a Kafka broker does: this controller stands by until "
-            "that session ends, or starts with depose_kafka_controller"
+            "that session ends, or until it is started with depose_kafka_controller"
         )
         return Another(active_id)
 
-    def _depose(self, held: str, value: bytes) -> None:
+    def _depose(self, held: Entry | None, value: bytes) -> None:
         """Kafka's controller leads no more, and no Kafka broker is elected in between."""
-        store, timeout_s = self._services.store, self._services.read_timeout_s
-        guard = Check(keys.MIGRATION, ABSENT)
-        hold(store, value, guard, lambda _: [Put(held, value, ABSENT, ephemeral=True)], timeout_s)
+        services, key = self._services, self._services.seat.held
+        expected = ABSENT if held is None else held.version
+        with_it = [Put(key, value, expected, ephemeral=True)]
+        hold(services.store, value, Check(keys.MIGRATION, ABSENT), lambda _: with_it, services.read_timeout_s)
 
     def _another(self, entry: Entry) -> Another:
         active_id = decode_controller(entry.value)
