@@ -77,7 +77,14 @@ class FollowingCluster:
 
     def start_controller(self, controller: int = 101, *options: str) -> None:
         """It runs and answers at its gateway."""
-        command = [sys.executable, "-m", "kedge", "controller", "--store", f"zookeeper://{self.chroot}?session_timeout=4"]
+        command = [
+            sys.executable,
+            "-m",
+            "kedge",
+            "controller",
+            "--store",
+            f"zookeeper://{self.chroot}?session_timeout=4",
+        ]
         command += ["--node-id", str(controller), "--listen", self.gateway(controller), *_INTERNAL, *options]
         command += ["--journal", str(self.folder / f"journal-{controller}")]
         log = self.folder / f"controller-{controller}.log"

@@ -45,7 +45,7 @@ def producer(cluster: FollowingCluster) -> Iterator[kafka.KafkaProducer]:
 
 
 @pytest.fixture
-def topic(cluster: FollowingCluster, admin: kafka.KafkaAdminClient) -> str:
+def topic(admin: kafka.KafkaAdminClient) -> str:
     """A new topic of six partitions with three replicas each."""
     name = f"t{uuid.uuid4().hex[:8]}"
     admin.create_topics([KafkaTopic(name, 6, 3)])
@@ -143,7 +143,9 @@ def test_the_stand_by_goes_on_with_moves_when_the_controller_is_killed(
     leader = cluster.read(store, "/controller")["brokerid"]
     sent = produce(producer, topic)
     cluster.controllers[leader].kill()
-    until("the other controller leads", lambda: cluster.read(store, "/controller")["brokerid"] not in {leader, *BROKERS})
+    until(
+        "the other controller leads", lambda: cluster.read(store, "/controller")["brokerid"] not in {leader, *BROKERS}
+    )
     sent |= produce(producer, topic)
     cluster.start_controller(leader)
     assert sorted(consume(cluster, topic, sent)) == sorted(sent)
