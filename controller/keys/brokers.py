@@ -34,9 +34,9 @@ class RegistrationKeys(KeyKind):
     unreadable = (
         Unreadable(
             "registration",
-            "its broker is not dead: what was known of it stays in force under the same epoch; where nothing is "
-            "known it is not called or elected, and keeps its leads and its places in isrs; another epoch is a "
-            "death, as ever",
+            "its broker is not dead: the registration that is known stays in force under the same epoch. If none is "
+            "known, the broker is not called or elected, and keeps its leads and its places in ISRs. Another epoch is "
+            "a death",
         ),
     )
     dirty, path = "unregistered", staticmethod(keys.broker)
@@ -107,7 +107,7 @@ class RegistrationKeys(KeyKind):
 class AdmissionKeys(KeyKind):
     """The last registration of a broker that was admitted. `of`: its id. Nobody but a controller writes them."""
 
-    unreadable = (Unreadable("admission", "a death, then a birth, which writes the key again"),)
+    unreadable = (Unreadable("admission", "a death, then a new registration, which writes the key again"),)
     dirty, path = "admitted", staticmethod(keys.admitted)
     roots = ((keys.ADMITTED, None),)
 

@@ -28,7 +28,7 @@ _PURGED_MAX: Final = 100  # in one Decision
 class ChangeKeys(KeyKind):
     """`of`: whose config was changed. Where they stand nobody asks; for their numbers see `state.Changes.committed`."""
 
-    unreadable = (Unreadable("change of configs", "it is passed over: the key of the configs is watched by itself"),)
+    unreadable = (Unreadable("change of configs", "it is skipped: the key of the configs itself is watched"),)
     dirty = "change"
     roots = ((keys.CONFIG_CHANGES, Depth.CHILDREN),)
 

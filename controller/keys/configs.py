@@ -25,7 +25,7 @@ class TopicConfigKeys(KeyKind):
     unreadable = (
         Unreadable(
             "configs of a topic",
-            "what was known stays in force, but for unclean election, which is off there whatever the defaults say",
+            "the known configs stay in force, except unclean election, which is off there whatever the defaults say",
         ),
     )
     dirty, path, told = "config", staticmethod(keys.topic_config), (ConfigKeyRead, "topic")
@@ -75,10 +75,10 @@ class BrokerConfigKeys(KeyKind):
     unreadable = (
         Unreadable(
             "defaults of all brokers",
-            "what was known stays in force, but for unclean election, which is off where a topic itself does not "
+            "the known configs stay in force, except unclean election, which is off where a topic itself does not "
             "allow it",
         ),
-        Unreadable("configs of a broker", "what was known stays in force, and they are not altered here"),
+        Unreadable("configs of a broker", "the known configs stay in force, and cannot be altered"),
     )
     dirty, path, told = "broker config", staticmethod(keys.broker_config), (BrokerConfigRead, "name")
     roots = ((keys.CONFIG_BROKERS, Depth.VALUES),)

@@ -15,7 +15,7 @@ from stores.base import Delete, Depth, Op, Put, Version
 class DeletionKeys(KeyKind):
     """`of`: the name of the topic."""
 
-    unreadable = (Unreadable("request to delete a topic", "it holds nothing that is read: its name is all it says"),)
+    unreadable = (Unreadable("request to delete a topic", "its value does not matter: its name is the request"),)
     dirty, path, told = "deletion", staticmethod(keys.delete_topic), (DeletionKeyRead, "topic")
     roots = ((keys.DELETE_TOPICS, Depth.VALUES),)
 

@@ -17,7 +17,7 @@ class NewIntentKeys(KeyKind):
 
     unreadable = (
         Unreadable(
-            "intents", "the replicas that it names are not deleted before a controller takes over that can read it"
+            "intents", "the replicas that it names are not deleted until a controller takes over that can read it"
         ),
     )
     dirty, seq_max = "intents", 0

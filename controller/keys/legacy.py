@@ -23,7 +23,7 @@ class LegacyKeys(KeyKind):
     """The entries in force; without any the key is deleted. Times are `elapsed_ms`."""
 
     unreadable = (
-        Unreadable("legacy plan", "nothing of it is begun; it is removed, or written again, once nothing moves"),
+        Unreadable("legacy plan", "nothing of it is begun; it is removed, or overwritten, once nothing moves"),
     )
     dirty, path, told = LEGACY[0], staticmethod(lambda _: keys.REASSIGN_PARTITIONS), (LegacyKeyRead, "")
     roots = ((keys.REASSIGN_PARTITIONS, Depth.SELF),)

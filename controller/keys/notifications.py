@@ -32,7 +32,7 @@ class NotificationKeys(KeyKind):
     """A dirty key is one that was worked off; `of`: its path. One reading of a key at a time: the end of it shows
     whether the key was put anew."""
 
-    unreadable = (Unreadable("notification", "it is removed, since nobody else would"),)
+    unreadable = (Unreadable("notification", "it is removed, because no other program would remove it"),)
     dirty, told = "notification", (NotificationDone, "key")
     roots = (
         (keys.PREFERRED_ELECTION, Depth.SELF),

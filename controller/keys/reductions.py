@@ -19,7 +19,7 @@ class ReductionKeys(KeyKind):
     unreadable = (
         Unreadable(
             "request to delete partitions",
-            "it is removed, or, where partitions of its topic are not online, written again: their time begins anew",
+            "it is removed, or, if partitions of its topic are not online, written again: their retention starts again",
         ),
     )
     dirty, path, told = "reduction", staticmethod(keys.delete_partitions), (ReductionKeyRead, "topic")

@@ -27,8 +27,7 @@ class ThrottleKeys(KeyKind):
     unreadable = (
         Unreadable(
             "throttles to be removed",
-            "nothing that it names is taken back; the next mark is written over it, and it is removed once "
-            "nothing moves",
+            "no throttle that it names is removed; the next mark overwrites it, and it is removed once nothing moves",
         ),
     )
     dirty, path = "throttles", _PATHS.__getitem__

@@ -44,16 +44,19 @@ class Unreadable:
 
 TOPIC: Final = Unreadable(
     "topic",
-    "at takeover the topic is left alone until it can be read; later what is known is written over it",
-    "at takeover the topic is left alone until it can be read; later what is known stays in force",
+    "at a takeover the topic is left alone until the key can be read; later the key is overwritten with what is known",
+    "at a takeover the topic is left alone until the key can be read; later what is known stays in force",
 )
 STATE: Final = Unreadable(
     "state",
-    "at takeover nobody is elected, moved or taken from the isr there; later what is known is written over it",
-    "at takeover nobody is elected, moved or taken from the isr there, and its topic is not d"
-    "eleted; later what is known stays in force",
+    "at a takeover no replica is elected, moved or removed from the ISR there; later the key is overwritten with what "
+    "is known",
+    "at a takeover no replica is elected, moved or removed from the ISR there, and the topic is not deleted; later "
+    "what is known stays in force",
 )
-ELECTION: Final = Unreadable("key of the election", "nobody leads who cannot tell by it that he may")
+ELECTION: Final = Unreadable(
+    "key of the election", "a controller that cannot tell from it whether it may lead stands by"
+)
 
 
 def forbidden(key: str) -> str:

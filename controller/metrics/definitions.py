@@ -63,50 +63,52 @@ def _row(mbean: str, kind: Kind, unit: str, meaning: str, tag: str | None = None
 # --- of a controller
 # fmt: off
 
-ACTIVE: Final = _row(f"{_CONTROLLER}ActiveControllerCount", "gauge", "controllers", "1 where this one leads, else 0")
+ACTIVE: Final = _row(f"{_CONTROLLER}ActiveControllerCount", "gauge", "controllers",
+    "1 if this controller leads, else 0")
 BROKERS: Final = _row(f"{_CONTROLLER}ActiveBrokerCount", "gauge", "brokers", "brokers that are registered and admitted")
-TOPICS: Final = _row(f"{_CONTROLLER}GlobalTopicCount", "gauge", "topics", "topics, those that are being deleted too")
+TOPICS: Final = _row(f"{_CONTROLLER}GlobalTopicCount", "gauge", "topics",
+    "topics, including those that are being deleted")
 PARTITIONS: Final = _row(f"{_CONTROLLER}GlobalPartitionCount", "gauge", "partitions", "partitions of all topics")
 OFFLINE: Final = _row(f"{_CONTROLLER}OfflinePartitionsCount", "gauge", "partitions",
-    "partitions that nobody leads, but for those that are being deleted or that a reduction took offline")
+    "partitions without a leader, except those that are being deleted or that a reduction took offline")
 IMBALANCED: Final = _row(f"{_CONTROLLER}PreferredReplicaImbalanceCount", "gauge", "partitions",
-    "partitions that are not led by the first of their replicas")
+    "partitions that are not led by their preferred leader")
 IMBALANCED_OF: Final = _row(IMBALANCED.mbean, "gauge", "partitions",
-    "of these, those that this broker should lead", BROKER)
+    "of these, those whose preferred leader is this broker", BROKER)
 TO_DELETE: Final = _row(f"{_CONTROLLER}TopicsToDeleteCount", "gauge", "topics",
-    "topics whose deletion is accepted and not over")
+    "topics whose deletion was accepted and has not ended")
 REPLICAS_TO_DELETE: Final = _row(f"{_CONTROLLER}ReplicasToDeleteCount", "gauge", "replicas",
-    "replicas whose deletion their broker has not acknowledged: open intents, of moves too")
+    "replicas whose broker has not confirmed their deletion: open delete intents, also of moves")
 REASSIGNING: Final = _row(f"{_REPLICAS}ReassigningPartitions", "gauge", "partitions",
-    "partitions that move and are led (KIP-542)")
+    "partitions that are being reassigned and have a leader (KIP-542)")
 REASSIGNING_OF: Final = _row(REASSIGNING.mbean, "gauge", "partitions", "of these, those that this broker leads", BROKER)
 UNDER_REPLICATED: Final = _row(f"{_REPLICAS}UnderReplicatedPartitions", "gauge", "partitions",
-    "partitions that are led and miss a replica in the isr, one that is only being added not counted (KIP-352)")
+    "partitions with a leader and a replica outside the ISR, other than replicas that are being added (KIP-352)")
 UNDER_REPLICATED_OF: Final = _row(UNDER_REPLICATED.mbean, "gauge", "partitions",
     "of these, those that this broker leads", BROKER)
 QUEUE_SIZE: Final = _row(f"{_EVENTS}EventQueueSize", "gauge", "events",
-    "requests, hints and events that wait, for another time also")
+    "requests, hints and events that wait, also those that wait for a later time")
 QUEUE_TIME: Final = _row(f"{_EVENTS}EventQueueTimeMs", "histogram", "milliseconds",
-    "how long events of this kind waited until they were decided; again, if they were decided anew", "event")
+    "how long events of this kind waited until they were decided; once more if they were decided again", "event")
 PROCESSING_TIME: Final = _row(f"{_EVENTS}EventQueueProcessingTimeMs", "histogram", "milliseconds",
     "how long deciding and applying them took", "event")
 COMMIT_OPS: Final = _row(f"{_COMMITS}Ops", "histogram", "keys",
-    "keys in a commit that stands, without the two that fence it")
-COMMIT_BYTES: Final = _row(f"{_COMMITS}Bytes", "histogram", "bytes", "bytes of the values in it")
+    "keys in a commit that was applied, without the two that fence it")
+COMMIT_BYTES: Final = _row(f"{_COMMITS}Bytes", "histogram", "bytes", "bytes of the values in a commit")
 COMMIT_TIME: Final = _row(f"{_COMMITS}TimeMs", "histogram", "milliseconds",
-    "from sending it until it was known to stand")
+    "from sending a commit until it was known to be applied")
 CONFLICTS: Final = _row(f"{_COMMITS}Conflicts", "counter", "commits",
-    "commits that were taken back since somebody else wrote a key")
-JOURNAL_LINES: Final = _row(f"{_JOURNAL}Lines", "counter", "lines", "lines that the sink took")
+    "commits that were undone because another program wrote a key")
+JOURNAL_LINES: Final = _row(f"{_JOURNAL}Lines", "counter", "lines", "lines that the sink accepted")
 JOURNAL_FAILED: Final = _row(f"{_JOURNAL}CommitsLost", "counter", "commits",
-    "commits whose lines the sink did not take (a full disk)")
-JOURNAL_ROWS_LOST: Final = _row(f"{_JOURNAL}RowsLost", "counter", "lines", "the lines of these")
+    "commits whose lines the sink did not accept, such as on a full disk")
+JOURNAL_ROWS_LOST: Final = _row(f"{_JOURNAL}RowsLost", "counter", "lines", "the lines of these commits")
 JOURNAL_STOPPED: Final = _row(f"{_JOURNAL}Stopped", "gauge", "journals",
-    "1 while the sink takes nothing, else 0; `describe()` says why")
+    "1 while the sink accepts nothing, else 0; `describe()` has the reason")
 ROUND_TIME: Final = _row(f"{_HOST}RoundTimeMs", "histogram", "milliseconds",
-    "from handing a round of callbacks for this broker to the host until its answers were taken in", BROKER)
+    "from passing a round of callbacks for this broker to the host until its answers were processed", BROKER)
 ROUNDS_FAILED: Final = _row(f"{_HOST}RoundsFailed", "counter", "rounds",
-    "rounds for this broker that were not delivered", BROKER)
+    "rounds of callbacks for this broker that failed", BROKER)
 
 OF_CONTROLLER: Final = tuple(_ROWS)
 
@@ -115,13 +117,13 @@ OF_CONTROLLER: Final = tuple(_ROWS)
 REASSIGNMENT_IN: Final = _row(f"{_BYTES}ReassignmentBytesInPerSec", "meter", "bytes, bytes per second",
     "bytes that this broker copied as a replica that is being added (KIP-542)", BROKER)
 REASSIGNMENT_OUT: Final = _row(f"{_BYTES}ReassignmentBytesOutPerSec", "meter", "bytes, bytes per second",
-    "bytes that it gave, as leader, to replicas that are being added (KIP-542)", BROKER)
+    "bytes that this broker sent, as leader, to replicas that are being added (KIP-542)", BROKER)
 LEADER_REPLICATION: Final = _row(f"kafka.server:type=LeaderReplication,{_RATE}", "gauge", "bytes per second",
-    "bytes given under `leader.replication.throttled.rate`", BROKER)
+    "bytes sent under `leader.replication.throttled.rate`", BROKER)
 FOLLOWER_REPLICATION: Final = _row(f"kafka.server:type=FollowerReplication,{_RATE}", "gauge", "bytes per second",
     "bytes copied under `follower.replication.throttled.rate`", BROKER)
 LEADER_REASSIGNMENT: Final = _row(f"kafka.server:type=LeaderReassignment,{_RATE}", "gauge", "bytes per second",
-    "bytes given under `leader.reassignment.throttled.rate`", BROKER)
+    "bytes sent under `leader.reassignment.throttled.rate`", BROKER)
 FOLLOWER_REASSIGNMENT: Final = _row(f"kafka.server:type=FollowerReassignment,{_RATE}", "gauge", "bytes per second",
     "bytes copied under `follower.reassignment.throttled.rate`", BROKER)
 
@@ -130,11 +132,11 @@ OF_BROKERS: Final = tuple(_ROWS[len(OF_CONTROLLER) :])
 # --- of a gateway: what it counts
 
 GATEWAY_CONNECTIONS: Final = _row(f"{_GATEWAY}Connections", "counter", "connections",
-    "connections that clients opened, with TLS those that agreed on it")
+    "connections that clients opened; with TLS, after the handshake")
 GATEWAY_REQUESTS: Final = _row(f"{_GATEWAY}Requests", "counter", "requests",
-    "requests of this API that were begun here", "request")
+    "requests of this API that this gateway began", "request")
 GATEWAY_EVENTS: Final = _row(f"{_GATEWAY}Events", "counter", "events",
-    "connections that were closed, by why (`login_refused`, `garbage`), and requests passed on",
+    "connections that were closed, by reason (`login_refused`, `garbage`), and requests that were passed on",
     "kind")
 
 # fmt: on

@@ -48,7 +48,7 @@ _SHARE: Final = 20  # saving may take this part of the time, where it takes long
 @click.option("--status", metavar="HOST:PORT", help=f"The status page; {_STATUS}, or any free port, if not said.")
 @click.option("--no-status", is_flag=True, help="No status page.")
 @click.option("--metrics", metavar="HOST:PORT", help="Metrics for Prometheus, below /metrics.")
-@click.option("--users", type=click.Path(path_type=Path), help="Clients log in as one of these; docs/wire.md.")
+@click.option("--users", type=click.Path(path_type=Path), help="Clients log in as one of these; docs/security.md.")
 @click.option("--acls", type=click.Path(path_type=Path), help="Who may do what; without, everybody may everything.")
 @click.option(
     "--tls-certificate", type=click.Path(path_type=Path), help="Addresses of clients speak TLS with this one."

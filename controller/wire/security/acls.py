@@ -78,7 +78,7 @@ class _Rules:
 
 class Acls:
     """An `Authorizer` of a file, read again when it changes; one that is broken changes nothing, and is logged
-    (`docs/wire.md` has its format). BrokenFile where it is broken from the beginning."""
+    (`docs/security.md` has its format). BrokenFile where it is broken from the beginning."""
 
     def __init__(self, rules: Reread[_Rules]) -> None:
         self._rules = rules

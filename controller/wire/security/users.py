@@ -98,7 +98,7 @@ class Users:
 
     @classmethod
     def from_file(cls, path: str | PathLike[str]) -> Self:
-        """Users of a file of `salted` passwords, read again when it changes (`docs/wire.md` has its format).
+        """Users of a file of `salted` passwords, read again when it changes (`docs/security.md` has its format).
         BrokenFile."""
         users = cls({})
         users._kept = Reread(path, _parse)
