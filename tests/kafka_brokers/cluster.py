@@ -99,6 +99,17 @@ class FollowingCluster:
         for process in self.brokers.values():
             process.await_answer(WAIT_S)
 
+    def revive(self, *brokers: int) -> None:
+        """These brokers run again. Kafka does not start while the registration of its former process is there."""
+        with contextlib.closing(self.store()) as store:
+            for broker in brokers:
+                key = f"/brokers/ids/{broker}"
+                until("the former session is over", lambda key=key: store.get(key, timeout_s=WAIT_S) is None)
+        for broker in brokers:
+            self.brokers[broker].launch()
+        for broker in brokers:
+            self.brokers[broker].await_answer(WAIT_S)
+
     def __enter__(self) -> Self:
         return self
 
