@@ -29,6 +29,7 @@ OLD_REPLICAS_REMOVAL: Final = "/admin/remove_throttled_replicas"  # the KIP has 
 OLD_RATES_REMOVAL: Final = "/admin/remove_throttled_rates"
 CLUSTER_ID: Final = "/cluster/id"
 PRODUCER_IDS: Final = "/latest_producer_id_block"
+HANDED_BACK: Final = "/kedge/handed_back"
 MIGRATION: Final = "/kedge/migration"
 ORIGIN: Final = "/kedge/origin"  # of a store that a cluster was moved to: by which move; it stays
 _PARTITION: Final = re.compile("0|[1-9][0-9]{0,9}")  # 01 is not partition 1: two keys would mean one partition

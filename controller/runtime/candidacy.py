@@ -57,8 +57,8 @@ class Candidacy:
         self._findings.pop(keys.MIGRATION, None)
         if entry is not None and entry.owner not in {None, session_id}:
             return self._another(entry)
-        kafkas = self._held_by_kafka(seat)
-        if kafkas is not None and not services.settings.depose_kafka_controller:
+        kafkas, given = self._held_by_kafka(seat), self._handed_back(seat)
+        if (kafkas or given) and not services.settings.depose_kafka_controller:
             return self._kafka_leads(kafkas, entry)
         if services.stand_by_only:
             return Another(None) if entry is None else self._another(entry)
@@ -81,7 +81,14 @@ class Candidacy:
         committer = Committer(services.store, Fence(won), services.clock, services.chance)
         if services.settings.resume_foreign_targets:
             committer.gaps = ()  # or the next controller would drop what this one resumes
-        _claim(committer, (tree_format, *([] if marker is None else [Check(keys.MIGRATION, marker.version)])))
+        _claim(
+            committer,
+            (
+                tree_format,
+                *([] if marker is None else [Check(keys.MIGRATION, marker.version)]),
+                *([] if given is None else [Delete(keys.HANDED_BACK, given.version)]),
+            ),
+        )
         version = 0 if marker is None or not moves else marker.version
         return Won(committer, won.controller_epoch, session_id, now_ms, version)
 
@@ -98,6 +105,19 @@ class Candidacy:
         is_ours = shown is not None and shown.owner is None and shown.value == held.value
         return None if is_ours else seat.shown
 
+    def _handed_back(self, seat: Seat) -> Entry | None:
+        """The key that says that the cluster was given back to Kafka's controller."""
+        self._findings.pop(keys.HANDED_BACK, None)
+        if seat.shown is None:
+            return None
+        entry = self._services.store.get(keys.HANDED_BACK, sync=True, timeout_s=self._services.read_timeout_s)
+        if entry is not None and not self._services.settings.depose_kafka_controller:
+            self._findings[keys.HANDED_BACK] = (
+                "stands by: the cluster was handed back to Kafka's own controller; a controller that is started with "
+                "depose_kafka_controller takes it again"
+            )
+        return entry
+
     def _held_by_kafka(self, seat: Seat) -> Entry | None:
         """`/controller`, where it is expected to stay and belongs to a session: that of a Kafka broker, or of a
         controller that does not expect Kafka brokers."""
@@ -106,9 +126,12 @@ class Candidacy:
         entry = self._services.store.get(seat.shown, sync=True, timeout_s=self._services.read_timeout_s)
         return None if entry is None or entry.owner is None else entry
 
-    def _kafka_leads(self, kafkas: Entry, held: Entry | None) -> Another:
+    def _kafka_leads(self, kafkas: Entry | None, held: Entry | None) -> Another:
+        """A Kafka broker leads, or is about to."""
         if held is not None:
             self.give_up()  # `/controller` was taken from this controller
+        if kafkas is None:
+            return Another(None)
         active_id = decode_controller(kafkas.value)
         self._findings[LEADER_KEY] = (
             f"controller {active_id} holds it by its session, as a Kafka broker does: this controller stands by until "

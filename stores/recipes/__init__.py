@@ -16,11 +16,12 @@ from stores.recipes.fence import FENCE_OPS, Attempt, Fence, Outcome, Resolution,
 from stores.recipes.holding import Contested, hold
 from stores.recipes.leftover import reap_own_leftover
 from stores.recipes.sequence import NUMBER_MAX, next_in_sequence, next_number, number_in_sequence, sequence_key
-from stores.recipes.token import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
+from stores.recipes.token import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token
 
 __all__ = [
     "EPOCH_KEY",
     "FENCE_OPS",
+    "HELD_KEY",
     "LEADER_KEY",
     "NUMBER_MAX",
     "SEAT",

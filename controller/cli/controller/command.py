@@ -11,6 +11,7 @@ from typing import Final
 
 import click
 
+from controller.cli.controller.findings import Findings
 from controller.cli.printing import clean, fail, one_line
 from controller.cli.serve.command import told_to_end
 from controller.cli.serve.options import CannotServe, as_host, as_place
@@ -29,6 +30,7 @@ _FILE: Final = click.Path(path_type=Path)
 @click.option("--listener-name", default="PLAINTEXT", show_default=True, metavar="NAME",
               help="Inter-broker listener of the brokers.")  # fmt: skip
 @click.option("--depose-kafka-controller", "depose", is_flag=True, help="Take over from a broker that is controller.")
+@click.option("--hand-back", is_flag=True, help="Give the cluster back to Kafka's own controller, and exit.")
 @click.option("--brokers-config", type=_FILE, metavar="FILE", help="Java properties for connections to brokers.")
 @click.option("--offsets-partitions", type=click.IntRange(1), default=50, show_default=True, metavar="N",
               help="Partitions of __consumer_offsets; as the brokers have it.")  # fmt: skip
@@ -55,6 +57,7 @@ def controller(
     advertise: str | None,
     listener_name: str,
     depose: bool,
+    hand_back: bool,
     brokers_config: Path | None,
     offsets_partitions: int,
     transactions_partitions: int,
@@ -83,6 +86,9 @@ def controller(
         fail("--tls-certificate and --tls-key go together, and --tls-clients-ca with both")
     if url.partition(":")[0] != "zookeeper":
         fail(f"--store: {clean(public_url(url))} is not ZooKeeper, which is where Kafka brokers register")
+    if hand_back:
+        running.hand_back(url)
+        return
     tls = None if tls_certificate is None or tls_key is None else (tls_certificate, tls_key, tls_clients_ca)
     factor = internal_replication_factor
     try:
@@ -116,7 +122,7 @@ def controller(
                 if found.metrics is not None:
                     click.echo(f"metrics {found.metrics}")
                 click.echo("running; Ctrl-C ends it")
-            ended.wait()
+            Findings(lambda: found.controller.describe().findings).watch(ended)
     except (CannotServe, ValueError) as error:
         fail(one_line(error))
     if not as_json:

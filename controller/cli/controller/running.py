@@ -6,13 +6,14 @@ import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import attrs
+import click
 
 from controller.cli.kafka.errors import Failed
 from controller.cli.kafka.properties import read_properties, settings
-from controller.cli.printing import one_line, without_place
+from controller.cli.printing import one_line, say, without_place
 from controller.cli.serve import sharing
 from controller.cli.serve.entry import authorizer_of, logins_of
 from controller.cli.serve.options import CannotServe, Listening
@@ -21,6 +22,7 @@ from controller.cli.serve.running import alone, in_the_store, listening
 from controller.host import Controller
 from controller.model.values import Settings
 from controller.runtime.collector import tuned
+from controller.runtime.hand_back import hand_back as give_back
 from controller.runtime.journal import FolderSink, Journal
 from controller.wire import Gateway
 from controller.wire.calls import Address
@@ -29,6 +31,8 @@ from controller.wire.kafka import InternalTopics, KafkaHost, with_kafka_brokers
 from controller.wire.security.client import Credentials
 from stores import open_store, public_url
 from stores.base import MetadataStore, StoreError
+
+_CALL_S: Final = 15.0
 
 
 @attrs.frozen(kw_only=True)
@@ -68,7 +72,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     host = _host(options, has_tls=tls is not None, has_login=users is not None)
     stack.callback(host.close)
     stack.enter_context(tuned())
-    store = _store(options, shown, stack)
+    store = _store(options.url, shown, stack)
     with in_the_store(shown):
         known_as = cluster_id(store)
     controller = stack.enter_context(
@@ -103,9 +107,21 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     return Running(known_as, controller, address, _metrics(options, controller, gateway, stack))
 
 
-def _store(options: Options, shown: str, stack: ExitStack) -> MetadataStore:
+def hand_back(url: str) -> None:
+    """Give the cluster back to Kafka's own controller, and print what it goes on with. Raises CannotServe."""
+    shown = public_url(url)
+    with ExitStack() as stack:
+        store = _store(url, shown, stack)
+        with in_the_store(shown):
+            done = give_back(store, _CALL_S)
+    click.echo(f"handed back: Kafka's brokers elect a controller, which goes on with {done.moves} reassignments")
+    for key in done.throttles:
+        say(f"{key} names throttles that were to be removed: remove them with kafka-configs.sh")
+
+
+def _store(url: str, shown: str, stack: ExitStack) -> MetadataStore:
     try:
-        store = open_store(options.url)
+        store = open_store(url)
     except (StoreError, OSError, ValueError) as error:
         raise CannotServe(f"{shown}: {without_place(error)}") from error
     stack.callback(store.close)
