@@ -2,7 +2,7 @@
 
 Rules
 * What goes in is a `Controller`, what comes out awaits its futures: every method here calls the method of the same name
-  in there, so arguments, answers and errors are those of `docs/embedding.md`.
+  in there, so arguments, answers and errors are those of `docs/admin-api.md`.
 * The event loop never waits: what needs the store (`register_broker`, `close`) runs in a thread, everything else goes
   into the controller's inbox.
 * The controller runs on threads of its own (`running()`). A callback is a coroutine on the host's loop, and its

@@ -70,7 +70,7 @@ class Controller:
     `stand_by_only`: never stand for election. The controller registers brokers and follows the active controller, for
     example in a broker process that must not become the controller.
 
-    `tune_gc`: Python's collector is tuned for what a controller does (`docs/embedding.md`), in all of the process,
+    `tune_gc`: Python's collector is tuned for what a controller does (`docs/settings.md`), in all of the process,
     until this controller is closed; what was frozen stays frozen.
 
     `metrics`: measure what `metrics()` tells (`docs/metrics.md`); without it, what costs nothing is told still.

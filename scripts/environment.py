@@ -25,9 +25,9 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parent.parent
 VENV = CHECKOUT / ".venv"
 STAMP = "kedge-installed.json"
-EXTRAS = "all,test"
+EXTRAS = "all,docs,test"
 # Spark is 400 MB, and no fast test needs it.
-FAST_EXTRAS = "cli,etcd,metrics,pipeline,wire,zookeeper,test"
+FAST_EXTRAS = "cli,etcd,metrics,pipeline,wire,zookeeper,docs,test"
 
 
 class InstallFailed(Exception):

@@ -1,7 +1,7 @@
 """What the closing tables of scripts/test say, and where they read it.
 
-A part's report is the JSON that tests/checklist.py writes: counts per outcome, and the checklist rows by what became of
-their tests. Coverage is the JSON of coverage.py.
+A part's report is the JSON that tests/checklist.py writes: counts per outcome, and the rows of the conformance page by
+what became of their tests. Coverage is the JSON of coverage.py.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Step:
 
 @dataclass(frozen=True)
 class Part:
-    """`rows_due`: those up to this number are to be shown; those after it, up to `rows_total`, are of later work."""
+    """`rows_due`: the rows of the conformance page that have tests; `rows_open`: those that have none yet."""
 
     outcomes: Mapping[str, int]
-    rows_due: int
-    rows_total: int
+    rows_due: frozenset[int]
+    rows_open: frozenset[int]
     rows_shown: frozenset[int]
     reruns_unknown: tuple[str, ...] = ()
 
@@ -76,8 +76,8 @@ def read_part(file: Path) -> Part | None:
         data = json.loads(file.read_text())
     except (OSError, ValueError):
         return None
-    shown = frozenset(data["rows_shown"])
-    return Part(data["outcomes"], data["rows_due"], data["rows_total"], shown, tuple(data["reruns_unknown"]))
+    due, left, shown = (frozenset(data[f"rows_{name}"]) for name in ("due", "open", "shown"))
+    return Part(data["outcomes"], due, left, shown, tuple(data["reruns_unknown"]))
 
 
 def read_rooms(file: Path) -> list[Room]:
@@ -125,20 +125,17 @@ def room_table(rooms: Sequence[Room]) -> list[str]:
 def checklist_lines(parts: Sequence[Part], *, listed: bool) -> list[str]:
     if not parts:
         return []
-    due, total = parts[0].rows_due, parts[0].rows_total
+    due, left = parts[0].rows_due, parts[0].rows_open
     shown = frozenset[int]().union(*(part.rows_shown for part in parts))
-    later = {row for row in shown if row > due}
-    lines = [
-        f"checklist: rows 1-{due}: {len(shown) - len(later)} of {due} have a test that passed in this run",
-        f"checklist: rows {due + 1}-{total}, not due yet: {len(later)} of {total - due}",
-    ]
+    passed = f"{len(shown & due)} of {len(due)} rows have a test that passed in this run"
+    lines = [f"checklist: {passed}; {len(left)} are open"]
     if listed:
-        lines.append(f"rows without one: {ranges(set(range(1, due + 1)) - shown)}")
-        lines.append(f"rows without one, not due yet: {ranges(set(range(due + 1, total + 1)) - shown)}")
+        lines.append(f"rows without one: {ranges(due - shown)}")
+        lines.append(f"rows that are open: {ranges(left)}")
     return lines
 
 
-def ranges(rows: set[int]) -> str:
+def ranges(rows: frozenset[int]) -> str:
     """`1-3, 7` for {1, 2, 3, 7}; `none` for no rows."""
     spans: list[tuple[int, int]] = []
     for row in sorted(rows):

@@ -1,7 +1,8 @@
-"""Counts which rows of the checklist a run shows, and writes the report that scripts/test adds up.
+"""Counts which rows of the conformance page a run shows, and writes the report that scripts/test adds up.
 
 Rules
-* `@pytest.mark.checklist(76, 101)` names rows; a row outside 1..ROWS_TOTAL, or no row, stops the run: a typing error
+* The rows stand in `docs/conformance.md`, one line of a table each. One whose last cell says `open` has no test yet.
+* `@pytest.mark.checklist(76, 101)` names rows; a row that is not on the page, or no row, stops the run: a typing error
   would otherwise show a row that nothing shows.
 * A row is shown by a test that passed in this run. A test that was skipped or failed shows nothing.
 * With KEDGE_TEST_REPORT set, the counts and rows go to that file as JSON, so that parts run by separate processes
@@ -12,18 +13,36 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 
-# The rows stand in shared/spec/checklist.md beside the checkout, which a user does not have; so the number stands here.
-ROWS_TOTAL: Final = 275
-# Rows above this one describe work that has only begun: they are counted apart.
-ROWS_DUE: Final = 233
+PAGE: Final = Path(__file__).resolve().parents[1] / "docs" / "conformance.md"
+OPEN: Final = "open"
 REPORT_VARIABLE: Final = "KEDGE_TEST_REPORT"
+_ROW: Final = re.compile(r"^\| (\d+) \| (.+?) \|(?: (.*?))? \|$")
+
+
+class Row(NamedTuple):
+    """One line of the page: the number that tests name, the point in a sentence, and the tests or `open`."""
+
+    number: int
+    sentence: str
+    shown_by: str
+
+
+def row_of(line: str) -> Row | None:
+    """The row that stands in a line of the page."""
+    found = _ROW.match(line)
+    return None if found is None else Row(int(found[1]), found[2], found[3] or "")
+
+
+ROWS: Final = {row.number: row for line in PAGE.read_text(encoding="utf-8").splitlines() if (row := row_of(line))}
+DUE: Final = frozenset(number for number, row in ROWS.items() if row.shown_by != OPEN)
 
 
 class Checklist:
@@ -58,17 +77,14 @@ class Checklist:
             self._shown |= rows
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-        later = sum(row > ROWS_DUE for row in self._shown)
-        line = f"checklist: {len(self._shown) - later} of {ROWS_DUE} rows have a test that passed in this run"
-        if later:
-            line += f", and {later} of {ROWS_DUE + 1}-{ROWS_TOTAL}, which are not due yet"
+        line = f"checklist: {len(self._shown)} of {len(DUE)} rows have a test that passed in this run"
         only_named = self._named - self._shown
         if only_named:
             line += f"; {len(only_named)} more are named by tests that did not pass"
         if self._named or config.getoption("checklist"):  # a part without rows should not look like a failure
             terminalreporter.write_line(line)
         if config.getoption("checklist"):
-            missing = sorted(set(range(1, ROWS_DUE + 1)) - self._shown)
+            missing = sorted(DUE - self._shown)
             terminalreporter.write_line(f"rows without one: {', '.join(map(str, missing)) or 'none'}")
         file = os.environ.get(REPORT_VARIABLE)
         if file:
@@ -80,8 +96,8 @@ class Checklist:
         outcomes = {name: counted[name] for name in ("passed", "failed", "error", "skipped", "xfailed", "rerun")}
         report = {
             "outcomes": outcomes,
-            "rows_due": ROWS_DUE,
-            "rows_total": ROWS_TOTAL,
+            "rows_due": sorted(DUE),
+            "rows_open": sorted(ROWS.keys() - DUE),
             "rows_shown": sorted(self._shown),
             "reruns_unknown": unknown,
         }
@@ -89,10 +105,10 @@ class Checklist:
 
 
 def _rows(nodeid: str, marker: pytest.Mark) -> tuple[int, ...]:
-    good = [isinstance(row, int) and 1 <= row <= ROWS_TOTAL for row in marker.args]
+    good = [isinstance(row, int) and row in ROWS for row in marker.args]
     if not good or not all(good) or marker.kwargs:
         raise pytest.UsageError(
-            f"{nodeid}: checklist takes rows from 1 to {ROWS_TOTAL}, got {marker.args} {marker.kwargs or ''}".rstrip()
+            f"{nodeid}: checklist takes rows of {PAGE.name}, got {marker.args} {marker.kwargs or ''}".rstrip()
         )
     return marker.args
 

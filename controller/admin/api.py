@@ -67,7 +67,7 @@ class Admin(ConfigRequests, ThrottlingAdmin, LogDirsAdmin):
     """Requests of one principal. `controller.admin` is the host's own, which may do everything.
 
     Every answer may be NotController, ClusterAuthorizationFailed, RequestTimedOut or Overloaded; methods name what else
-    theirs may be. `docs/embedding.md` has the table of errors.
+    theirs may be. `docs/errors.md` has the table of errors.
     """
 
     def __init__(

@@ -65,6 +65,7 @@ def test_what_is_said_of_a_fleet_names_each_cluster(fleet: Path, tmp_path: Path)
     assert run("check", fleet, "--all-clusters", "--json").exit_code == 0
 
 
+@pytest.mark.checklist(239)
 def test_a_cluster_that_cannot_be_planned_is_told_and_the_others_are_done(fleet: Path) -> None:
     put(fleet, "west", rack=None, state="draining")
     put(fleet, "wester", rack=None)

@@ -94,6 +94,7 @@ def test_each_cluster_gets_the_first_step_that_changes_something(policy: Path) -
     assert page.count("<tr>") == 1 + 4
 
 
+@pytest.mark.checklist(241)
 def test_what_did_not_change_is_not_done_again(policy: Path) -> None:
     code, first = said(policy)
     before = files(policy.parent)
@@ -149,6 +150,7 @@ def rate_of_first(policy: Path, cluster: str) -> float | None:
     return None if rate is None else float(rate)
 
 
+@pytest.mark.checklist(240)
 @pytest.mark.parametrize("lost", ["tables/run", "tables/plan", "tables/wave_move", "plans/drained"])
 def test_a_run_that_ended_anywhere_is_done_anew_to_the_same(policy: Path, lost: str) -> None:
     """The table `run` is written last, so what ended before lacks it, and whatever else was not written yet."""
@@ -191,6 +193,7 @@ def test_a_cluster_that_cannot_be_used_stops_no_other(policy: Path) -> None:
     assert done.stdout.count("unchanged since the last run") == 1
 
 
+@pytest.mark.checklist(242)
 @pytest.mark.parametrize(
     "text, message",
     [

@@ -32,6 +32,7 @@ def run(folder: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.checklist(271)
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("name", ["controller", "stores", "pipeline"])
 def test_a_folder_that_hides_a_package_is_named(tmp_path: Path, name: str, use: str) -> None:

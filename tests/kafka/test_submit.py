@@ -80,6 +80,7 @@ def begin(cluster: Cluster, servers: str, plan: Path) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.checklist(245)
 def test_a_plan_is_handed_over_by_one_who_is_killed_and_one_who_ends_it_and_undone(
     *, kafka_cluster: KafkaCluster, run: Kedge, cluster: Cluster, name: str, own: object, tmp_path: Path
 ) -> None:
@@ -110,6 +111,7 @@ def test_a_plan_is_handed_over_by_one_who_is_killed_and_one_who_ends_it_and_undo
     assert throttles(cluster, BROKERS, name) == own
 
 
+@pytest.mark.checklist(245)
 def test_a_wave_that_runs_is_cancelled_with_its_throttles(
     *, kafka_cluster: KafkaCluster, cluster: Cluster, name: str, own: object, tmp_path: Path
 ) -> None:

@@ -34,6 +34,7 @@ print(len(names), sorted(name for name in sys.modules if name.startswith("pyspar
 """
 
 
+@pytest.mark.checklist(246)
 def test_the_local_engine_works_where_nothing_of_spark_is_installed(tmp_path: Path) -> None:
     """Planned, cut, exported, audited; `--engine spark` says in a sentence what is missing."""
     place = Place(tmp_path / "tables", "c", "1")

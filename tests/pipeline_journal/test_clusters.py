@@ -69,6 +69,7 @@ def test_rows_of_the_source_name_their_cluster(fleet: Path) -> None:
     assert set(batch.column("cluster").to_pylist()) == {"east", "west"}
 
 
+@pytest.mark.checklist(244)
 def test_one_run_audits_every_cluster(fleet: Path) -> None:
     """Each line names its cluster; the exit code is that of the worst."""
     done = run(fleet, "--json", "--out", fleet / "tables")

@@ -73,6 +73,7 @@ class Killed(Exception):
     """The stream ends here, as if its process had been killed."""
 
 
+@pytest.mark.checklist(243)
 def test_a_stream_that_ends_at_ten_random_points_finds_what_one_pass_finds(spark: SparkSession, tmp_path: Path) -> None:
     """Batches of random sizes; ten of them end before what they found is written, or after it and before Spark notes
     them. Each is done again. The table holds each violation once."""

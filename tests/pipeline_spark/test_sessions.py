@@ -30,6 +30,7 @@ def run(*line: str) -> tuple[int, str, str]:
     return done.exit_code, done.stdout, done.stderr
 
 
+@pytest.mark.checklist(236)
 def test_a_command_uses_the_active_session_and_leaves_it(spark: SparkSession, tmp_path: Path) -> None:
     """Not stopped, no setting changed."""
     fleets.write(tmp_path / "tables", fleets.generated(2))

@@ -55,6 +55,7 @@ def test_a_journal_is_audited_on_a_standalone_cluster(submitter: Submitter, spar
     assert here.exit_code == 1
 
 
+@pytest.mark.checklist(235)
 def test_a_session_under_spark_submit_is_set_by_spark_submit_alone(submitter: Submitter, tmp_path: Path) -> None:
     """No default of ours and no other master; of ours is what a caller asks for."""
     program = tmp_path / "program.py"

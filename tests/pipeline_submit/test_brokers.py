@@ -81,6 +81,7 @@ def begin(living: Living, plan: Path) -> subprocess.Popen[str]:
     return process
 
 
+@pytest.mark.checklist(245)
 def test_waves_are_handed_over_under_rates_that_are_gone_at_the_end_and_undone(
     living: Living, cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -122,6 +123,7 @@ def test_who_is_killed_in_a_wave_is_followed_by_one_who_ends_it(
     assert throttles(cluster, RACKS, TOPIC) == OPERATORS
 
 
+@pytest.mark.checklist(245)
 def test_a_wave_that_runs_is_cancelled_with_its_rates_and_undone(
     living: Living, cluster: Cluster, tmp_path: Path
 ) -> None:

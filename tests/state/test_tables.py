@@ -24,6 +24,7 @@ def kinds(module: ModuleType, root: type) -> set[type]:
     return found - {root, records.PartitionRecord, events.ThrottleRequest, events.KeyRead}
 
 
+@pytest.mark.checklist(272)
 def test_every_record_stands_in_the_tables() -> None:
     """Whatever a rule may answer with can be applied, dirties known keys, and is told to whoever must hear of it."""
     assert set(TABLE) == set(TOLD) == kinds(records, records.Record)
