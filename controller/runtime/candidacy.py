@@ -46,6 +46,8 @@ class Candidacy:
     def __init__(self, services: Services, findings: dict[str, str]) -> None:
         self._services = services
         self._findings = findings
+        # Once: a cluster that is handed back to Kafka afterwards is not taken again by a process that still runs.
+        self._may_depose = services.settings.depose_kafka_controller
 
     def stand(self) -> Another | Won | None:
         """Stand for election, if nobody leads; None: it was not won, or must not be. Raises Deposed where the token
@@ -58,7 +60,7 @@ class Candidacy:
         if entry is not None and entry.owner not in {None, session_id}:
             return self._another(entry)
         kafkas, given = self._held_by_kafka(seat), self._handed_back(seat)
-        if (kafkas or given) and not services.settings.depose_kafka_controller:
+        if (kafkas or given) and not self._may_depose:
             return self._kafka_leads(kafkas, entry)
         if services.stand_by_only:
             return Another(None) if entry is None else self._another(entry)
@@ -89,6 +91,7 @@ class Candidacy:
                 *([] if given is None else [Delete(keys.HANDED_BACK, given.version)]),
             ),
         )
+        self._may_depose = False
         version = 0 if marker is None or not moves else marker.version
         return Won(committer, won.controller_epoch, session_id, now_ms, version)
 
@@ -111,7 +114,7 @@ class Candidacy:
         if seat.shown is None:
             return None
         entry = self._services.store.get(keys.HANDED_BACK, sync=True, timeout_s=self._services.read_timeout_s)
-        if entry is not None and not self._services.settings.depose_kafka_controller:
+        if entry is not None and not self._may_depose:
             self._findings[keys.HANDED_BACK] = (
                 "stands by: the cluster was handed back to Kafka's own controller; a controller that is started with "
                 "depose_kafka_controller takes it again"

@@ -140,9 +140,7 @@ def test_a_move_copies_the_data(
     assert sorted(consume(cluster, name, sent)) == sorted(sent)
 
 
-def test_a_transaction_is_committed_or_aborted(
-    cluster: FollowingCluster, topic: str, admin: kafka.KafkaAdminClient
-) -> None:
+def test_a_transaction_is_committed_or_aborted(cluster: FollowingCluster, topic: str) -> None:
     producer = confluent_kafka.Producer({"bootstrap.servers": cluster.servers, "transactional.id": topic})
     producer.init_transactions(WAIT_S)
     for value, ends in ((b"kept", producer.commit_transaction), (b"dropped", producer.abort_transaction)):

@@ -86,12 +86,12 @@ def controller(
         fail("--tls-certificate and --tls-key go together, and --tls-clients-ca with both")
     if url.partition(":")[0] != "zookeeper":
         fail(f"--store: {clean(public_url(url))} is not ZooKeeper, which is where Kafka brokers register")
-    if hand_back:
-        running.hand_back(url)
-        return
     tls = None if tls_certificate is None or tls_key is None else (tls_certificate, tls_key, tls_clients_ca)
     factor = internal_replication_factor
     try:
+        if hand_back:
+            running.hand_back(url)
+            return
         options = running.Options(
             url=url,
             node_id=node_id,

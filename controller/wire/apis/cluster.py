@@ -98,7 +98,8 @@ def _controller_id(call: Call, row: ClusterRow) -> int:
 async def _brokers(call: Call, row: ClusterRow, name_of_id: str) -> list[dict[str, Any]]:
     reached = await call.addresses.of(row.broker_ids, {b.broker_id: b.endpoints for b in row.brokers})
     at = call.addresses.controller
-    controller = [] if at is None else [{name_of_id: row.leading_id, "host": at.host, "port": at.port, "rack": None}]
+    rack = min((broker.rack for broker in row.brokers if broker.rack is not None), default=None)
+    controller = [] if at is None else [{name_of_id: row.leading_id, "host": at.host, "port": at.port, "rack": rack}]
     return controller + [
         {
             name_of_id: broker.broker_id,
