@@ -69,6 +69,7 @@ def controller(cluster: FollowingCluster, store: MetadataStore) -> int | None:
     return None if found is None else int(found["brokerid"])
 
 
+@pytest.mark.checklist(255)
 def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(
     cluster: FollowingCluster, store: MetadataStore, admin: kafka.KafkaAdminClient
 ) -> None:

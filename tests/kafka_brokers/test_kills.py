@@ -37,6 +37,7 @@ def are_moved(cluster: FollowingCluster, store: MetadataStore, topic: str, targe
     return all("targetReplicas" not in s and sorted(s["isr"]) == sorted(target) for s in states)
 
 
+@pytest.mark.checklist(249, 255)
 def test_moves_end_though_every_controller_is_killed(zookeeper_server: LocalZooKeeper) -> None:
     """40 partitions with data move between the same brokers, to and fro, once per kill. Each takeover raises the epoch
     by one, so no other controller led in between."""

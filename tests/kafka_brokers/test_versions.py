@@ -38,6 +38,7 @@ def test_brokers_at_2_8_move_data_and_come_back(zookeeper_server: LocalZooKeeper
         assert sorted(consume(cluster, name, sent)) == sorted(sent)
 
 
+@pytest.mark.checklist(256)
 def test_a_broker_below_2_7_is_refused_with_a_sentence(zookeeper_server: LocalZooKeeper) -> None:
     with following(zookeeper_server, ibp="2.6") as cluster, contextlib.closing(cluster.store()) as store:
         cluster.start_controller()

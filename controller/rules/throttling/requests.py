@@ -151,7 +151,7 @@ def _pairs(partition: int, brokers: Iterable[int]) -> list[str]:
 def alter_rates(view: ClusterView, event: AlterThrottledRates) -> Decision:
     """Reply: per broker None or the error."""
     answer: dict[object, ApiError | None] = {}
-    if event.family == "reassignment" and view.settings.kafka_brokers:
+    if event.rates and event.family == "reassignment" and view.settings.kafka_brokers:
         return Decision(reply=dict.fromkeys((broker for broker, *_ in event.rates), InvalidRequest(INERT)))
     wanted: dict[str, dict[str, tuple[str, ...]]] = {}
     for broker, leader, follower in event.rates:
