@@ -16,6 +16,7 @@ from inspect import iscoroutinefunction
 from typing import Any, Final, Self, TypeVar
 
 from controller.admin import Admin, Hooks, as_timeout
+from controller.codec.producer_ids import ProducerIdBlock
 from controller.metrics.collecting import collect
 from controller.metrics.snapshot import Snapshot
 from controller.model.errors import ControllerError
@@ -25,6 +26,7 @@ from controller.model.requests import AcceptedIsr, as_replicas
 from controller.model.values import BrokerRegistration, Settings, TopicPartition
 from controller.model.view import ClusterView
 from controller.rules.isr import accepted_isr
+from controller.runtime import producer_ids
 from controller.runtime.clock import Chance, Clock, SystemClock
 from controller.runtime.collector import tuned
 from controller.runtime.description import Description, describe
@@ -353,6 +355,17 @@ class Controller:
             leader_recovery_state=leader_recovery_state,
         )
         return self._submitter.ask(event, as_timeout(timeout_s), "alter_isr", answer=accepted_isr).future()
+
+    def allocate_producer_ids(self, broker_id: int) -> ProducerIdBlock:
+        """A block of 1,000 producer ids for a broker, none of which any broker was given before (KIP-730). It reads and
+        writes the store on the calling thread. Ids rise; a lost reply leaves a block out.
+
+        Raises NotController, and StoreError where the store cannot be reached or no ids are left.
+        """
+        self._may_run()
+        if not self.is_active:
+            raise self._loop.not_controller()
+        return producer_ids.allocate(self._store, broker_id, self._services.read_timeout_s)
 
     def report_log(self, reports: LogReport | Iterable[LogReport]) -> None:
         """What a broker knows of a log: offsets and bytes. Kept in memory only; progress and lag are made of it."""

@@ -21,7 +21,7 @@ def leadership(tree: Tree) -> Iterator[Finding]:
     if tree.leader is None:
         if tree.has_epoch or tree.topics:
             yield find("no-controller", LEADER_KEY, "nobody is controller: what is due waits")
-    elif tree.leader.owner is None and (tree.migration is None or tree.migration.may_lead):
+    elif tree.leader.owner is None and tree.held is None and (tree.migration is None or tree.migration.may_lead):
         yield find("controller-stays", LEADER_KEY, "the key belongs to no session", "an ephemeral key", "a lasting one")
 
 

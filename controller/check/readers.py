@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from controller.check.tree import IntentKey, Tree
-from controller.codec import broker, keys, legacy, notifications, orders, small, topic
+from controller.codec import broker, handed_back, keys, legacy, notifications, orders, producer_ids, small, topic
 from controller.codec.migration import decode_marker
 from controller.codec.names import broker_in, is_topic, number_in
 from controller.codec.text import BadValue, parse
 from stores.base import Entry
 from stores.checks import parent
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
+from stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
 
 SEQUENCES: Final = {
     keys.CONFIG_CHANGES: "config_change_",
@@ -117,6 +117,19 @@ def _leader(tree: Tree, _: str, entry: Entry) -> None:
         raise BadValue("no controller's id", where="brokerid", expected="a controller's id", got=entry.value[:40])
 
 
+def _held(tree: Tree, _: str, entry: Entry) -> None:
+    tree.held = entry
+
+
+def _handed_back(_: Tree, __: str, entry: Entry) -> None:
+    handed_back.decode(entry.value)
+
+
+def _producer_ids(_: Tree, __: str, entry: Entry) -> None:
+    if entry.value:  # brokers create the key without a value
+        producer_ids.decode(entry.value)
+
+
 def _epoch(tree: Tree, _: str, entry: Entry) -> None:
     tree.has_epoch = True
     tree.epoch = decode_epoch(entry.value)
@@ -184,6 +197,9 @@ _NOTICES: Final[Mapping[str, Callable[[bytes], object]]] = {
 }
 
 EXACT: Final[Mapping[str, tuple[Reader, int]]] = {
+    HELD_KEY: (_held, 2),
+    keys.HANDED_BACK: (_handed_back, 1),
+    keys.PRODUCER_IDS: (_producer_ids, 1),
     LEADER_KEY: (_leader, 2),  # Kafka 3.4 and later add the epoch of KRaft's controller
     EPOCH_KEY: (_epoch, 0),
     TOKEN_KEY: (_token, 0),
@@ -199,7 +215,7 @@ EXACT: Final[Mapping[str, tuple[Reader, int]]] = {
     **dict.fromkeys(orders.RATES_REMOVAL, (_throttled_brokers, 1)),
     **dict.fromkeys(SEQUENCES, (_counter, 0)),
     # Kafka's own, which Kedge neither reads nor writes
-    **dict.fromkeys(("/feature", "/latest_producer_id_block", "/migration"), (_unread, 0)),
+    **dict.fromkeys(("/feature", "/migration"), (_unread, 0)),
 }
 CHILDREN: Final[Mapping[str, tuple[Reader, int]]] = {
     keys.TOPICS: (_topic, 3),

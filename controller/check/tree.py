@@ -67,6 +67,7 @@ class Tree:
     throttled_brokers: dict[str, Replicas] = attrs.field(factory=dict)
     notices: defaultdict[str, Notices] = attrs.field(factory=lambda: defaultdict(Notices))  # by parent
     leader: Entry | None = None
+    held: Entry | None = None
     epoch: int | None = None
     has_epoch: bool = False
     token: Token | None = None

@@ -130,6 +130,12 @@ ROOT: Final[Mapping[str, Command | Group]] = {
     "serve": Command(
         "Run a cluster in one process that stock Kafka clients can use.", "controller.cli.serve", "serve", "wire"
     ),
+    "controller": Command(
+        "Run the controller of stock Kafka brokers in ZooKeeper mode.",
+        "controller.cli.controller",
+        "controller",
+        "wire",
+    ),
     "demo": Command(
         "Watch a simulated cluster move partitions while controllers and brokers fail.",
         "controller.cli.demo.command",

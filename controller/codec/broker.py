@@ -44,6 +44,11 @@ def decode(value: bytes, broker_id: int) -> BrokerRegistration:
     )
 
 
+def has_features(registration: BrokerRegistration) -> bool:
+    """Whether a Kafka broker wrote it whose inter-broker protocol is 2.7 or later (KIP-584)."""
+    return "features" in (registration.extra or {})
+
+
 def _list(raw: object) -> list[object]:
     if type(raw) is not list:
         bad("endpoints", "a list", raw)

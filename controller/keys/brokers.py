@@ -20,6 +20,10 @@ from stores.base import ABSENT, Check, Delete, Depth, Entry, Op, Put
 from stores.recipes import TOKEN_KEY
 
 UNKNOWN_EPOCH: Final = -1  # of an admission that cannot be read: no registration has it, so it is a death, then a birth
+TOO_OLD: Final = (
+    "broker {} is not served: its inter.broker.protocol.version is below 2.7, so it writes partition states itself and "
+    "would lose reassignments; set 2.8 or later (3.9 is the newest) and restart it"
+)
 
 
 class RegistrationKeys(KeyKind):
@@ -87,7 +91,11 @@ class RegistrationKeys(KeyKind):
 
     def _take(self, broker_id: int, entry: Entry, problems: dict[str, str]) -> None:
         try:
-            self.brokers[broker_id] = Broker(codec.decode(entry.value, broker_id), entry.created)
+            broker = Broker(codec.decode(entry.value, broker_id), entry.created)
+            if self.state.settings.kafka_brokers and not codec.has_features(broker.registration):
+                problems[entry.key] = TOO_OLD.format(broker_id)
+            else:
+                self.brokers[broker_id] = broker
         except (ValueError, TypeError) as error:
             self.unread[broker_id] = entry.created
             problems[entry.key] = self.unreadable[0].said(error)

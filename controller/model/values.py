@@ -345,6 +345,8 @@ class Settings:
     leader_imbalance_check_interval_seconds: int = _setting(300)
     leader_imbalance_per_broker_percentage: int = _setting(10, 100, 0)
     resume_foreign_targets: bool = attrs.field(default=False, validator=_check_bool)
+    kafka_brokers: bool = attrs.field(default=False, validator=_check_bool)
+    depose_kafka_controller: bool = attrs.field(default=False, validator=_check_bool)
     delete_topic_enable: bool = attrs.field(default=True, validator=_check_bool)
     delete_topic_partition_enable: bool = attrs.field(default=True, validator=_check_bool)
     delete_topic_partition_interval_delay_ms: int = _setting(300_000)

@@ -16,7 +16,7 @@ from controller.runtime.committer import Committer, End
 from controller.runtime.deposed import Deposed
 from controller.runtime.services import Services
 from stores.base import ABSENT, Check, Corrupt, Delete, Entry, Op, Put
-from stores.recipes import EPOCH_KEY, LEADER_KEY, Fence, decode_epoch, elect
+from stores.recipes import EPOCH_KEY, LEADER_KEY, Fence, Seat, decode_epoch, elect, hold
 
 CLAIMS_MAX: Final = 3
 FORMAT: Final = b'{"version":1,"min_controller":1}'  # what the first claim of a tree writes
@@ -46,17 +46,22 @@ class Candidacy:
     def __init__(self, services: Services, findings: dict[str, str]) -> None:
         self._services = services
         self._findings = findings
+        # Once: a cluster that is handed back to Kafka afterwards is not taken again by a process that still runs.
+        self._may_depose = services.settings.depose_kafka_controller
 
     def stand(self) -> Another | Won | None:
         """Stand for election, if nobody leads; None: it was not won, or must not be. Raises Deposed where the token
         could not be claimed, or where this controller may not read what it would need, and what the store raises."""
         services, timeout_s = self._services, self._services.read_timeout_s
-        now_ms, session_id = services.clock.now_ms(), services.store.session.session_id
-        entry = services.store.get(LEADER_KEY, sync=True, timeout_s=timeout_s)
+        now_ms, session_id, seat = services.clock.now_ms(), services.store.session.session_id, services.seat
+        entry = services.store.get(seat.held, sync=True, timeout_s=timeout_s)
         self._findings.pop(LEADER_KEY, None)
         self._findings.pop(keys.MIGRATION, None)
         if entry is not None and entry.owner not in {None, session_id}:
             return self._another(entry)
+        kafkas, given = self._held_by_kafka(seat), self._handed_back(seat)
+        if (kafkas or given) and not self._may_depose:
+            return self._kafka_leads(kafkas, entry)
         if services.stand_by_only:
             return Another(None) if entry is None else self._another(entry)
         services.store.ask_again(timeout_s)
@@ -70,15 +75,79 @@ class Candidacy:
                 self.give_up()
             return None
         value = encode_controller(services.controller_id, now_ms)
-        won = elect(services.store, value, services.chance.nonce(), timeout_s)
+        if kafkas is not None:
+            self._depose(entry, value)
+        won = elect(services.store, value, services.chance.nonce(), timeout_s, seat)
         if won is None:
             return None
         committer = Committer(services.store, Fence(won), services.clock, services.chance)
         if services.settings.resume_foreign_targets:
             committer.gaps = ()  # or the next controller would drop what this one resumes
-        _claim(committer, (tree_format, *([] if marker is None else [Check(keys.MIGRATION, marker.version)])))
+        _claim(
+            committer,
+            (
+                tree_format,
+                *([] if marker is None else [Check(keys.MIGRATION, marker.version)]),
+                *([] if given is None else [Delete(keys.HANDED_BACK, given.version)]),
+            ),
+        )
+        self._may_depose = False
         version = 0 if marker is None or not moves else marker.version
         return Won(committer, won.controller_epoch, session_id, now_ms, version)
+
+    def taken(self) -> str | None:
+        """The key that this controller lost, though it won it; None: it holds all of them. Raises what the store
+        raises."""
+        store, seat, timeout_s = self._services.store, self._services.seat, self._services.read_timeout_s
+        held = store.get(seat.held, sync=True, timeout_s=timeout_s)
+        if held is None or held.owner != store.session.session_id:
+            return seat.held
+        if seat.shown is None:
+            return None
+        shown = store.get(seat.shown, sync=True, timeout_s=timeout_s)
+        is_ours = shown is not None and shown.owner is None and shown.value == held.value
+        return None if is_ours else seat.shown
+
+    def _handed_back(self, seat: Seat) -> Entry | None:
+        """The key that says that the cluster was given back to Kafka's controller."""
+        self._findings.pop(keys.HANDED_BACK, None)
+        if seat.shown is None:
+            return None
+        entry = self._services.store.get(keys.HANDED_BACK, sync=True, timeout_s=self._services.read_timeout_s)
+        if entry is not None and not self._may_depose:
+            self._findings[keys.HANDED_BACK] = (
+                "stands by: the cluster was handed back to Kafka's own controller; a controller that is started with "
+                "depose_kafka_controller takes it again"
+            )
+        return entry
+
+    def _held_by_kafka(self, seat: Seat) -> Entry | None:
+        """`/controller`, where it is expected to stay and belongs to a session: that of a Kafka broker, or of a
+        controller that does not expect Kafka brokers."""
+        if seat.shown is None:
+            return None
+        entry = self._services.store.get(seat.shown, sync=True, timeout_s=self._services.read_timeout_s)
+        return None if entry is None or entry.owner is None else entry
+
+    def _kafka_leads(self, kafkas: Entry | None, held: Entry | None) -> Another:
+        """A Kafka broker leads, or is about to."""
+        if held is not None:
+            self.give_up()  # `/controller` was taken from this controller
+        if kafkas is None:
+            return Another(None)
+        active_id = decode_controller(kafkas.value)
+        self._findings[LEADER_KEY] = (
+            f"controller {active_id} holds it by its session, as a Kafka broker does: this controller stands by until "
+            "that session ends, or until it is started with depose_kafka_controller"
+        )
+        return Another(active_id)
+
+    def _depose(self, held: Entry | None, value: bytes) -> None:
+        """Kafka's controller leads no more, and no Kafka broker is elected in between."""
+        services, key = self._services, self._services.seat.held
+        expected = ABSENT if held is None else held.version
+        with_it = [Put(key, value, expected, ephemeral=True)]
+        hold(services.store, value, Check(keys.MIGRATION, ABSENT), lambda _: with_it, services.read_timeout_s)
 
     def _another(self, entry: Entry) -> Another:
         active_id = decode_controller(entry.value)
@@ -150,11 +219,11 @@ class Candidacy:
         return False
 
     def give_up(self) -> None:
-        """/controller is nobody's, if it was ours: the next one is elected at once. Raises what the store raises."""
-        store, timeout_s = self._services.store, self._services.read_timeout_s
-        entry = store.get(LEADER_KEY, timeout_s=timeout_s)
+        """Give the leadership up: the next controller is elected at once. Raises what the store raises."""
+        store, held, timeout_s = self._services.store, self._services.seat.held, self._services.read_timeout_s
+        entry = store.get(held, timeout_s=timeout_s)
         if entry is not None and entry.owner == store.session.session_id:
-            store.commit([Delete(LEADER_KEY, entry.version)], timeout_s=timeout_s)
+            store.commit([Delete(held, entry.version)], timeout_s=timeout_s)
 
 
 def _claim(committer: Committer, ops: Sequence[Op]) -> None:

@@ -54,7 +54,10 @@ class Loop:
         self._session_id: int | None = None  # in which the term was won
         self._suspended_at_s: float | None = None
         self._check_leader = False
+        self._leader_keys = {LEADER_KEY, services.seat.held}
         self.subscription = services.store.subscribe(LEADER_KEY, Depth.SELF)
+        if services.seat.held != LEADER_KEY:
+            self.subscription.add(services.seat.held, Depth.SELF)
         for root, depth in (watched for kind in KINDS for watched in kind.roots):
             if depth is not None:
                 self.subscription.add(root, depth)
@@ -211,7 +214,7 @@ class Loop:
 
     def _leader_hints(self, items: list[Item]) -> None:
         for item in items:
-            if isinstance(item, Hint) and _where(item.event) == LEADER_KEY:
+            if isinstance(item, Hint) and _where(item.event) in self._leader_keys:
                 self._stand_at_ms = 0
                 self._check_leader = True
 
@@ -226,12 +229,12 @@ class Loop:
 
     def _still_leader(self) -> None:
         try:
-            entry = self.services.store.get(LEADER_KEY, sync=True, timeout_s=self.services.read_timeout_s)
+            taken = self._candidacy.taken()
         except StoreError:
             return  # asked again with the next pass
         self._check_leader = False
-        if entry is None or entry.owner != self.services.store.session.session_id:
-            raise Deposed("/controller is not ours any more")
+        if taken is not None:
+            raise Deposed(f"{taken} is not ours any more")
 
     def _drop(self, why: str) -> None:
         """The term ends here. Nothing of it was left half done: the next one loads what was committed."""

@@ -15,6 +15,7 @@ from controller.runtime.measures import Measures
 from controller.runtime.notices import Notices
 from controller.runtime.readable import ReadableStore
 from controller.runtime.replies import Outstanding
+from stores.recipes import SEAT, SEAT_BESIDE_KAFKA, Seat
 
 
 @attrs.frozen(eq=False)
@@ -41,6 +42,11 @@ class Services:
         """Milliseconds that never go back: what back-offs and deadlines of calls are reckoned in. The wall clock, which
         may be set, is only written down (and a move's deadline, which is durable, is compared with it)."""
         return elapsed_ms(self.clock)
+
+    @property
+    def seat(self) -> Seat:
+        """Which keys the election of controllers writes."""
+        return SEAT_BESIDE_KAFKA if self.settings.kafka_brokers else SEAT
 
     @property
     def read_timeout_s(self) -> float:

@@ -32,6 +32,10 @@ class Addresses(Protocol):
         """An address for each id, which are all that are registered; opened where there was none. `endpoints`: what
         they registered that they listen at."""
 
+    @property
+    def controller(self) -> Address | None:
+        """Where clients reach the controller as a node of its own; None: every broker's address leads to it."""
+
 
 @attrs.frozen
 class Call:

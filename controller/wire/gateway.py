@@ -57,6 +57,9 @@ class Gateway:
     everything. `allow_anonymous`: with neither, others than this machine may come in. ValueError where they could and
     this is not said.
 
+    `has_controller_node`: clients see the controller as a node of its own, at the address that they begin at, with the
+    controller's node id. For brokers that answer clients themselves and are not the controller.
+
     `peers`: how the gateways of other controllers are found. While the controller of this one stands by, what clients
     ask is passed on to the gateway of the active one, and answered as by that.
 
@@ -81,6 +84,7 @@ class Gateway:
         authorizer: Authorizer | None = None,
         allow_anonymous: bool = False,
         peers: Peers | None = None,
+        has_controller_node: bool = False,
     ) -> None:
         context = as_context(tls)
         authenticates = users is not None or (context is not None and context.verify_mode is ssl.CERT_REQUIRED)
@@ -100,6 +104,7 @@ class Gateway:
             self._connected,
             elsewhere or {},
             advertised=advertised,
+            has_controller_node=has_controller_node,
             broker_listeners=(broker_listener,) if isinstance(broker_listener, str) else broker_listener or (),
         )
         self._tls = context

@@ -48,6 +48,7 @@ class Listeners:
         *,
         advertised: str | None = None,
         broker_listeners: Sequence[str] = (),
+        has_controller_node: bool = False,
         kept_s: float = KEPT_S,
     ) -> None:
         self._told = callable_host(host if advertised is None else advertised)
@@ -57,6 +58,7 @@ class Listeners:
         self._asked_for: set[int] = set()
         self._client = client
         self._elsewhere = dict(elsewhere)
+        self._has_controller_node = has_controller_node
         self._kept_s = kept_s
         self._servers: dict[int | None, asyncio.Server] = {}
         self._missed_at: dict[int, float] = {}
@@ -68,6 +70,11 @@ class Listeners:
         self._servers[None] = await self._listen(None, self._port)
         self._port = self._address(None).port if self._port else 0
         return self._address(None)
+
+    @property
+    def controller(self) -> Address | None:
+        """The common address, where clients see the controller as a node of its own."""
+        return self._address(None) if self._has_controller_node else None
 
     async def close(self) -> None:
         """Nobody can connect any more; who is connected is not touched."""

@@ -56,10 +56,12 @@ class TopicRow:
 
 @attrs.frozen
 class ClusterRow:
-    """The cluster, and the topics that were asked for."""
+    """The cluster, and the topics that were asked for. `controller_id`: the node that clients take for the controller;
+    `leading_id`: the id of the controller itself, which need not be a broker."""
 
     brokers: tuple[BrokerRow, ...]
     controller_id: int
+    leading_id: int
     topics: tuple[TopicRow, ...]
 
     @property
@@ -79,7 +81,7 @@ def cluster(names: Iterable[str] | None, ids: Iterable[UUID] = ()) -> Callable[[
         topics = tuple(row for name in dict.fromkeys(chosen) if (row := _topic(view, name)) is not None)
         known = (view.brokers[b].registration for b in sorted(view.brokers))
         brokers = tuple(BrokerRow(each.broker_id, each.rack, each.endpoints) for each in known)
-        return ClusterRow(brokers, _controller_id(view), topics)
+        return ClusterRow(brokers, _controller_id(view), view.controller_id, topics)
 
     return ask
 

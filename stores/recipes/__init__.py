@@ -2,6 +2,7 @@
 
 Rules
 * To lead is to hold `/controller` (ephemeral) under a controller epoch that only this election wrote. Epochs rise.
+  Beside Kafka brokers another key is held, and `/controller` stays (`SEAT_BESIDE_KAFKA`).
 * Every commit of a leader begins with the same two ops: Check `/controller_epoch` at the version of its election, and
   Put `/kedge/commit`, the commit token, at the version that the previous commit left. The first fails as soon as
   somebody else was elected; the second makes commits serial, so that of two sendings of one commit only one succeeds.
@@ -10,18 +11,21 @@ Rules
 * Nothing here waits or sleeps: what is retryable goes to the caller, who has a deadline and a clock.
 """
 
-from stores.recipes.election import ElectedTerm, decode_epoch, elect
+from stores.recipes.election import SEAT, SEAT_BESIDE_KAFKA, ElectedTerm, Seat, decode_epoch, elect
 from stores.recipes.fence import FENCE_OPS, Attempt, Fence, Outcome, Resolution, is_fence_conflict, resolve
 from stores.recipes.holding import Contested, hold
 from stores.recipes.leftover import reap_own_leftover
 from stores.recipes.sequence import NUMBER_MAX, next_in_sequence, next_number, number_in_sequence, sequence_key
-from stores.recipes.token import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
+from stores.recipes.token import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token
 
 __all__ = [
     "EPOCH_KEY",
     "FENCE_OPS",
+    "HELD_KEY",
     "LEADER_KEY",
     "NUMBER_MAX",
+    "SEAT",
+    "SEAT_BESIDE_KAFKA",
     "TOKEN_KEY",
     "Attempt",
     "Contested",
@@ -29,6 +33,7 @@ __all__ = [
     "Fence",
     "Outcome",
     "Resolution",
+    "Seat",
     "Token",
     "decode_epoch",
     "elect",

@@ -20,10 +20,25 @@ from stores.base import (
     Put,
     Version,
 )
-from stores.recipes.token import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
+from stores.recipes.token import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token
 
 EPOCH_MAX: Final = 2**31 - 2  # Kafka's requests carry it as an int32, and the next one must still fit
 _DECIMAL: Final = re.compile(rb"[0-9]{1,19}")
+
+
+@attrs.frozen
+class Seat:
+    """Which keys an election writes. `held`: the ephemeral key of the session that leads. `shown`: a key that names the
+    leader and stays when its session ends; None: there is none."""
+
+    held: str = LEADER_KEY
+    shown: str | None = None
+
+
+SEAT: Final = Seat()
+SEAT_BESIDE_KAFKA: Final = Seat(HELD_KEY, LEADER_KEY)
+"""A Kafka broker stands for election as soon as it finds no LEADER_KEY. Here that key stays while one leader follows
+another. It is no part of the fence: Kafka's own election raises EPOCH_KEY as ours does."""
 
 
 @attrs.frozen
@@ -44,20 +59,23 @@ def decode_epoch(value: bytes) -> int:
     return int(value)
 
 
-def elect(store: MetadataStore, leader_value: bytes, nonce: str, timeout_s: float) -> ElectedTerm | None:
-    """Stand for election once: afterwards the session of `store` holds LEADER_KEY under a new epoch, or the answer is
-    None because somebody else holds it (perhaps a former session of ourselves: see `reap_own_leftover`).
+def elect(
+    store: MetadataStore, leader_value: bytes, nonce: str, timeout_s: float, seat: Seat = SEAT
+) -> ElectedTerm | None:
+    """Stand for election once: afterwards the session of `store` holds `seat.held` under a new epoch, or the answer is
+    None because somebody else holds it (perhaps a former session of ourselves: see `reap_own_leftover`), or because
+    `seat.shown` is an ephemeral key of somebody else's.
 
-    One commit writes both keys. If its reply is lost, the keys are read: ours, or the same is sent again; only one of
+    One commit writes all keys. If its reply is lost, the keys are read: ours, or the same is sent again; only one of
     the two can succeed. A key that this very session holds from a term that was given up is taken over, under a higher
     epoch. The new epoch is above that of EPOCH_KEY and that of the token. `nonce` names this candidacy in errors.
 
-    `timeout_s` is for each call to the store, of which there are at most 15. Raises Corrupt if EPOCH_KEY or TOKEN_KEY
+    `timeout_s` is for each call to the store, of which there are at most 18. Raises Corrupt if EPOCH_KEY or TOKEN_KEY
     holds something else (nothing is written then: a human has to look), OutcomeUnknown if the last reply was lost, too,
     and whatever else the store raises. After an error we may hold the key without knowing; standing again is right.
     At most one `elect` at a time per store object.
     """
-    candidacy = _Candidacy(store, leader_value, nonce, timeout_s)
+    candidacy = _Candidacy(store, leader_value, nonce, timeout_s, seat)
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception_type((OutcomeUnknown, Conflict)),
         stop=tenacity.stop_after_attempt(3),
@@ -78,11 +96,15 @@ class _Candidacy:
     leader_value: bytes
     nonce: str
     timeout_s: float
+    seat: Seat
     epoch_sent: int | None = None  # the epoch of a commit whose outcome is not known
 
     def stand(self) -> ElectedTerm | None:
-        leader = self._read(LEADER_KEY)
+        leader = self._read(self.seat.held)
         if leader is not None and leader.owner != self.store.session.session_id:
+            return None
+        shown = None if self.seat.shown is None else self._read(self.seat.shown)
+        if shown is not None and shown.owner is not None:
             return None
         epoch, token = self._read(EPOCH_KEY), self._token()[0]
         epoch_now = 0 if epoch is None else decode_epoch(epoch.value)
@@ -90,22 +112,25 @@ class _Candidacy:
             return self._term(epoch_now, epoch.version)
         epoch_new = max(epoch_now, 0 if token is None else token.controller_epoch) + 1
         self.epoch_sent = epoch_new
-        commit = self._commit(leader, epoch, epoch_new)
+        commit = self._commit(leader, epoch, epoch_new, shown)
         epoch_version = commit.versions[1]
         assert epoch_version is not None  # a Put always has one
         return self._term(epoch_new, epoch_version)
 
-    def _commit(self, leader: Entry | None, epoch: Entry | None, epoch_new: int) -> Commit:
+    def _commit(self, leader: Entry | None, epoch: Entry | None, epoch_new: int, shown: Entry | None) -> Commit:
         if epoch_new > EPOCH_MAX:
             raise Corrupt(f"{EPOCH_KEY}: no controller epoch is left above {epoch_new - 1}", key=EPOCH_KEY)
-        ops = (
-            Put(LEADER_KEY, self.leader_value, ABSENT if leader is None else leader.version, ephemeral=True),
-            Put(EPOCH_KEY, b"%d" % epoch_new, ABSENT if epoch is None else epoch.version),
-        )
+        ops = [
+            Put(self.seat.held, self.leader_value, _as_read(leader), ephemeral=True),
+            Put(EPOCH_KEY, b"%d" % epoch_new, _as_read(epoch)),
+        ]
+        if self.seat.shown is not None:
+            ops.append(Put(self.seat.shown, self.leader_value, _as_read(shown)))
         try:
             return self.store.commit(ops, timeout_s=self.timeout_s)
         except OutcomeUnknown as error:
-            raise OutcomeUnknown(f"candidacy {self.nonce} for epoch {epoch_new}: {error}", key=LEADER_KEY) from error
+            said = f"candidacy {self.nonce} for epoch {epoch_new}: {error}"
+            raise OutcomeUnknown(said, key=self.seat.held) from error
 
     def _term(self, epoch: int, epoch_version: Version) -> ElectedTerm:
         # The token is read after the epoch was won: from here on no older term can move it.
@@ -118,3 +143,7 @@ class _Candidacy:
 
     def _read(self, key: str) -> Entry | None:
         return self.store.get(key, sync=True, timeout_s=self.timeout_s)
+
+
+def _as_read(entry: Entry | None) -> Expect:
+    return ABSENT if entry is None else entry.version

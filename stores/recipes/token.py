@@ -13,6 +13,7 @@ from stores.base import (
 )
 
 LEADER_KEY: Final = "/controller"
+HELD_KEY: Final = "/kedge/leader"
 EPOCH_KEY: Final = "/controller_epoch"
 TOKEN_KEY: Final = "/kedge/commit"  # noqa: S105 - a key, not a secret
 

@@ -218,7 +218,12 @@ def test_a_throttle_names_where_data_come_from_and_where_they_go() -> None:
     t0, t1, u0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
     running = {t1: Move((1, 2, 3), (3,), (1,)), u0: Move((5, 10, 2), (2,), ())}
     held = lists(running, {t0: (2, 9), t1: (4, 2)}, {t0: (1, 2), t1: (1, 2, 3)})
-    assert held == Lists({"t": "0:1,0:2,1:1,1:2", "u": "0:10,0:5"}, {"t": "0:9,1:4", "u": "0:2"}, (1, 2, 4, 5, 9, 10))
+    assert held == Lists(
+        {"t": "0:1,0:2,1:1,1:2", "u": "0:10,0:5"},
+        {"t": "0:9,1:4", "u": "0:2"},
+        (1, 2, 4, 5, 9, 10),
+        {t0: ((1, 2), (9,)), t1: ((1, 2), (4,)), u0: ((5, 10), (2,))},
+    )
 
 
 def test_one_and_several_are_told_apart() -> None:

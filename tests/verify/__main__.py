@@ -33,7 +33,7 @@ def seeds(text: str) -> range:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; its exit status: 0 if all held, 1 if something did not, 2 for an option that is wrong."""
-    parser = exhaust.OneLine(prog="python -m controller.rig", description=__doc__)
+    parser = exhaust.OneLine(prog="python -m tests.verify", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     explore = commands.add_parser(
         "explore", help="run seeds with faults and hold the invariants against them", allow_abbrev=False
@@ -44,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     explore.add_argument("--timeline", action="store_true", help="print what happened, line by line")
     explore.add_argument("--traces", action="store_true", help="print the trace hash of every seed")
+    explore.add_argument(
+        "--beside-kafka", action="store_true", help="a Kafka broker becomes controller whenever it can"
+    )
     exhaust.add_to(commands)
     options = parser.parse_args(arguments)
     # What goes wrong here is meant to: a log of it would look like failures. The timeline tells all.
@@ -53,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started_s = said_s = time.perf_counter()
     failed = 0
     for done, seed in enumerate(options.seeds, 1):
-        run = run_seed(seed, options.steps)
+        run = run_seed(seed, options.steps, beside_kafka=options.beside_kafka)
         failed += run.error is not None
         _report(run, options)
         if time.perf_counter() - said_s >= SAY_AFTER_S and done < len(options.seeds):
@@ -72,6 +75,7 @@ def _report(run: Run, options: argparse.Namespace) -> None:
         sys.stdout.write(f"seed {run.seed} {run.trace}\n")
     if run.error is not None:
         steps = "" if options.steps == STEPS else f" --steps {options.steps}"
+        steps += " --beside-kafka" if options.beside_kafka else ""
         replay = f"python -m tests.verify explore --seeds {run.seed}{steps} --timeline"
         sys.stdout.write(f"seed {run.seed} FAILED\n{run.error}\nreplay: {replay}\n")
     sys.stdout.flush()

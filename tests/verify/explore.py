@@ -16,6 +16,7 @@ from controller.model.values import Settings
 from controller.rig.legacy import is_key_there
 from controller.rig.rig import Rig
 from controller.rig.throttle_marks import is_marked
+from tests.verify.kafka import KafkaBroker
 from tests.verify.throttle_work import do_some
 from tests.verify.trouble import TROUBLE
 from tests.verify.workload import WORKLOAD, Deed
@@ -27,7 +28,8 @@ HEALED_S_MAX: Final = 60.0  # a retry waits up to 10 s, a deadline of a request 
 
 @attrs.frozen
 class Run:
-    """How a seeded run ended. `error` None: all that must hold held. `trace`: its hash."""
+    """How a seeded run ended. `error` None: all that must hold held. `trace`: its hash. `foreign_terms`: how often a
+    Kafka broker was controller."""
 
     seed: int
     error: str | None
@@ -36,10 +38,12 @@ class Run:
     commits: int
     acknowledged: int
     timeline: tuple[str, ...]
+    foreign_terms: int = 0
 
 
-def build(seed: int, journal: Callable[[int], Any] | None = None) -> World:
-    """The cluster of a seed. `journal`: makes the journal of a node, by its id; it changes nothing of the run."""
+def build(seed: int, journal: Callable[[int], Any] | None = None, *, beside_kafka: bool = False) -> World:
+    """The cluster of a seed. `journal`: makes the journal of a node, by its id; it changes nothing of the run.
+    `beside_kafka`: controllers expect Kafka brokers, so `/controller` stays while one follows another."""
     size = random.Random(f"{seed}/size")
     brokers = {broker_id: size.choice("abc") for broker_id in range(1, size.randint(3, 6) + 1)}
     leaders = random.Random(f"{seed}/leaders")
@@ -60,6 +64,8 @@ def build(seed: int, journal: Callable[[int], Any] | None = None) -> World:
             leader_imbalance_check_interval_seconds=leaders.choice((1, 2, 300)),
             leader_imbalance_per_broker_percentage=leaders.choice((0, 10)),
             delete_topic_partition_interval_delay_ms=reduction.choice((100, 1_000, 300_000)),
+            kafka_brokers=beside_kafka,
+            resume_foreign_targets=beside_kafka,
         ),
         journal=journal,
     )
@@ -79,13 +85,19 @@ def _store(size: random.Random) -> dict[str, Any]:
     }
 
 
-def run_seed(seed: int, steps: int = STEPS, journal: Callable[[int], Any] | None = None) -> Run:
-    """Run a seed to its end, with `journal` as for `build`."""
-    world = build(seed, journal)
+def run_seed(
+    seed: int, steps: int = STEPS, journal: Callable[[int], Any] | None = None, *, beside_kafka: bool = False
+) -> Run:
+    """Run a seed to its end, with `journal` as for `build`. `beside_kafka`: a Kafka broker takes `/controller` whenever
+    it finds none."""
+    world = build(seed, journal, beside_kafka=beside_kafka)
     rig = world.rig
+    kafka = KafkaBroker(rig, seed) if beside_kafka else None
     error: str | None = None
     try:
-        break_things(world, steps)
+        break_things(world, steps, kafka)
+        if kafka is not None:
+            kafka.end()
         heal(world)
     except AssertionError as failed:
         error = f"{type(failed).__name__}: {failed}"
@@ -99,10 +111,11 @@ def run_seed(seed: int, steps: int = STEPS, journal: Callable[[int], Any] | None
         rig.server.revision,
         rig.producers.acknowledged(),
         tuple(rig.timeline.lines()),
+        0 if kafka is None else kafka.wins,
     )
 
 
-def break_things(world: World, steps: int) -> None:
+def break_things(world: World, steps: int, kafka: KafkaBroker | None = None) -> None:
     """Phase 1: `steps` steps with requests and mishaps."""
     rig = world.rig
     for step in range(steps):
@@ -113,6 +126,8 @@ def break_things(world: World, steps: int) -> None:
             rig.timeline.say("workload", do_some(world, world.throttles))
         if step > 10 and world.happens(world.trouble):
             rig.timeline.say("trouble", _choose(world, TROUBLE)(world))
+        if kafka is not None:
+            kafka.step()
         rig.step()
 
 

@@ -88,7 +88,11 @@ class Client(KafkaAdminClient):  # type: ignore[misc] # kafka-python brings no t
         while True:
             if self._controller is None:
                 self._controller = self._find_controller(deadline)
-            answer = self.ask(request, self._controller, repeatable=repeatable, timeout_s=timeout_s)
+            try:
+                answer = self.ask(request, self._controller, repeatable=repeatable, timeout_s=timeout_s)
+            except Failed:
+                self._controller = None  # it may be another one when the caller tries again
+                raise
             if error_of(answer) != NOT_CONTROLLER or time.monotonic() >= deadline:
                 return answer
             self._controller = None

@@ -16,6 +16,7 @@ import attrs
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
     DescribeClusterRequest,
+    DescribeLogDirsRequest,
     DescribeTopicPartitionsRequest,
     ListPartitionReassignmentsRequest,
 )
@@ -23,7 +24,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from controller.cli.kafka.client import Client, refused
 from controller.cli.kafka.configs import Configs
-from controller.cli.kafka.errors import UNSUPPORTED, Refused
+from controller.cli.kafka.errors import UNSUPPORTED, Failed, Refused
 from controller.cli.kafka.replicas import Elections, LogDirs, Private
 from controller.cli.kafka.topics import Offsets, Topics, by_topic
 from controller.cli.kafka.values import DEFAULT_TIMEOUT_MS, UNKNOWN_TOPIC, Broker, Move, PartitionState, TopicState
@@ -39,13 +40,15 @@ class Cluster(Configs, Elections, LogDirs, Offsets, Private, Topics):
 
     def __init__(self, client: Client) -> None:
         self.client = client
+        self._has_logs: dict[int, bool] = {}  # whether a node that was controller has log directories
 
     def offers(self, api: int) -> bool:
         """Whether the server tells in ApiVersions that it knows this key."""
         return api in self.client.versions()
 
     def brokers(self) -> dict[int, Broker]:
-        """Those that live, by id."""
+        """The live brokers, by id. A controller of Kedge that stock Kafka brokers follow is a node beside them, which
+        has no log directory and is left out."""
         try:
             answer = self.client.ask(DescribeClusterRequest())
             if answer.error_code:
@@ -56,7 +59,21 @@ class Cluster(Configs, Elections, LogDirs, Offsets, Private, Topics):
                 raise
             answer = self.client.ask(MetadataRequest(topics=[], allow_auto_topic_creation=False))
             found = [(each.node_id, each) for each in answer.brokers]
-        return {i: Broker(i, each.host, each.port, each.rack or None) for i, each in sorted(found, key=lambda x: x[0])}
+        brokers = {i: Broker(i, e.host, e.port, e.rack or None) for i, e in sorted(found, key=lambda x: x[0])}
+        if self._is_no_broker(answer.controller_id, brokers):
+            del brokers[answer.controller_id]
+        return brokers
+
+    def _is_no_broker(self, controller: int, brokers: Collection[int]) -> bool:
+        if controller not in brokers or len(brokers) == 1:
+            return False
+        if controller not in self._has_logs:
+            try:
+                answer = self.client.ask(DescribeLogDirsRequest(topics=[]), controller)
+            except Failed:
+                return False  # asked again next time
+            self._has_logs[controller] = bool(answer.error_code or answer.results)
+        return not self._has_logs[controller]
 
     def topics(self, names: Collection[str] | None = None) -> dict[str, TopicState]:
         """The topics of these names, or all of them; those that are unknown are left out. Sorted by name."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from kafka.protocol.admin import AlterReplicaLogDirsRequest, DescribeLogDirsRequest, ElectLeadersRequest
 
@@ -11,10 +11,18 @@ from controller.cli.kafka.client import Client, refused
 from controller.cli.kafka.errors import Refused
 from controller.cli.kafka.topics import by_topic
 from controller.cli.kafka.values import Description, ElectionType, LogDir
-from controller.model.values import TopicPartition
-from controller.wire.messages.private import AlterInterbrokerThrottledRatesRequest, DeletePartitionsRequest
+from controller.model.values import Replicas, TopicPartition
+from controller.wire.messages.private import (
+    AlterInterbrokerThrottledRatesRequest,
+    AlterInterbrokerThrottledReplicasRequest,
+    DeletePartitionsRequest,
+)
 
+Rates: TypeAlias = Mapping[int, tuple[int, int]]
+"""By broker, bytes a second out of it and into it."""
+_REPLICATION: Final = 0
 _REASSIGNMENT: Final = 1  # the family of KIP-542
+_INVALID_REQUEST: Final = 42
 _TIMEOUT_MS: Final = 30_000
 
 
@@ -23,21 +31,67 @@ class Private:
 
     client: Client
 
-    def set_reassignment_rates(self, rates: Mapping[int, tuple[int, int]], *, stays: bool = False) -> None:
-        """Moves copy at most so many bytes/s out of each of these brokers (the first number) and into it (KIP-542);
-        those of other brokers that were set this way go. The controller takes them back when the last reassignment
-        ends, unless `stays`. No brokers: it does so now. Raises Refused."""
+    def throttle_moves(
+        self, rates: Rates, replicas: Mapping[TopicPartition, tuple[Replicas, Replicas]], *, stays: bool = False
+    ) -> None:
+        """Moves copy at most so many bytes/s out of each of these brokers (the first number) and into it. Rates of
+        other brokers that were set this way are removed. The controller removes them when the last reassignment ends,
+        unless `stays`.
+
+        Kedge's brokers have rates for reassignments alone (KIP-542). Kafka's, which a controller of Kedge may have too,
+        do not: there the rates of all replication are set, and `replicas` are throttled, per partition the ones that
+        send and the ones that are added (KIP-73). Raises Refused.
+        """
+        try:
+            self._set_rates(rates, _REASSIGNMENT, stays=stays)
+        except Refused as error:
+            if error.code != _INVALID_REQUEST:
+                raise
+            self._set_replicas(replicas, stays=stays)
+            self._set_rates(rates, _REPLICATION, stays=stays)
+
+    def end_throttle(self) -> None:
+        """The controller removes what was set by `throttle_moves`. Raises Refused."""
+        self._set_rates({}, _REASSIGNMENT)
+        self._set_replicas({})
+
+    def _set_rates(self, rates: Rates, family: int, *, stays: bool = False) -> None:
         of = AlterInterbrokerThrottledRatesRequest.ThrottledBroker
         request = AlterInterbrokerThrottledRatesRequest(
             brokers=[of(broker_id=b, leader_rate=out, follower_rate=into) for b, (out, into) in sorted(rates.items())],
             remove_throttle=not stays,
-            family=_REASSIGNMENT,
+            family=family,
             timeout_ms=_TIMEOUT_MS,
             validate_only=False,
             min_version=1,
         )
         answer = self.client.ask_controller(request, lambda a: _first(a.brokers))
         _raise_first(answer.brokers)
+
+    def _set_replicas(
+        self, replicas: Mapping[TopicPartition, tuple[Replicas, Replicas]], *, stays: bool = False
+    ) -> None:
+        kind = AlterInterbrokerThrottledReplicasRequest.ThrottledTopic
+        part = kind.ThrottledPartition
+        topics = [
+            kind(
+                topic=topic,
+                partitions=[
+                    part(
+                        partition_id=partition,
+                        leaders=list(replicas[TopicPartition(topic, partition)][0]),
+                        followers=list(replicas[TopicPartition(topic, partition)][1]),
+                    )
+                    for partition in partitions
+                ],
+            )
+            for topic, partitions in by_topic(replicas).items()
+        ]
+        request = AlterInterbrokerThrottledReplicasRequest(
+            topics=topics, remove_throttle=not stays, timeout_ms=_TIMEOUT_MS, validate_only=False
+        )
+        answer = self.client.ask_controller(request, lambda a: _first([p for t in a.topics for p in t.partitions]))
+        _raise_first([p for t in answer.topics for p in t.partitions])
 
     def delete_partitions(self, topic: str, partitions: Sequence[int], *, immediate: bool) -> None:
         """They become read-only, and go when their retention is over; or go at once (KIP-694). Raises Refused."""

@@ -21,6 +21,7 @@ from controller.cli.reassign.throttling import (
     LEADER_REPLICAS,
     RATE_KEYS,
     REPLICA_KEYS,
+    Lists,
     lists,
     removes_by_itself,
 )
@@ -91,16 +92,15 @@ class KedgeRates:
             return
         there = self.cluster.brokers()
         self._are_back = False
-        self.cluster.set_reassignment_rates(
-            {
-                broker: (
-                    UNLIMITED if rate.leader is None else rate.leader,
-                    UNLIMITED if rate.follower is None else rate.follower,
-                )
-                for broker, rate in rates_of(wave).items()
-                if broker in there
-            }
-        )
+        rates = {
+            broker: (
+                UNLIMITED if rate.leader is None else rate.leader,
+                UNLIMITED if rate.follower is None else rate.follower,
+            )
+            for broker, rate in rates_of(wave).items()
+            if broker in there
+        }
+        self.cluster.throttle_moves(rates, _lists(wave).replicas)
 
     def stand(self, wave: Wave | None) -> bool:
         """Of a wave with rates, until they were given back; after a crash the controller sees to it."""
@@ -110,7 +110,7 @@ class KedgeRates:
         """By the controller, which knows what was marked."""
         if self.cluster.reassignments():
             return OTHERS_MOVE
-        self.cluster.set_reassignment_rates({})
+        self.cluster.end_throttle()
         self._are_back = True
         return ""
 
@@ -208,11 +208,16 @@ def _settings(wave: Wave, there: Container[int]) -> dict[Setting, str]:
         sides = zip(RATE_KEYS, (rate.leader, rate.follower), strict=True)
         if broker in there:
             wanted |= {("broker", str(broker), key): str(side) for key, side in sides if side is not None}
-    tps = {TopicPartition(*move.name): move for move in wave.moves}
-    held = lists({}, {tp: move.after for tp, move in tps.items()}, {tp: move.before for tp, move in tps.items()})
+    held = _lists(wave)
     for key, lists_ in ((LEADER_REPLICAS, held.leaders), (FOLLOWER_REPLICAS, held.followers)):
         wanted |= {("topic", topic, key): replicas for topic, replicas in lists_.items() if replicas}
     return wanted
+
+
+def _lists(wave: Wave) -> Lists:
+    """The replicas that a throttle of the wave holds."""
+    tps = {TopicPartition(*move.name): move for move in wave.moves}
+    return lists({}, {tp: move.after for tp, move in tps.items()}, {tp: move.before for tp, move in tps.items()})
 
 
 def _marked(setting: Setting, mark: Mark | None, present: str | None, wanted: str) -> Mark:

@@ -35,7 +35,7 @@ def throttle(cluster: Cluster, held: Lists, rate: int, *, stays: bool = False) -
     """Moves of these replicas copy at most `rate` bytes/s per broker, in and out. `stays`: also when the last
     move ended, of a server that takes throttles back by itself. Raises Failed."""
     if removes_by_itself(cluster):
-        cluster.set_reassignment_rates(dict.fromkeys(held.brokers, (rate, rate)), stays=stays)
+        cluster.throttle_moves(dict.fromkeys(held.brokers, (rate, rate)), held.replicas, stays=stays)
         return
     _alter(
         cluster,
@@ -53,7 +53,7 @@ def throttle(cluster: Cluster, held: Lists, rate: int, *, stays: bool = False) -
 def give_back(cluster: Cluster, held: Lists) -> None:
     """After a throttle was set for moves of which none began."""
     if removes_by_itself(cluster):
-        cluster.set_reassignment_rates({})
+        cluster.end_throttle()
     else:
         _delete_all(cluster, held.brokers, held.leaders)
 
@@ -68,7 +68,7 @@ def clear(cluster: Cluster, topics: Iterable[str], dirs_on: Iterable[int], say: 
     `dirs_on`; on Kafka, every throttle of all brokers and of those `topics` that exist. Raises Failed, Refused."""
     if removes_by_itself(cluster):
         say(TAKEN_BACK)
-        cluster.set_reassignment_rates({})
+        cluster.end_throttle()
         _alter(cluster, {_broker(broker): _delete([DIRS_RATE]) for broker in sorted(set(dirs_on))})
         return
     brokers, named = sorted(cluster.brokers()), sorted(topics)
@@ -113,11 +113,13 @@ LOW_RATE: Final = 1024
 
 @attrs.frozen
 class Lists:
-    """Whom a throttle holds: per topic the list of leaders and that of followers, and all brokers that take part."""
+    """What a throttle holds: per topic the list of leaders and that of followers, and all brokers that take part.
+    `replicas`: the same by partition."""
 
     leaders: dict[str, str]
     followers: dict[str, str]
     brokers: tuple[int, ...]
+    replicas: Mapping[TopicPartition, tuple[tuple[int, ...], tuple[int, ...]]]
 
 
 def lists(
@@ -136,7 +138,8 @@ def lists(
         leaders.setdefault(tp.topic, set()).update(f"{tp.partition}:{broker}" for broker in sources)
         followers.setdefault(tp.topic, set()).update(f"{tp.partition}:{broker}" for broker in destinations)
     brokers = {broker for sources, destinations in moves.values() for broker in sources | destinations}
-    return Lists(_joined(leaders), _joined(followers), tuple(sorted(brokers)))
+    replicas = {tp: (tuple(sorted(sources)), tuple(sorted(added))) for tp, (sources, added) in moves.items()}
+    return Lists(_joined(leaders), _joined(followers), tuple(sorted(brokers)), replicas)
 
 
 def removal_warning(brokers: Iterable[int], topics: Iterable[str]) -> str:

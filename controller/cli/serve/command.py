@@ -124,7 +124,7 @@ def serve(
             peers_ca=peers_ca,
             allow_anonymous=allow_anonymous,
         )
-        with _told_to_end() as ended, running.running(options) as found:
+        with told_to_end() as ended, running.running(options) as found:
             told = running.as_json(found)
             if as_json:
                 click.echo(json.dumps(told))
@@ -156,7 +156,7 @@ def _say(told: dict[str, object], brokers: dict[int, str | None], url: str, *, i
 
 
 @contextmanager
-def _told_to_end() -> Iterator[threading.Event]:
+def told_to_end() -> Iterator[threading.Event]:
     """Set by SIGINT and SIGTERM, once; the second one ends the process as it always does."""
     ended = threading.Event()
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from controller.cli.printing import one_line
-from controller.cli.serve.options import CannotServe, Options
+from controller.cli.serve.options import CannotServe, Listening
 from controller.wire.listeners import is_every_address, is_loopback
 from controller.wire.security.acls import Acls, Authorizer, allow_all
 from controller.wire.security.tls import Tls
 from controller.wire.security.users import Users
 
 
-def authorizer_of(options: Options) -> Authorizer:
+def authorizer_of(options: Listening) -> Authorizer:
     """What each may do: everything, where nothing is said."""
     if options.acls is None:
         return allow_all
@@ -20,7 +20,7 @@ def authorizer_of(options: Options) -> Authorizer:
         raise CannotServe(f"--acls: {one_line(error)}") from error
 
 
-def logins_of(options: Options) -> tuple[Users | None, Tls | None]:
+def logins_of(options: Listening) -> tuple[Users | None, Tls | None]:
     """What clients have to show; pages never ask for anything. CannotServe where others than this machine may come in,
     and nothing is asked of them."""
     for option, place in (("--status", options.status), ("--metrics", options.metrics), ("--listen", options.listen)):

@@ -32,29 +32,35 @@ class CannotServe(Exception):
 
 
 @attrs.frozen(kw_only=True)
-class Options:
-    """What to run. `status`: None for no page; `status_may_be_elsewhere`: any free port will do if that is taken."""
+class Listening:
+    """The store of a controller, and what its gateway and its pages listen at. `status`, `metrics`: None for no page.
+    `tls`: certificate, key, and the authority that signs the certificates of clients."""
 
     url: str
     node_id: int
     listen: Place
     advertise: str | None
+    status: Place | None
+    metrics: Place | None
+    users: Path | None
+    acls: Path | None
+    tls: tuple[Path, Path, Path | None] | None
+    peers_secret: Path | None
+    peers_ca: Path | None
+    allow_anonymous: bool
+
+
+@attrs.frozen(kw_only=True)
+class Options(Listening):
+    """What `kedge serve` runs. `status_may_be_elsewhere`: any free port will do for the page if that is taken."""
+
     broker_listener: str | None
     brokers: Mapping[int, str | None]
     topics: Mapping[str, NewTopic]
     seed: int | None
     copy_rate_bytes_s: int | None
     retention_bytes: int
-    status: Place | None
     status_may_be_elsewhere: bool
-    metrics: Place | None
-    users: Path | None
-    acls: Path | None
-    tls: tuple[Path, Path, Path | None] | None
-    """Certificate, key, and who signs those of clients."""
-    peers_secret: Path | None
-    peers_ca: Path | None
-    allow_anonymous: bool
 
 
 def as_place(option: str, text: str) -> Place:

@@ -14,7 +14,7 @@ from controller.cli.printing import one_line, without_place
 from controller.cli.serve import sharing
 from controller.cli.serve.beginning import create
 from controller.cli.serve.entry import authorizer_of, logins_of
-from controller.cli.serve.options import CannotServe, Options, Place
+from controller.cli.serve.options import CannotServe, Listening, Options, Place
 from controller.cli.serve.pages import Page, Pages
 from controller.cli.serve.status import Recent, Status
 from controller.codec import BadValue
@@ -63,7 +63,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     peers = sharing.peers_of(options, shown, stack)
     recent = Recent()
     cluster = _cluster(options, shown, peers, recent, stack)
-    with _in_the_store(shown):
+    with in_the_store(shown):
         known_as = _cluster_id(cluster.server, options.seed)
         cluster.start_controllers()
     apis = with_remote_brokers(with_logs(cluster.logs))
@@ -81,7 +81,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         allow_anonymous=options.allow_anonymous,
         peers=peers,
     )
-    with _listening("--listen", options.listen), _alone(options):
+    with listening("--listen", options.listen), alone(options):
         bootstrap = stack.enter_context(gateway).address
     if peers is not None:
         stack.callback(cluster.close)  # before the gateway, by which whoever leads from then on reaches brokers still
@@ -122,7 +122,7 @@ def _start_brokers(options: Options, cluster: LiveCluster, gateway: Gateway, pee
     """They listen where clients reach them, and somebody leads when this returns."""
     places = sharing.endpoints(options, gateway.addresses(options.brokers))
     cluster.listen(places)
-    with _in_the_store(shown):
+    with in_the_store(shown):
         if peers is not None and gateway.asking is not None:
             cluster.asks(gateway.asking)
             sharing.await_free(peers.store, places)
@@ -131,7 +131,7 @@ def _start_brokers(options: Options, cluster: LiveCluster, gateway: Gateway, pee
 
 
 @contextmanager
-def _in_the_store(shown: str) -> Iterator[None]:
+def in_the_store(shown: str) -> Iterator[None]:
     try:
         yield
     except DuplicateBrokerRegistration as error:
@@ -141,7 +141,7 @@ def _in_the_store(shown: str) -> Iterator[None]:
 
 
 @contextmanager
-def _alone(options: Options) -> Iterator[None]:
+def alone(options: Listening) -> Iterator[None]:
     try:
         yield
     except AlreadyRunning as error:
@@ -203,12 +203,12 @@ def _status(options: Options, status: Status, stack: ExitStack) -> str | None:
 
 def _pages(option: str, place: Place, pages: Mapping[str, Page], options: Options, stack: ExitStack) -> str:
     names = () if options.advertise is None else (options.advertise,)
-    with _listening(option, place):
+    with listening(option, place):
         return f"http://{stack.enter_context(Pages(place, pages, names)).place}/"
 
 
 @contextmanager
-def _listening(option: str, place: Place) -> Iterator[None]:
+def listening(option: str, place: Place) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -18,7 +18,7 @@ from contextlib import ExitStack
 from typing import Final
 
 from controller.cli.printing import one_line, without_place
-from controller.cli.serve.options import CannotServe, Options
+from controller.cli.serve.options import CannotServe, Listening, Options
 from controller.codec import BadValue, broker, keys
 from controller.model.values import Endpoint
 from controller.wire import Peers
@@ -40,12 +40,12 @@ _MORE_S: Final = 10.0  # what a server may take to end a session beyond its time
 _SECRET_MIN: Final = 8
 
 
-def is_shared(options: Options) -> bool:
+def is_shared(options: Listening) -> bool:
     """Whether other processes may use the store at the same time."""
     return options.url.partition(":")[0] != "memory"
 
 
-def peers_of(options: Options, shown: str, stack: ExitStack) -> Peers | None:
+def peers_of(options: Listening, shown: str, stack: ExitStack) -> Peers | None:
     """How the gateways of other processes are found; None where there can be none. CannotServe where another process
     has this controller id."""
     if not is_shared(options):
@@ -68,12 +68,12 @@ def login(peers: Peers) -> Credentials | None:
     return None if peers.secret is None else Credentials(GATEWAY, peers.secret, "SCRAM-SHA-256")
 
 
-def taken(options: Options, error: AlreadyRunning) -> CannotServe:
+def taken(options: Listening, error: AlreadyRunning) -> CannotServe:
     """What is said of a controller id that another process has."""
     return CannotServe(f"--node-id {options.node_id}: {one_line(error)}: each process on a store has an id of its own")
 
 
-def _secret(options: Options) -> str | None:
+def _secret(options: Listening) -> str | None:
     has_login = options.users is not None or (options.tls is not None and options.tls[2] is not None)
     if options.peers_secret is None:
         if has_login or options.acls is not None:
@@ -92,7 +92,7 @@ def _secret(options: Options) -> str | None:
     return secret
 
 
-def _tls(options: Options) -> ssl.SSLContext | None:
+def _tls(options: Listening) -> ssl.SSLContext | None:
     if options.tls is None:
         return None
     certificate, key, clients_ca = options.tls

@@ -20,7 +20,7 @@ from controller.codec.names import broker_in
 from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_format
 from controller.codec.small import decode_controller
 from stores import Corrupt, Entry, MetadataStore, StoreError, probing, public_url
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
+from stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token, decode_epoch
 
 CHECK_S: Final = 20.0  # for all questions
 _EACH_S: Final = 5.0
@@ -115,7 +115,7 @@ class _Questions:
             self.problems.append(_moved(marker))
         elif leader is not None and active is None:
             self.problems.append(f"{LEADER_KEY}: does not say who leads: {leader.value!r:.100}")
-        elif leader is not None and leader.owner is None:
+        elif leader is not None and leader.owner is None and self._read(HELD_KEY) is None:
             self.problems.append(f"{LEADER_KEY}: no session holds it, so nobody can be elected")
         epoch = self._decoded(EPOCH_KEY, decode_epoch)
         self._decoded(TOKEN_KEY, Token.decode)

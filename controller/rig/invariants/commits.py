@@ -8,7 +8,7 @@ from controller.rig.committed import Change
 from controller.rig.invariants.case import Case, topic_of_state, words
 from controller.rig.server import Committed
 from stores.base import ABSENT, Check, Delete, Put
-from stores.recipes import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
+from stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, TOKEN_KEY, Token
 
 
 class CommitRules:
@@ -33,7 +33,7 @@ class CommitRules:
             )
             self._leaders[epoch] = commit.sender
             return
-        if all(isinstance(op, Delete) and op.key == LEADER_KEY for op in commit.ops):
+        if all(isinstance(op, Delete) and op.key in {LEADER_KEY, HELD_KEY} for op in commit.ops):
             return  # resigns
         fenced = isinstance(ops.get(TOKEN_KEY), Put) and isinstance(ops.get(EPOCH_KEY), Check)
         self._case.require(fenced, 5, f"{commit.sender} commits without a fence: {list(ops)}")

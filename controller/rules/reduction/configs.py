@@ -15,17 +15,22 @@ INTERVAL: Final = "delete.topic.partition.interval.delay.ms"
 RETENTION: Final = "retention.ms"
 RETENTION_DEFAULT: Final = "log.retention.ms"
 RETENTION_MS: Final = 604_800_000  # Kafka's default: 7 days
+DISABLED: Final = "delete.topic.partition.enable is off, or cannot be read"
+NOT_IN_KAFKA: Final = "its brokers are Kafka's, which know no read-only partition (KIP-694)"
 _FOR_EVER: Final = -1
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,19}")
 
 
-def is_enabled(view: ClusterView) -> bool:
-    """Whether partitions may be taken away from topics."""
+def disabled(view: ClusterView) -> str | None:
+    """Why partitions may not be taken away from topics; None if they may."""
+    if view.settings.kafka_brokers:
+        return NOT_IN_KAFKA
     defaults = view.broker_defaults
     if isinstance(defaults, UnreadConfigs):
-        return False
+        return DISABLED
     said = defaults.get(ENABLE)
-    return view.settings.delete_topic_partition_enable if said is None else said.strip().lower() == "true"
+    is_enabled = view.settings.delete_topic_partition_enable if said is None else said.strip().lower() == "true"
+    return None if is_enabled else DISABLED
 
 
 def interval_ms(view: ClusterView) -> int:

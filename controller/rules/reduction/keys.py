@@ -27,8 +27,8 @@ from controller.model.records import (
 )
 from controller.model.reductions import Retirement, Retirements
 from controller.model.view import ClusterView
-from controller.rules.reduction.configs import is_enabled
-from controller.rules.reduction.requests import DISABLED, INTERNAL, check_size, check_tail
+from controller.rules.reduction.configs import disabled
+from controller.rules.reduction.requests import INTERNAL, check_size, check_tail
 
 _KEY = "/admin/delete_topic_partitions"
 
@@ -61,8 +61,8 @@ def refusal(view: ClusterView, event: ReductionKeyRead) -> str | None:
         return problem
     if any(p.status_code for p in view.partitions_of(name)):
         return None  # what was begun is finished
-    if not is_enabled(view):
-        return DISABLED
+    if reason := disabled(view):
+        return reason
     if name.startswith(INTERNAL):
         return f"topic {name} is an internal one"
     too_large = check_size(name, event.entries)

@@ -21,11 +21,10 @@ from controller.model.events import Decision, DeletePartitions, ReductionDue, re
 from controller.model.records import UNREAD, ReductionChanged
 from controller.model.reductions import OFFLINE, READ_ONLY, Retirement, Retirements, entries_bytes_max
 from controller.model.view import ClusterView
-from controller.rules.reduction.configs import is_enabled
+from controller.rules.reduction.configs import disabled
 from controller.rules.topics import VALUE_BYTES_MAX
 
 INTERNAL: Final = "__"
-DISABLED: Final = "delete.topic.partition.enable is off, or cannot be read"
 _NAMED_MAX: Final = 20
 _FRAME_BYTES: Final = 64  # of the key, around its entries
 
@@ -52,8 +51,8 @@ def delete_partitions(view: ClusterView, event: DeletePartitions) -> Decision:
 
 
 def _check_topic(view: ClusterView, name: str) -> ApiError | None:
-    if not is_enabled(view):
-        return TopicDeletionDisabled(f"topic {name!r:.300} may not lose partitions: {DISABLED}")
+    if reason := disabled(view):
+        return TopicDeletionDisabled(f"topic {name!r:.300} may not lose partitions: {reason}")
     if problem := view.unreadable(name):
         return StorageError(problem)
     if view.topic(name) is None:

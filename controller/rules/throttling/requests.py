@@ -41,6 +41,10 @@ from controller.rules.reassignment import alter_reassignment
 from controller.rules.throttling.marks import is_unread, joined_mark, set_record
 from controller.rules.throttling.steps import carry_out, mark_bytes, plan_bytes
 
+INERT: Final = (
+    "the brokers are Kafka's, which do not know *.reassignment.throttled.rate (KIP-542): throttle the family "
+    "'replication' instead"
+)
 BYTES_MAX: Final = 950_000  # of any key: ZooKeeper takes 1 MB
 
 
@@ -147,6 +151,8 @@ def _pairs(partition: int, brokers: Iterable[int]) -> list[str]:
 def alter_rates(view: ClusterView, event: AlterThrottledRates) -> Decision:
     """Reply: per broker None or the error."""
     answer: dict[object, ApiError | None] = {}
+    if event.rates and event.family == "reassignment" and view.settings.kafka_brokers:
+        return Decision(reply=dict.fromkeys((broker for broker, *_ in event.rates), InvalidRequest(INERT)))
     wanted: dict[str, dict[str, tuple[str, ...]]] = {}
     for broker, leader, follower in event.rates:
         answer[broker] = error = _check_rates(view, broker, leader, follower)

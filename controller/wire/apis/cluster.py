@@ -47,7 +47,7 @@ async def metadata(call: Call, request: Request) -> Answer:
     return {
         "brokers": await _brokers(call, row, "node_id"),
         "cluster_id": call.cluster_id,
-        "controller_id": row.controller_id,
+        "controller_id": _controller_id(call, row),
         "topics": topics,
         "authorized_operations": _cluster_rights(call, request),
     }
@@ -91,9 +91,16 @@ def _partition(p: PartitionRow) -> dict[str, Any]:
     }
 
 
+def _controller_id(call: Call, row: ClusterRow) -> int:
+    return row.controller_id if call.addresses.controller is None else row.leading_id
+
+
 async def _brokers(call: Call, row: ClusterRow, name_of_id: str) -> list[dict[str, Any]]:
     reached = await call.addresses.of(row.broker_ids, {b.broker_id: b.endpoints for b in row.brokers})
-    return [
+    at = call.addresses.controller
+    rack = min((broker.rack for broker in row.brokers if broker.rack is not None), default=None)
+    controller = [] if at is None else [{name_of_id: row.leading_id, "host": at.host, "port": at.port, "rack": rack}]
+    return controller + [
         {
             name_of_id: broker.broker_id,
             "host": reached[broker.broker_id].host,
@@ -109,7 +116,7 @@ async def describe_cluster(call: Call, request: Request) -> Answer:
     return {
         "endpoint_type": 1,
         "cluster_id": call.cluster_id or "",
-        "controller_id": row.controller_id,
+        "controller_id": _controller_id(call, row),
         "brokers": await _brokers(call, row, "broker_id"),
         "authorized_operations": _cluster_rights(call, request),
     }

@@ -49,6 +49,8 @@ def directory(broker_id: int) -> str:
 async def describe_log_dirs(call: Call, request: Request) -> Answer:
     """A directory with those of the wanted partitions that have a replica there, also one that is being added."""
     wanted = None if request.topics is None else {each.topic: frozenset(each.partitions) for each in request.topics}
+    if call.broker_id is None and call.addresses.controller is not None:
+        return {"error_code": 0, "results": []}  # the address of the controller, which is a node without a disk
     found = await asyncio.wrap_future(call.controller.query(_placed(call.broker_id, wanted)))
     # Beside the loop, which serves everybody else meanwhile: a broker may have many replicas.
     return {"error_code": 0, "results": await asyncio.to_thread(_told, call.controller, found)}

@@ -17,6 +17,8 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from controller.wire.messages.brokers import (
+    AllocateProducerIdsRequest,
+    AllocateProducerIdsResponse,
     AlterPartitionRequest,
     AlterPartitionResponse,
     BrokerHeartbeatRequest,
@@ -57,6 +59,7 @@ _PAIRS: Final = (
     (AlterPartitionRequest, AlterPartitionResponse),
     (BrokerRegistrationRequest, BrokerRegistrationResponse),
     (BrokerHeartbeatRequest, BrokerHeartbeatResponse),
+    (AllocateProducerIdsRequest, AllocateProducerIdsResponse),
     (ReassignPartitionsRequest, ReassignPartitionsResponse),
     (AlterInterbrokerThrottledRatesRequest, AlterInterbrokerThrottledRatesResponse),
     (AlterInterbrokerThrottledReplicasRequest, AlterInterbrokerThrottledReplicasResponse),
@@ -84,6 +87,8 @@ __all__ = [
     "KEDGE",
     "RESPONSES",
     "VERSIONS",
+    "AllocateProducerIdsRequest",
+    "AllocateProducerIdsResponse",
     "AlterInterbrokerThrottledRatesRequest",
     "AlterInterbrokerThrottledRatesResponse",
     "AlterInterbrokerThrottledReplicasRequest",

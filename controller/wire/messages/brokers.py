@@ -1,5 +1,5 @@
-"""What a broker tells a controller: BrokerRegistration (62), BrokerHeartbeat (63), AlterPartition (56) and
-ControlledShutdown (7), as brokers of Kafka 3.9 send them; nothing of ours is in them.
+"""What a broker tells a controller: BrokerRegistration (62), BrokerHeartbeat (63), AlterPartition (56),
+ControlledShutdown (7) and AllocateProducerIds (67), as brokers of Kafka 3.9 send them; nothing of ours is in them.
 
 Version 0 of ControlledShutdown has a request header of its own, without a client id. Its body is declared here; no
 broker since 0.9 sends it, and it is not offered (`VERSIONS`).
@@ -41,4 +41,12 @@ class ControlledShutdownRequest(ApiMessage, load_json=SCHEMAS):
 
 
 class ControlledShutdownResponse(ApiMessage, load_json=SCHEMAS):
+    pass
+
+
+class AllocateProducerIdsRequest(ApiMessage, load_json=SCHEMAS):
+    pass
+
+
+class AllocateProducerIdsResponse(ApiMessage, load_json=SCHEMAS):
     pass

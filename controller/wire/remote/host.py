@@ -52,27 +52,34 @@ class _Kept:
 class RemoteHost:
     """Implements `controller.model.host.Host` for brokers that are processes elsewhere. `timeout_s`: what a broker may
     take to be connected to, and to answer each request. The controller must run in threads (`start()`): callbacks ask
-    it where a broker is. `tls`: for brokers whose first listener is SSL or SASL_SSL; a context of a client's, which
+    it where a broker is. `listener`: the name of the brokers' listener to connect to; without it, their first one.
+    `tls`: for brokers whose listener is SSL or SASL_SSL; a context of a client's, which
     checks their certificates. `login`: as whom, where it is SASL_PLAINTEXT or SASL_SSL. ValueError for a time that is
     not positive.
     """
 
     def __init__(
-        self, *, timeout_s: float = TIMEOUT_S, tls: ssl.SSLContext | None = None, login: Credentials | None = None
+        self,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        tls: ssl.SSLContext | None = None,
+        login: Credentials | None = None,
+        listener: str | None = None,
     ) -> None:
         if not timeout_s > 0:
             raise ValueError(f"timeout_s must be positive, not {timeout_s!r:.80}")
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
         self._tls = tls
         self._login = login
-        self._controller: Controller | None = None
+        self._listener = listener
+        self.controller: Controller | None = None
         self._kept: dict[int, _Kept] = {}
         self._lock = threading.Lock()
 
     def attach(self, controller: Controller) -> None:
         """The controller that knows where brokers are; it takes the host when it is made, so this comes after that and
         before its `start()`."""
-        self._controller = controller
+        self.controller = controller
 
     def close(self) -> None:
         """Every connection is closed; a later call makes a new one."""
@@ -138,7 +145,7 @@ class RemoteHost:
     def _linked(self, request: Ordered) -> Link:
         """To where the broker said that it listens, when it registered, here or at another controller's gateway."""
         found = self._registered(request)
-        first = found.endpoints[0] if found.endpoints else Endpoint("", found.host, found.port)
+        first = self._endpoint(found)
         has_tls, has_login = first.protocol.endswith("SSL"), first.protocol.startswith("SASL")
         problem = None
         if first.protocol not in orders.PROTOCOLS:
@@ -150,12 +157,22 @@ class RemoteHost:
         if problem is not None:
             raise NotDelivered(f"broker {request.broker_id} listens with {first.protocol}, {problem}")
         address = Address(first.host, first.port)
-        return Link(address, self._timeout_s, self._tls if has_tls else None, self._login if has_login else None)
+        return Link(address, self.timeout_s, self._tls if has_tls else None, self._login if has_login else None)
+
+    def _endpoint(self, found: BrokerRegistration) -> Endpoint:
+        """Raises NotDelivered where the broker has no listener of the wanted name."""
+        if self._listener is None:
+            return found.endpoints[0] if found.endpoints else Endpoint("", found.host, found.port)
+        for endpoint in found.endpoints:
+            if endpoint.listener == self._listener:
+                return endpoint
+        names = ", ".join(endpoint.listener for endpoint in found.endpoints)
+        raise NotDelivered(f"broker {found.broker_id} has no listener {self._listener}, only {names}")
 
     def _registered(self, request: Ordered) -> BrokerRegistration:
-        if self._controller is None:
+        if self.controller is None:
             raise NotDelivered("no controller is attached that knows where brokers are")
-        found: Broker | None = self._controller.query(_broker(request.broker_id)).result(self._timeout_s)
+        found: Broker | None = self.controller.query(_broker(request.broker_id)).result(self.timeout_s)
         if found is None or found.epoch != request.broker_epoch:
             raise NotDelivered(f"broker {request.broker_id} is not registered under epoch {request.broker_epoch}")
         return found.registration

@@ -20,7 +20,7 @@ async def controlled_shutdown(call: Call, request: Request) -> Answer:
     try:
         epoch = request.broker_epoch
         if call.version < 2:
-            epoch = await asyncio.wrap_future(call.controller.query(_epoch_of(request.broker_id)))
+            epoch = await asyncio.wrap_future(call.controller.query(epoch_of(request.broker_id)))
         remaining = await asyncio.wrap_future(call.controller.controlled_shutdown(request.broker_id, epoch))
     except ApiError as error:
         return {"error_code": error.code, "remaining_partitions": []}
@@ -30,7 +30,7 @@ async def controlled_shutdown(call: Call, request: Request) -> Answer:
     }
 
 
-def _epoch_of(broker_id: int) -> Callable[[ClusterView], int]:
+def epoch_of(broker_id: int) -> Callable[[ClusterView], int]:
     def ask(view: ClusterView) -> int:
         broker = view.brokers.get(broker_id)
         return -1 if broker is None else broker.epoch

@@ -1,0 +1,126 @@
+"""Gives a cluster of Kafka brokers back to Kafka's own controller.
+
+1. One commit deposes the controller of Kedge that leads: it raises the controller epoch, deletes `/kedge/leader` and
+   puts `/kedge/handed_back`, at which every controller of Kedge stands by. `/controller` stays, so no broker stands for
+   election yet.
+2. Each topic with reassignments gets them in Kafka's form (`adding_replicas`, `removing_replicas`), so that Kafka's
+   controller goes on with them. Every commit checks the epoch.
+3. One commit deletes `/controller`. The first broker that sees this becomes controller.
+
+It may be interrupted anywhere and called again: what is done stays done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+
+from controller.codec import BadValue, handed_back, keys, partition_state, topic
+from controller.codec.text import parse
+from controller.keys.base import read_children
+from controller.model.values import KafkaMove, Move, Partition, Replicas
+from stores.base import ABSENT, Check, Corrupt, Delete, Entry, Expect, MetadataStore, Op, Put, Version
+from stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY, decode_epoch
+
+_KEYS: Final = (keys.REPLICAS_REMOVAL, keys.RATES_REMOVAL)
+
+
+@attrs.frozen
+class HandedBack:
+    """What was given back. `moves`: reassignments that Kafka's controller goes on with. `throttles`: keys that name
+    throttles which nobody removes any more."""
+
+    moves: int
+    throttles: tuple[str, ...]
+
+
+def hand_back(store: MetadataStore, timeout_s: float) -> HandedBack:
+    """Afterwards no controller of Kedge leads, and Kafka brokers elect one of themselves.
+
+    `timeout_s` is for each call to the store. Raises Corrupt where a key cannot be read, Conflict where another
+    controller leads meanwhile, and whatever else the store raises; calling again is right.
+    """
+    at = _begin(store, timeout_s)
+    moves = sum(_give_moves(store, at, name, entry, timeout_s) for name, entry in _topics(store, timeout_s))
+    _end(store, at, timeout_s)
+    left = tuple(key for key in _KEYS if store.get(key, timeout_s=timeout_s) is not None)
+    return HandedBack(moves, left)
+
+
+def _begin(store: MetadataStore, timeout_s: float) -> Version:
+    """Where the controller epoch stands, which everything that follows checks."""
+    held, epoch, marker = (
+        store.get(key, sync=True, timeout_s=timeout_s) for key in (HELD_KEY, EPOCH_KEY, keys.HANDED_BACK)
+    )
+    if marker is not None and held is None and epoch is not None:
+        return epoch.version
+    number = 1 if epoch is None else decode_epoch(epoch.value) + 1
+    ops: list[Op] = [
+        Put(EPOCH_KEY, b"%d" % number, _as_read(epoch)),
+        Put(keys.HANDED_BACK, handed_back.encode(handed_back.BEGUN), _as_read(marker)),
+    ]
+    if held is not None:
+        ops.append(Delete(HELD_KEY, held.version))
+    version = store.commit(ops, timeout_s=timeout_s).versions[0]
+    assert version is not None, "a Put always has one"
+    return version
+
+
+def _topics(store: MetadataStore, timeout_s: float) -> Sequence[tuple[str, Entry]]:
+    return list(read_children(store, keys.TOPICS, timeout_s))
+
+
+def _give_moves(store: MetadataStore, at: Version, name: str, entry: Entry, timeout_s: float) -> int:
+    """How many reassignments of a topic are written into its key."""
+    try:
+        found = topic.decode(entry.value, name)
+        moves = _moves(store, name, found.assignments, timeout_s)
+    except BadValue as error:
+        raise Corrupt(f"{entry.key}: {error}", key=entry.key) from error
+    if not moves:
+        return 0
+    given = attrs.evolve(found.topic, kafka_moves={**found.topic.kafka_moves, **moves})
+    value = topic.encode(given, found.assignments)
+    store.commit([Check(EPOCH_KEY, at), Put(entry.key, value, entry.version)], timeout_s=timeout_s)
+    return len(moves)
+
+
+def _moves(store: MetadataStore, name: str, assignments: Sequence[Replicas], timeout_s: float) -> dict[int, KafkaMove]:
+    paths = [keys.state(name, partition) for partition in range(len(assignments))]
+    moves = {}
+    for number, entry in enumerate(store.get_many(paths, timeout_s=timeout_s)):
+        if entry is None:
+            continue
+        found: Partition = partition_state.decode(parse(entry.value), name, number, assignments[number], 0)
+        if found.move is not None:
+            moves[number] = _as_kafka(found.move)
+    return moves
+
+
+def _as_kafka(move: Move) -> KafkaMove:
+    """Kafka lists the target first, then what only the replicas of before have."""
+    target, origin = move.target, move.origin
+    return KafkaMove(
+        replicas=(*target, *(b for b in origin if b not in target)),
+        adding=tuple(b for b in target if b not in origin),
+        removing=tuple(b for b in origin if b not in target),
+    )
+
+
+def _end(store: MetadataStore, at: Version, timeout_s: float) -> None:
+    shown, marker = (store.get(key, sync=True, timeout_s=timeout_s) for key in (LEADER_KEY, keys.HANDED_BACK))
+    if shown is not None and shown.owner is not None:
+        return  # a broker leads already
+    ops: list[Op] = [
+        Check(EPOCH_KEY, at),
+        Put(keys.HANDED_BACK, handed_back.encode(handed_back.DONE), _as_read(marker)),
+    ]
+    if shown is not None:
+        ops.append(Delete(LEADER_KEY, shown.version))
+    store.commit(ops, timeout_s=timeout_s)
+
+
+def _as_read(entry: Entry | None) -> Expect:
+    return ABSENT if entry is None else entry.version

@@ -1,0 +1,43 @@
+"""Hands out blocks of producer ids, so that no two producers of a cluster get the same id (KIP-730).
+
+The key is written with the version that was read, not by a fenced commit: whoever writes it, this controller or one
+that was deposed, hands out a block that nobody else has.
+"""
+
+from __future__ import annotations
+
+import tenacity
+
+from controller.codec import BadValue, keys, producer_ids
+from controller.codec.producer_ids import ProducerIdBlock
+from stores.base import ABSENT, Conflict, Corrupt, MetadataStore, OutcomeUnknown, Put
+
+_TRIES_MAX = 100  # a conflict means that another process got a block meanwhile
+
+
+def allocate(store: MetadataStore, broker_id: int, timeout_s: float) -> ProducerIdBlock:
+    """The next block, which belongs to `broker_id` alone. A lost reply costs a block.
+
+    `timeout_s` is for each call to the store. Raises Corrupt where the key holds something else or no ids are left,
+    the last Conflict after 100 tries, and whatever else the store raises.
+    """
+    retrying = tenacity.Retrying(
+        retry=tenacity.retry_if_exception_type((OutcomeUnknown, Conflict)),
+        stop=tenacity.stop_after_attempt(_TRIES_MAX),
+        sleep=lambda _: None,
+        reraise=True,
+    )
+    return retrying(_allocate_once, store, broker_id, timeout_s)
+
+
+def _allocate_once(store: MetadataStore, broker_id: int, timeout_s: float) -> ProducerIdBlock:
+    entry = store.get(keys.PRODUCER_IDS, sync=True, timeout_s=timeout_s)
+    try:
+        # Brokers create the key without a value.
+        before = None if entry is None or not entry.value else producer_ids.decode(entry.value)
+        block = producer_ids.next_block(before, broker_id)
+    except BadValue as error:
+        raise Corrupt(f"{keys.PRODUCER_IDS}: {error}", key=keys.PRODUCER_IDS) from error
+    expected = ABSENT if entry is None else entry.version
+    store.commit([Put(keys.PRODUCER_IDS, producer_ids.encode(block), expected)], timeout_s=timeout_s)
+    return block

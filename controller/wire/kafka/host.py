@@ -1,0 +1,102 @@
+"""The host whose brokers are stock Kafka brokers.
+
+Rules
+* A broker refuses to follow a leader that its metadata does not list as alive, and does not ask again. So before a
+  LeaderAndIsr it gets an UpdateMetadata with the live brokers and no partition, unless it has that list already.
+* A broker sends its own requests (AlterPartition, AllocateProducerIds, ControlledShutdown) to the controller's id,
+  which it looks up among the live brokers. So the controller is one of them, at the address of its gateway. Brokers
+  place topics over all live brokers, so they do not see it before the internal topics exist (`internal_topics`).
+* A broker answers STALE_CONTROLLER_EPOCH for a partition whose leader epoch it has already. Each takeover repeats them
+  all, so for a partition that is no error.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Iterable
+from typing import Final
+
+import attrs
+
+from controller.model.errors import ErrorCode
+from controller.model.host import HostResponse, LeaderAndIsrRequest, LivePeer, UpdateMetadataRequest
+from controller.model.values import Endpoint
+from controller.wire.calls import Address
+from controller.wire.kafka.internal_topics import InternalTopics, InternalTopicsCreator
+from controller.wire.remote.host import TIMEOUT_S, Ordered, RemoteHost
+from controller.wire.security.client import Credentials
+
+_Listed = tuple[int, int, tuple[LivePeer, ...]]
+"""The epochs of a broker and of a controller, and the live brokers that the one got from the other."""
+
+
+class KafkaHost(RemoteHost):
+    """Orders stock Kafka brokers about (3.9 in ZooKeeper mode). `listener`: the name of the brokers' inter-broker
+    listener (`inter.broker.listener.name`). `protocol`: its security protocol, as brokers know it. `internal_topics`:
+    how the topics of groups and transactions are created where they are missing. The rest as in `RemoteHost`;
+    `serves_at` is called before brokers come.
+    """
+
+    def __init__(
+        self,
+        *,
+        listener: str = "PLAINTEXT",
+        protocol: str = "PLAINTEXT",
+        timeout_s: float = TIMEOUT_S,
+        tls: ssl.SSLContext | None = None,
+        login: Credentials | None = None,
+        internal_topics: InternalTopics | None = None,
+    ) -> None:
+        super().__init__(timeout_s=timeout_s, tls=tls, login=login, listener=listener)
+        self._controller_listener: Final = (listener, protocol)
+        self._at: Address | None = None
+        self._listed: dict[int, _Listed] = {}
+        self._internal_topics = InternalTopicsCreator(internal_topics or InternalTopics())
+
+    def serves_at(self, address: Address) -> None:
+        """Where brokers reach the gateway of this controller."""
+        self._at = address
+
+    def leader_and_isr(self, request: LeaderAndIsrRequest) -> HostResponse:
+        listed = self._with_controller(request, request.live_leaders)
+        known = (request.broker_epoch, request.controller_epoch, listed)
+        if self._listed.get(request.broker_id) != known:
+            answer = super().update_metadata(_only_brokers(request, listed))
+            if answer.error:
+                return answer
+            self._listed[request.broker_id] = known
+        answer = super().leader_and_isr(request)
+        errors = {tp: code for tp, code in answer.errors.items() if code != ErrorCode.STALE_CONTROLLER_EPOCH}
+        return HostResponse(answer.error, errors)
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
+        listed = self._with_controller(request, request.live_brokers)
+        answer = super().update_metadata(attrs.evolve(request, live_brokers=listed))
+        if not answer.error:
+            self._listed[request.broker_id] = (request.broker_epoch, request.controller_epoch, listed)
+        return answer
+
+    def _with_controller(self, request: Ordered, peers: Iterable[LivePeer]) -> tuple[LivePeer, ...]:
+        """The live brokers, and the controller once no internal topic is missing. Where brokers have racks, so has the
+        controller: Kafka's brokers place no topic by racks while one of them has none."""
+        brokers, controller, epoch = tuple(peers), self.controller, request.controller_epoch
+        if self._at is None or controller is None:
+            return brokers
+        if not self._internal_topics.are_complete(controller, epoch, len(brokers), self.timeout_s):
+            return brokers
+        listener, protocol = self._controller_listener
+        rack = min((peer.rack for peer in brokers if peer.rack is not None), default=None)
+        at = Endpoint(listener, self._at.host, self._at.port, protocol)
+        return (*brokers, LivePeer(request.controller_id, at.host, at.port, rack, (at,)))
+
+
+def _only_brokers(request: LeaderAndIsrRequest, listed: tuple[LivePeer, ...]) -> UpdateMetadataRequest:
+    return UpdateMetadataRequest(
+        broker_id=request.broker_id,
+        broker_epoch=request.broker_epoch,
+        controller_id=request.controller_id,
+        controller_epoch=request.controller_epoch,
+        full=False,
+        live_brokers=listed,
+        partitions=(),
+    )

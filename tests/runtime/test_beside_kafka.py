@@ -1,0 +1,151 @@
+"""The election beside Kafka brokers: `/controller` stays, `/kedge/leader` is held, a Kafka controller is not fought."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from controller.codec import keys
+from controller.codec.small import encode_controller
+from controller.runtime.hand_back import hand_back
+from kedge import BrokerRegistration, Controller, MemoryServer, MemoryStore, NewTopic, Settings, TopicPartition
+from stores.base import ABSENT, PRESENT, Conflict, Delete, Put
+from stores.recipes import EPOCH_KEY, HELD_KEY, LEADER_KEY
+from tests.runtime.world import Brokers
+
+CALL_S = 5.0
+WITHOUT = Settings(kafka_brokers=True)
+DEPOSING = Settings(kafka_brokers=True, depose_kafka_controller=True)
+Make = Callable[..., Controller]
+
+
+@pytest.fixture
+def server() -> MemoryServer:
+    return MemoryServer()
+
+
+@pytest.fixture
+def make(server: MemoryServer) -> Iterator[Make]:
+    """A controller that is driven by `poll`; closed after the test."""
+    made: list[Controller] = []
+
+    def controller(node_id: int = 101, settings: Settings = WITHOUT) -> Controller:
+        found = Controller(MemoryStore(server), node_id, Brokers(), settings=settings)
+        made.append(found)
+        return found
+
+    yield controller
+    for each in made:
+        each.close()
+
+
+def poll(*controllers: Controller) -> None:
+    for _ in range(50):
+        for controller in controllers:
+            controller.poll_once()
+
+
+def kafka_leads(server: MemoryServer) -> MemoryStore:
+    """A Kafka broker becomes controller, as its own election does it."""
+    broker = MemoryStore(server)
+    epoch = broker.get(EPOCH_KEY, timeout_s=CALL_S)
+    raised = (
+        Put(EPOCH_KEY, b"1", ABSENT) if epoch is None else Put(EPOCH_KEY, b"%d" % (int(epoch.value) + 1), epoch.version)
+    )
+    broker.commit([Put(LEADER_KEY, encode_controller(1, 0), ABSENT, ephemeral=True), raised], timeout_s=CALL_S)
+    return broker
+
+
+def owners(server: MemoryServer) -> dict[str, bool | None]:
+    """Whether each key of the election belongs to a session; None: it is absent."""
+    store = MemoryStore(server)
+    found = {key: store.get(key, timeout_s=CALL_S) for key in (LEADER_KEY, HELD_KEY)}
+    store.close()
+    return {key: None if entry is None else entry.owner is not None for key, entry in found.items()}
+
+
+def test_the_controller_key_outlives_its_controller(server: MemoryServer, make: Make) -> None:
+    first, second = make(101), make(102)
+    poll(first, second)
+    assert first.is_active
+    assert owners(server) == {LEADER_KEY: False, HELD_KEY: True}
+    first.close()
+    assert owners(server) == {LEADER_KEY: False, HELD_KEY: None}
+    with pytest.raises(Conflict):
+        kafka_leads(server)
+    poll(second)
+    assert second.is_active
+    assert json.loads(server.table.rows[LEADER_KEY][0])["brokerid"] == 102
+
+
+def test_a_controller_stands_by_while_a_broker_leads(server: MemoryServer, make: Make) -> None:
+    broker = kafka_leads(server)
+    controller = make()
+    poll(controller)
+    assert not controller.is_active
+    assert controller.active_id == 1
+    assert "as a Kafka broker does" in controller.describe().findings[LEADER_KEY]
+    broker.close()
+    controller = make(102)
+    poll(controller)
+    assert controller.is_active
+
+
+def test_a_broker_is_deposed_on_demand(server: MemoryServer, make: Make) -> None:
+    kafka_leads(server)
+    controller = make(101, DEPOSING)
+    poll(controller)
+    assert controller.is_active
+    assert owners(server) == {LEADER_KEY: False, HELD_KEY: True}
+
+
+def test_a_controller_gives_way_when_the_key_was_taken(server: MemoryServer, make: Make) -> None:
+    """Somebody deletes `/controller`, and a broker is faster."""
+    controller = make()
+    poll(controller)
+    other = MemoryStore(server)
+    other.commit([Delete(LEADER_KEY, PRESENT)], timeout_s=CALL_S)
+    kafka_leads(server)
+    poll(controller)
+    assert not controller.is_active
+    assert owners(server) == {LEADER_KEY: True, HELD_KEY: None}
+
+
+def test_a_deleted_controller_key_is_put_again(server: MemoryServer, make: Make) -> None:
+    controller = make()
+    poll(controller)
+    before = controller.controller_epoch
+    MemoryStore(server).commit([Delete(LEADER_KEY, PRESENT)], timeout_s=CALL_S)
+    poll(controller)
+    assert controller.is_active
+    assert controller.controller_epoch != before
+    assert owners(server) == {LEADER_KEY: False, HELD_KEY: True}
+
+
+def test_moves_are_handed_back_in_the_form_of_kafka(server: MemoryServer, make: Make) -> None:
+    controller, standby = make(101, DEPOSING), make(102)
+    poll(controller, standby)
+    for broker in (1, 2, 3):
+        controller.register_broker(BrokerRegistration(broker))
+    poll(controller)
+    controller.admin.create_topics({"t": NewTopic(replica_assignments=[(1, 2), (2, 3)])})
+    poll(controller)
+    controller.admin.alter_partition_reassignments({TopicPartition("t", 0): [3, 2]})
+    poll(controller)
+    store = MemoryStore(server)
+    assert hand_back(store, CALL_S).moves == 1
+    poll(controller, standby)
+    assert not controller.is_active
+    assert not standby.is_active
+    assert "handed back" in standby.describe().findings[keys.HANDED_BACK]
+    assert owners(server) == {LEADER_KEY: None, HELD_KEY: None}
+    topic = json.loads(server.table.rows[keys.topic("t")][0])
+    assert topic["partitions"] == {"0": [3, 2, 1], "1": [2, 3]}
+    assert (topic["adding_replicas"], topic["removing_replicas"]) == ({"0": [3]}, {"0": [1]})
+    assert hand_back(store, CALL_S).moves == 1  # again: nothing changes
+    again = make(103, DEPOSING)
+    poll(again)
+    assert again.is_active
+    assert keys.HANDED_BACK not in server.table.rows
