@@ -102,9 +102,8 @@ class FollowingCluster:
     def revive(self, *brokers: int) -> None:
         """These brokers run again. Kafka does not start while the registration of its former process is there."""
         with contextlib.closing(self.store()) as store:
-            for broker in brokers:
-                key = f"/brokers/ids/{broker}"
-                until("the former session is over", lambda key=key: store.get(key, timeout_s=WAIT_S) is None)
+            keys = [f"/brokers/ids/{broker}" for broker in brokers]
+            until("their former sessions are over", lambda: not any(store.get_many(keys, timeout_s=WAIT_S)))
         for broker in brokers:
             self.brokers[broker].launch()
         for broker in brokers:

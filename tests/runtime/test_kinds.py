@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 import pytest
 
+import controller.keys
 from controller.codec import keys
-from controller.keys.base import Ground
+from controller.keys.base import Ground, KeyKind
 from controller.keys.notifications import NotificationKeys
 from controller.keys.table import KINDS, KeyKinds
 from controller.model.events import NotificationDone, StateKeyRead
@@ -65,3 +69,16 @@ def test_partitions_of_many_notifications_are_read_together() -> None:
     found = of.one(NotificationKeys).look(paths, 0)
     assert [type(event) for event in found] == [StateKeyRead] * 100 + [NotificationDone] * 100
     assert len(store.calls) <= 4
+
+
+@pytest.mark.checklist(273)
+def test_every_kind_of_key_is_in_the_table() -> None:
+    """One that is missing would be neither loaded nor watched."""
+    for module in pkgutil.iter_modules(controller.keys.__path__):
+        importlib.import_module(f"controller.keys.{module.name}")
+    found, waiting = set[type[KeyKind]](), [KeyKind]
+    while waiting:
+        below = waiting.pop().__subclasses__()
+        found.update(kind for kind in below if "dirty" in vars(kind) and kind.__module__.startswith("controller.keys"))
+        waiting += below
+    assert found == set(KINDS)

@@ -25,8 +25,11 @@ class Served:
     """`with Served() as served:` three brokers in racks a, b and c behind a gateway at `served.address`. Options are
     the gateway's; `permits` is what the controller lets do."""
 
-    def __init__(self, racks: Mapping[int, str] = RACKS, permits: Authorizer | None = None, **options: Any) -> None:
+    def __init__(
+        self, racks: Mapping[int, str] = RACKS, permits: Authorizer | None = None, node_id: int = 1, **options: Any
+    ) -> None:
         self._racks = racks
+        self._node_id = node_id
         self._permits = permits
         self._options = options
         self._stack = ExitStack()
@@ -35,7 +38,8 @@ class Served:
         self.server = MemoryServer()
         self.store = MemoryStore(self.server)
         self._stack.callback(self.store.close)
-        controller = Controller(self.store, 1, Brokers(), settings=_SETTINGS, hooks=Hooks(authorizer=self._permits))
+        hooks = Hooks(authorizer=self._permits)
+        controller = Controller(self.store, self._node_id, Brokers(), settings=_SETTINGS, hooks=hooks)
         self.controller = self._stack.enter_context(controller)
         self.controller.start()
         for broker, rack in self._racks.items():

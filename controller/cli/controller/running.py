@@ -28,6 +28,7 @@ from controller.wire import Gateway
 from controller.wire.calls import Address
 from controller.wire.cluster_id import cluster_id
 from controller.wire.kafka import InternalTopics, KafkaHost, with_kafka_brokers
+from controller.wire.remote import RemoteHost
 from controller.wire.security.client import Credentials
 from stores import open_store, public_url
 from stores.base import MetadataStore, StoreError
@@ -69,8 +70,12 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     authorizer = sharing.trusting_gateways(authorizer_of(options))
     shown = public_url(options.url)
     peers = sharing.peers_of(options, shown, stack)
-    host = _host(options, has_tls=tls is not None, has_login=users is not None)
-    stack.callback(host.close)
+    brokers = _brokers(options)
+    stack.callback(brokers.close)
+    protocol = f"{'' if users is None else 'SASL_'}{'PLAINTEXT' if tls is None else 'SSL'}"
+    host = KafkaHost(
+        brokers, listener=options.listener_name, protocol=protocol, internal_topics=options.internal_topics
+    )
     stack.enter_context(tuned())
     store = _store(options.url, shown, stack)
     with in_the_store(shown):
@@ -84,6 +89,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
             journal=_journal(options),
         )
     )
+    brokers.attach(controller)
     host.attach(controller)
     gateway = Gateway(
         controller,
@@ -128,8 +134,8 @@ def _store(url: str, shown: str, stack: ExitStack) -> MetadataStore:
     return store
 
 
-def _host(options: Options, *, has_tls: bool, has_login: bool) -> KafkaHost:
-    """Connects to brokers as the file of --brokers-config says; brokers connect to the gateway as its options say."""
+def _brokers(options: Options) -> RemoteHost:
+    """Connects to brokers as the file of --brokers-config says."""
     found: dict[str, Any] = {}
     if options.brokers_config is not None:
         try:
@@ -140,14 +146,7 @@ def _host(options: Options, *, has_tls: bool, has_login: bool) -> KafkaHost:
     login = None
     if "sasl_mechanism" in found:
         login = Credentials(found["sasl_plain_username"], found["sasl_plain_password"], found["sasl_mechanism"])
-    protocol = "SSL" if has_tls else "PLAINTEXT"
-    return KafkaHost(
-        listener=options.listener_name,
-        protocol=f"SASL_{protocol}" if has_login else protocol,
-        tls=context,
-        login=login,
-        internal_topics=options.internal_topics,
-    )
+    return RemoteHost(tls=context, login=login, listener=options.listener_name)
 
 
 def _journal(options: Options) -> Journal | None:

@@ -12,46 +12,55 @@ Rules
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Iterable
 from typing import Final
 
 import attrs
 
+from controller.host import Controller
 from controller.model.errors import ErrorCode
-from controller.model.host import HostResponse, LeaderAndIsrRequest, LivePeer, UpdateMetadataRequest
+from controller.model.host import (
+    Host,
+    HostResponse,
+    LeaderAndIsrRequest,
+    LivePeer,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
 from controller.model.values import Endpoint
 from controller.wire.calls import Address
 from controller.wire.kafka.internal_topics import InternalTopics, InternalTopicsCreator
-from controller.wire.remote.host import TIMEOUT_S, Ordered, RemoteHost
-from controller.wire.security.client import Credentials
+from controller.wire.remote.host import TIMEOUT_S, Ordered
 
 _Listed = tuple[int, int, tuple[LivePeer, ...]]
 """The epochs of a broker and of a controller, and the live brokers that the one got from the other."""
 
 
-class KafkaHost(RemoteHost):
-    """Orders stock Kafka brokers about (3.9 in ZooKeeper mode). `listener`: the name of the brokers' inter-broker
-    listener (`inter.broker.listener.name`). `protocol`: its security protocol, as brokers know it. `internal_topics`:
-    how the topics of groups and transactions are created where they are missing. The rest as in `RemoteHost`;
-    `serves_at` is called before brokers come.
+class KafkaHost:
+    """Orders stock Kafka brokers about (2.8 to 3.9 in ZooKeeper mode), by way of `brokers`: a `RemoteHost` for their
+    inter-broker listener. `listener`, `protocol`: its name and security protocol, as brokers know the controller.
+    `internal_topics`: how the topics of groups and transactions are created where they are missing. The controller must
+    run in threads. `attach` comes before its `start()`, `serves_at` before brokers come.
     """
 
     def __init__(
         self,
+        brokers: Host,
         *,
         listener: str = "PLAINTEXT",
         protocol: str = "PLAINTEXT",
-        timeout_s: float = TIMEOUT_S,
-        tls: ssl.SSLContext | None = None,
-        login: Credentials | None = None,
         internal_topics: InternalTopics | None = None,
     ) -> None:
-        super().__init__(timeout_s=timeout_s, tls=tls, login=login, listener=listener)
+        self._brokers: Final = brokers
         self._controller_listener: Final = (listener, protocol)
+        self._internal_topics: Final = InternalTopicsCreator(internal_topics or InternalTopics())
+        self._controller: Controller | None = None
         self._at: Address | None = None
         self._listed: dict[int, _Listed] = {}
-        self._internal_topics = InternalTopicsCreator(internal_topics or InternalTopics())
+
+    def attach(self, controller: Controller) -> None:
+        """The controller that creates the internal topics."""
+        self._controller = controller
 
     def serves_at(self, address: Address) -> None:
         """Where brokers reach the gateway of this controller."""
@@ -61,28 +70,31 @@ class KafkaHost(RemoteHost):
         listed = self._with_controller(request, request.live_leaders)
         known = (request.broker_epoch, request.controller_epoch, listed)
         if self._listed.get(request.broker_id) != known:
-            answer = super().update_metadata(_only_brokers(request, listed))
+            answer = self._brokers.update_metadata(_only_brokers(request, listed))
             if answer.error:
                 return answer
             self._listed[request.broker_id] = known
-        answer = super().leader_and_isr(request)
+        answer = self._brokers.leader_and_isr(request)
         errors = {tp: code for tp, code in answer.errors.items() if code != ErrorCode.STALE_CONTROLLER_EPOCH}
         return HostResponse(answer.error, errors)
 
     def update_metadata(self, request: UpdateMetadataRequest) -> HostResponse:
         listed = self._with_controller(request, request.live_brokers)
-        answer = super().update_metadata(attrs.evolve(request, live_brokers=listed))
+        answer = self._brokers.update_metadata(attrs.evolve(request, live_brokers=listed))
         if not answer.error:
             self._listed[request.broker_id] = (request.broker_epoch, request.controller_epoch, listed)
         return answer
 
+    def stop_replica(self, request: StopReplicaRequest) -> HostResponse:
+        return self._brokers.stop_replica(request)
+
     def _with_controller(self, request: Ordered, peers: Iterable[LivePeer]) -> tuple[LivePeer, ...]:
         """The live brokers, and the controller once no internal topic is missing. Where brokers have racks, so has the
         controller: Kafka's brokers place no topic by racks while one of them has none."""
-        brokers, controller, epoch = tuple(peers), self.controller, request.controller_epoch
+        brokers, controller, epoch = tuple(peers), self._controller, request.controller_epoch
         if self._at is None or controller is None:
             return brokers
-        if not self._internal_topics.are_complete(controller, epoch, len(brokers), self.timeout_s):
+        if not self._internal_topics.are_complete(controller, epoch, len(brokers), TIMEOUT_S):
             return brokers
         listener, protocol = self._controller_listener
         rack = min((peer.rack for peer in brokers if peer.rack is not None), default=None)

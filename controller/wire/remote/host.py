@@ -68,18 +68,18 @@ class RemoteHost:
     ) -> None:
         if not timeout_s > 0:
             raise ValueError(f"timeout_s must be positive, not {timeout_s!r:.80}")
-        self.timeout_s = timeout_s
+        self._timeout_s = timeout_s
         self._tls = tls
         self._login = login
         self._listener = listener
-        self.controller: Controller | None = None
+        self._controller: Controller | None = None
         self._kept: dict[int, _Kept] = {}
         self._lock = threading.Lock()
 
     def attach(self, controller: Controller) -> None:
         """The controller that knows where brokers are; it takes the host when it is made, so this comes after that and
         before its `start()`."""
-        self.controller = controller
+        self._controller = controller
 
     def close(self) -> None:
         """Every connection is closed; a later call makes a new one."""
@@ -157,7 +157,7 @@ class RemoteHost:
         if problem is not None:
             raise NotDelivered(f"broker {request.broker_id} listens with {first.protocol}, {problem}")
         address = Address(first.host, first.port)
-        return Link(address, self.timeout_s, self._tls if has_tls else None, self._login if has_login else None)
+        return Link(address, self._timeout_s, self._tls if has_tls else None, self._login if has_login else None)
 
     def _endpoint(self, found: BrokerRegistration) -> Endpoint:
         """Raises NotDelivered where the broker has no listener of the wanted name."""
@@ -170,9 +170,9 @@ class RemoteHost:
         raise NotDelivered(f"broker {found.broker_id} has no listener {self._listener}, only {names}")
 
     def _registered(self, request: Ordered) -> BrokerRegistration:
-        if self.controller is None:
+        if self._controller is None:
             raise NotDelivered("no controller is attached that knows where brokers are")
-        found: Broker | None = self.controller.query(_broker(request.broker_id)).result(self.timeout_s)
+        found: Broker | None = self._controller.query(_broker(request.broker_id)).result(self._timeout_s)
         if found is None or found.epoch != request.broker_epoch:
             raise NotDelivered(f"broker {request.broker_id} is not registered under epoch {request.broker_epoch}")
         return found.registration
