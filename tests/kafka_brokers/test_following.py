@@ -10,22 +10,19 @@ from pathlib import Path
 from typing import Final
 
 import confluent_kafka
-import kafka
 import pytest
-from click.testing import CliRunner, Result
 from kafka.admin import NewPartitions
 from kafka.admin import NewTopic as KafkaTopic
 from kafka.structs import TopicPartition as Tp
 
-from controller.cli import root
 from servers import LocalZooKeeper
 from stores import MetadataStore
 from tests.kafka.java_tools import java_tools
+from tests.kafka_brokers.clients import admin_of, consume, kedge, produce
 from tests.kafka_brokers.cluster import BROKERS, WAIT_S, FollowingCluster, following, until
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
-RECORDS: Final = 60
 PRODUCER: Final = "org.apache.kafka.tools.ProducerPerformance"
 CONSUMER: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
 
@@ -47,27 +44,13 @@ def store(cluster: FollowingCluster) -> Iterator[MetadataStore]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def producer(cluster: FollowingCluster) -> Iterator[kafka.KafkaProducer]:
-    made = kafka.KafkaProducer(bootstrap_servers=cluster.servers.split(","), acks="all", retries=1000)
-    yield made
-    made.close()
-
-
 @pytest.fixture
-def topic(admin: kafka.KafkaAdminClient) -> str:
+def topic(cluster: FollowingCluster) -> str:
     """A new topic of six partitions with three replicas each."""
     name = f"t{uuid.uuid4().hex[:8]}"
-    admin.create_topics([KafkaTopic(name, 6, 3)])
+    with admin_of(cluster) as admin:
+        admin.create_topics([KafkaTopic(name, 6, 3)])
     return name
-
-
-@pytest.fixture(scope="module")
-def admin(cluster: FollowingCluster) -> Iterator[kafka.KafkaAdminClient]:
-    """An admin client that begins at the brokers."""
-    made = kafka.KafkaAdminClient(bootstrap_servers=cluster.servers.split(","))
-    yield made
-    made.close()
 
 
 def has_internal(cluster: FollowingCluster, store: MetadataStore) -> bool:
@@ -76,46 +59,13 @@ def has_internal(cluster: FollowingCluster, store: MetadataStore) -> bool:
     return all(topics) and all(len(cluster.states(store, name)) == 5 for name in names)
 
 
-def produce(producer: kafka.KafkaProducer, topic: str, count: int = RECORDS) -> set[bytes]:
-    """Records that were acknowledged by all in-sync replicas."""
-    values = [f"{uuid.uuid4().hex}".encode() for _ in range(count)]
-    for sent in [producer.send(topic, value=value) for value in values]:
-        sent.get(WAIT_S)
-    return set(values)
-
-
-def consume(cluster: FollowingCluster, topic: str, expected: set[bytes], **options: str) -> list[bytes]:
-    """What a group reads from the beginning, until it has all that is expected."""
-    consumer = kafka.KafkaConsumer(
-        topic,
-        bootstrap_servers=cluster.servers.split(","),
-        group_id=uuid.uuid4().hex,
-        auto_offset_reset="earliest",
-        **options,
-    )
-    found: list[bytes] = []
-
-    def has_all() -> bool:
-        found.extend(record.value for records in consumer.poll(500).values() for record in records)
-        return expected <= set(found)
-
-    try:
-        until("a group has read every acknowledged record", has_all)
-        consumer.commit()
-    finally:
-        consumer.close()
-    return found
-
-
 def are_in_sync(cluster: FollowingCluster, store: MetadataStore, topic: str) -> bool:
     return all(sorted(state["isr"]) == sorted(BROKERS) for state in cluster.states(store, topic))
 
 
 @pytest.mark.checklist(247)
-def test_groups_read_what_was_acknowledged(
-    cluster: FollowingCluster, store: MetadataStore, producer: kafka.KafkaProducer, topic: str
-) -> None:
-    sent = produce(producer, topic)
+def test_groups_read_what_was_acknowledged(cluster: FollowingCluster, store: MetadataStore, topic: str) -> None:
+    sent = produce(cluster, topic)
     assert sorted(consume(cluster, topic, sent)) == sorted(sent)
     assert are_in_sync(cluster, store, topic)
 
@@ -129,24 +79,24 @@ def test_internal_topics_have_replicas_on_brokers_alone(cluster: FollowingCluste
 
 @pytest.mark.checklist(250)
 def test_a_killed_broker_loses_its_leads_and_comes_back(
-    cluster: FollowingCluster, store: MetadataStore, producer: kafka.KafkaProducer, topic: str
+    cluster: FollowingCluster, store: MetadataStore, topic: str
 ) -> None:
-    sent = produce(producer, topic)
+    sent = produce(cluster, topic)
     cluster.brokers[2].kill()
     until("broker 2 leads nothing", lambda: all(s["leader"] != 2 for s in cluster.states(store, topic)))
-    sent |= produce(producer, topic)
+    sent |= produce(cluster, topic)
     cluster.revive(2)
     until("broker 2 is in sync again", lambda: are_in_sync(cluster, store, topic))
     assert sorted(consume(cluster, topic, sent)) == sorted(sent)
 
 
-def test_a_move_copies_the_data(
-    cluster: FollowingCluster, store: MetadataStore, producer: kafka.KafkaProducer, admin: kafka.KafkaAdminClient
-) -> None:
+def test_a_move_copies_the_data(cluster: FollowingCluster, store: MetadataStore) -> None:
     name = f"m{uuid.uuid4().hex[:8]}"
-    admin.create_topics([KafkaTopic(name, replica_assignments={0: [1], 1: [1]})])
-    sent = produce(producer, name)
-    admin.alter_partition_reassignments({Tp(name, 0): [2, 3], Tp(name, 1): [3, 2]})
+    with admin_of(cluster) as admin:
+        admin.create_topics([KafkaTopic(name, replica_assignments={0: [1], 1: [1]})])
+    sent = produce(cluster, name)
+    with admin_of(cluster) as admin:
+        admin.alter_partition_reassignments({Tp(name, 0): [2, 3], Tp(name, 1): [3, 2]})
     until("both moved", lambda: [sorted(s["isr"]) for s in cluster.states(store, name)] == [[2, 3], [2, 3]])
     assert sorted(consume(cluster, name, sent)) == sorted(sent)
 
@@ -158,61 +108,59 @@ def test_a_transaction_is_committed_or_aborted(cluster: FollowingCluster, topic:
         producer.begin_transaction()
         producer.produce(topic, value)
         ends(WAIT_S)
-    assert consume(cluster, topic, {b"kept"}, isolation_level="read_committed") == [b"kept"]
+    assert consume(cluster, topic, {b"kept"}, **{"isolation.level": "read_committed"}) == [b"kept"]
 
 
 @pytest.mark.checklist(251)
 def test_partitions_are_added_and_a_topic_is_deleted(
-    cluster: FollowingCluster, store: MetadataStore, admin: kafka.KafkaAdminClient, topic: str
+    cluster: FollowingCluster, store: MetadataStore, topic: str
 ) -> None:
-    admin.create_partitions({topic: NewPartitions(8)})
+    with admin_of(cluster) as admin:
+        admin.create_partitions({topic: NewPartitions(8)})
     until("the new partitions have leaders", lambda: len(cluster.states(store, topic)) == 8)
     until("all are in sync", lambda: are_in_sync(cluster, store, topic))
-    admin.delete_topics([topic])
+    with admin_of(cluster) as admin:
+        admin.delete_topics([topic])
     until("the topic is gone", lambda: cluster.read(store, f"/brokers/topics/{topic}") is None)
     logs = [path for b in BROKERS for path in (cluster.folder / f"broker-{b}").glob(f"*/{topic}-*[0-9]")]
     assert logs == []
 
 
 @pytest.mark.checklist(250, 251)
-def test_a_broker_that_shuts_down_hands_its_leads_over_first(
-    cluster: FollowingCluster, store: MetadataStore, producer: kafka.KafkaProducer, admin: kafka.KafkaAdminClient
-) -> None:
+def test_a_broker_that_shuts_down_hands_its_leads_over_first(cluster: FollowingCluster, store: MetadataStore) -> None:
     """Controlled shutdown, and after its return the preferred election gives its leads back."""
     name = f"s{uuid.uuid4().hex[:8]}"
-    admin.create_topics([KafkaTopic(name, replica_assignments={0: [3, 1, 2]})])
-    sent = produce(producer, name)
+    with admin_of(cluster) as admin:
+        admin.create_topics([KafkaTopic(name, replica_assignments={0: [3, 1, 2]})])
+    sent = produce(cluster, name)
     cluster.brokers[3].stop()
     assert cluster.states(store, name)[0]["leader"] != 3
-    sent |= produce(producer, name)
+    sent |= produce(cluster, name)
     cluster.revive(3)
     until("broker 3 is in sync again", lambda: are_in_sync(cluster, store, name))
-    admin.elect_leaders(0, {name: [0]})  # preferred
+    with admin_of(cluster) as admin:
+        admin.elect_leaders(0, {name: [0]})  # preferred
     until("broker 3 leads again", lambda: cluster.states(store, name)[0]["leader"] == 3)
     assert sorted(consume(cluster, name, sent)) == sorted(sent)
 
 
 @pytest.mark.checklist(253)
-def test_all_brokers_are_killed_and_come_back(
-    cluster: FollowingCluster, store: MetadataStore, producer: kafka.KafkaProducer, topic: str
-) -> None:
-    sent = produce(producer, topic)
+def test_all_brokers_are_killed_and_come_back(cluster: FollowingCluster, store: MetadataStore, topic: str) -> None:
+    sent = produce(cluster, topic)
     for process in cluster.brokers.values():
         process.kill()
     cluster.revive(*BROKERS)
     until("all are in sync again", lambda: are_in_sync(cluster, store, topic))
-    sent |= produce(producer, topic)
+    sent |= produce(cluster, topic)
     assert sorted(consume(cluster, topic, sent)) == sorted(sent)
     checked = kedge("check", f"zookeeper://{cluster.chroot}")
     assert checked.exit_code == 0, checked.output
 
 
 @pytest.mark.checklist(252)
-def test_the_leaders_of_a_lost_log_directory_move(
-    cluster: FollowingCluster, store: MetadataStore, producer: kafka.KafkaProducer, topic: str
-) -> None:
+def test_the_leaders_of_a_lost_log_directory_move(cluster: FollowingCluster, store: MetadataStore, topic: str) -> None:
     """A file stands where the directory was: the broker cannot write its checkpoints, and gives the directory up."""
-    sent = produce(producer, topic)
+    sent = produce(cluster, topic)
     lost = cluster.folder / "broker-1" / "one"
     held = {int(path.name.rpartition("-")[2]) for path in lost.glob(f"{topic}-*")}
     assert held, "broker 1 has replicas of the topic in that directory"
@@ -224,7 +172,7 @@ def test_the_leaders_of_a_lost_log_directory_move(
             s["leader"] != 1 and 1 not in s["isr"] for p, s in enumerate(cluster.states(store, topic)) if p in held
         ),
     )
-    sent |= produce(producer, topic)
+    sent |= produce(cluster, topic)
     assert sorted(consume(cluster, topic, sent)) == sorted(sent)
     cluster.brokers[1].kill()
     lost.unlink()
@@ -235,14 +183,14 @@ def test_the_leaders_of_a_lost_log_directory_move(
 
 @pytest.mark.checklist(248)
 def test_a_throttled_move_ends_its_throttle_and_can_be_cancelled(
-    cluster: FollowingCluster, store: MetadataStore, producer: kafka.KafkaProducer, admin: kafka.KafkaAdminClient
+    cluster: FollowingCluster, store: MetadataStore
 ) -> None:
     """By `kedge reassign-partitions` at the controller's gateway (KIP-179), on real data."""
     name, leader = f"q{uuid.uuid4().hex[:8]}", cluster.read(store, "/controller")["brokerid"]
-    admin.create_topics([KafkaTopic(name, replica_assignments={0: [1], 1: [1]})])
-    sent = produce(producer, name, 20)
-    for sending in [producer.send(name, value=bytes(100_000), partition=p) for p in (0, 1) for _ in range(20)]:
-        sending.get(WAIT_S)
+    with admin_of(cluster) as admin:
+        admin.create_topics([KafkaTopic(name, replica_assignments={0: [1], 1: [1]})])
+    sent = produce(cluster, name, 20)
+    sent |= produce(cluster, name, 20, (0, 1), size=100_000)
     plan, gateway = cluster.folder / f"{name}.json", cluster.gateway(leader)
     for target, throttle in (([2], 1_000), ([3], 50_000_000)):
         moves = [{"topic": name, "partition": p, "replicas": target} for p in (0, 1)]
@@ -264,7 +212,8 @@ def test_a_throttled_move_ends_its_throttle_and_can_be_cancelled(
     until("both moved", lambda: [s["isr"] for s in cluster.states(store, name)] == [[3], [3]])
     until("no throttle is left", lambda: not throttles(cluster, store, name))
     assert sent <= set(consume(cluster, name, sent))
-    admin.delete_topics([name])  # one replica: its broker could not shut down in good order
+    with admin_of(cluster) as admin:
+        admin.delete_topics([name])  # one replica: its broker could not shut down in good order
 
 
 def logs_of(cluster: FollowingCluster, broker: int, topic: str) -> list[Path]:
@@ -276,11 +225,6 @@ def throttles(cluster: FollowingCluster, store: MetadataStore, topic: str) -> li
     owners = [f"/config/topics/{topic}", *(f"/config/brokers/{broker}" for broker in BROKERS)]
     found = [cluster.read(store, key) or {"config": {}} for key in owners]
     return [name for each in found for name in each["config"] if "throttled" in name]
-
-
-def kedge(*arguments: object) -> Result:
-    """A command of Kedge's, in this process."""
-    return CliRunner().invoke(root.kedge, [str(argument) for argument in arguments])
 
 
 @pytest.mark.checklist(247)
@@ -298,14 +242,14 @@ def test_java_clients_produce_and_read_in_a_group(cluster: FollowingCluster, top
 
 @pytest.mark.checklist(249)
 def test_the_stand_by_goes_on_with_moves_when_the_controller_is_killed(
-    cluster: FollowingCluster, store: MetadataStore, producer: kafka.KafkaProducer, topic: str
+    cluster: FollowingCluster, store: MetadataStore, topic: str
 ) -> None:
     leader = cluster.read(store, "/controller")["brokerid"]
-    sent = produce(producer, topic)
+    sent = produce(cluster, topic)
     cluster.controllers[leader].kill()
     until(
         "the other controller leads", lambda: cluster.read(store, "/controller")["brokerid"] not in {leader, *BROKERS}
     )
-    sent |= produce(producer, topic)
+    sent |= produce(cluster, topic)
     cluster.start_controller(leader)
     assert sorted(consume(cluster, topic, sent)) == sorted(sent)

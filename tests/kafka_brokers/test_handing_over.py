@@ -9,15 +9,15 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-import kafka
 import pytest
 from kafka.admin import NewTopic as KafkaTopic
 from kafka.structs import TopicPartition as Tp
 
 from servers import LocalZooKeeper
 from stores import MetadataStore
+from tests.kafka_brokers.clients import admin_of, consume, produce
 from tests.kafka_brokers.cluster import BROKERS, WAIT_S, FollowingCluster, following, until
-from tests.kafka_brokers.test_following import consume, has_internal, produce
+from tests.kafka_brokers.test_following import has_internal
 
 _THROTTLED = {"leader.replication.throttled.replicas": "*", "follower.replication.throttled.replicas": "*"}
 pytestmark = [pytest.mark.server, pytest.mark.slow]
@@ -38,17 +38,6 @@ def store(cluster: FollowingCluster) -> Iterator[MetadataStore]:
         yield found
 
 
-@pytest.fixture
-def admin(cluster: FollowingCluster) -> Iterator[kafka.KafkaAdminClient]:
-    with contextlib.closing(clients_admin(cluster)) as made:
-        yield made
-
-
-def clients_admin(cluster: FollowingCluster) -> kafka.KafkaAdminClient:
-    """An admin client that begins at the brokers."""
-    return kafka.KafkaAdminClient(bootstrap_servers=cluster.servers.split(","))
-
-
 def hand_back(cluster: FollowingCluster) -> str:
     command = [sys.executable, "-m", "kedge", "controller", "--store", f"zookeeper://{cluster.chroot}", "--hand-back"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False)
@@ -58,7 +47,7 @@ def hand_back(cluster: FollowingCluster) -> str:
 
 def brokers(cluster: FollowingCluster) -> list[Any]:
     """The nodes that a new client sees."""
-    with contextlib.closing(clients_admin(cluster)) as made:
+    with admin_of(cluster) as made:
         found: list[Any] = made.describe_cluster()["brokers"]
         return found
 
@@ -70,43 +59,37 @@ def controller(cluster: FollowingCluster, store: MetadataStore) -> int | None:
 
 
 @pytest.mark.checklist(255)
-def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(
-    cluster: FollowingCluster, store: MetadataStore, admin: kafka.KafkaAdminClient
-) -> None:
+def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCluster, store: MetadataStore) -> None:
     """Without --depose-kafka-controller it stands by; with it, it leads; afterwards Kafka ends the move."""
     name = f"h{uuid.uuid4().hex[:8]}"
     until("Kafka's controller leads", lambda: controller(cluster, store) in BROKERS)
-    admin.create_topics([KafkaTopic(name, replica_assignments={0: [1]}, topic_configs=_THROTTLED)])
-    with contextlib.closing(kafka.KafkaProducer(bootstrap_servers=cluster.servers.split(","), acks="all")) as producer:
-        sent = produce(producer, name, 60)
-        for _ in range(100):
-            producer.send(name, value=bytes(10_000)).get(WAIT_S)
-        cluster.start_controller()
-        log = cluster.folder / "controller-101.log"
-        until("it says why it stands by", lambda: "as a Kafka broker does" in log.read_text())
-        assert controller(cluster, store) in BROKERS
-        cluster.controllers[101].stop()
-        cluster.start_controller(101, "--depose-kafka-controller")
-        until("Kedge leads", lambda: controller(cluster, store) == 101)
-        until("brokers see the controller", lambda: has_internal(cluster, store))
-        until("clients see it", lambda: 101 in {node["broker_id"] for node in brokers(cluster)})
-        shown = store.get("/controller", timeout_s=WAIT_S)
-        assert shown is not None
-        assert shown.owner is None
-        sent |= produce(producer, name, 60)
-        throttle(cluster, rate=1)
-        with contextlib.closing(clients_admin(cluster)) as fresh:  # kafka-python keeps the nodes that it saw first
-            fresh.alter_partition_reassignments({Tp(name, 0): [2]})
-        until("the move runs", lambda: "targetReplicas" in cluster.states(store, name)[0])
-        assert "goes on with 1 reassignments" in hand_back(cluster)
-        until("Kafka's controller leads again", lambda: controller(cluster, store) in BROKERS)
-        topic = cluster.read(store, f"/brokers/topics/{name}")
-        assert (topic["adding_replicas"], topic["removing_replicas"]) == ({"0": [2]}, {"0": [1]})
-        throttle(cluster, rate=None)
-        until(
-            "Kafka ended the move", lambda: cluster.read(store, f"/brokers/topics/{name}")["partitions"] == {"0": [2]}
-        )
-        sent |= produce(producer, name, 60)
+    with admin_of(cluster) as admin:
+        admin.create_topics([KafkaTopic(name, replica_assignments={0: [1]}, topic_configs=_THROTTLED)])
+    sent = produce(cluster, name) | produce(cluster, name, 100, size=10_000)
+    cluster.start_controller()
+    log = cluster.folder / "controller-101.log"
+    until("it says why it stands by", lambda: "as a Kafka broker does" in log.read_text())
+    assert controller(cluster, store) in BROKERS
+    cluster.controllers[101].stop()
+    cluster.start_controller(101, "--depose-kafka-controller")
+    until("Kedge leads", lambda: controller(cluster, store) == 101)
+    until("the internal topics are there", lambda: has_internal(cluster, store))
+    until("clients see it", lambda: 101 in {node["broker_id"] for node in brokers(cluster)})
+    shown = store.get("/controller", timeout_s=WAIT_S)
+    assert shown is not None
+    assert shown.owner is None
+    sent |= produce(cluster, name)
+    throttle(cluster, rate=1)
+    with admin_of(cluster) as admin:
+        admin.alter_partition_reassignments({Tp(name, 0): [2]})
+    until("the move runs", lambda: "targetReplicas" in cluster.states(store, name)[0])
+    assert "goes on with 1 reassignments" in hand_back(cluster)
+    until("Kafka's controller leads again", lambda: controller(cluster, store) in BROKERS)
+    topic = cluster.read(store, f"/brokers/topics/{name}")
+    assert (topic["adding_replicas"], topic["removing_replicas"]) == ({"0": [2]}, {"0": [1]})
+    throttle(cluster, rate=None)
+    until("Kafka ended the move", lambda: cluster.read(store, f"/brokers/topics/{name}")["partitions"] == {"0": [2]})
+    sent |= produce(cluster, name)
     assert sent <= set(consume(cluster, name, sent))
 
 

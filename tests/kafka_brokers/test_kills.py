@@ -10,15 +10,15 @@ import os
 import uuid
 from typing import Final
 
-import kafka
 import pytest
 from kafka.admin import NewTopic as KafkaTopic
 from kafka.structs import TopicPartition as Tp
 
 from servers import LocalZooKeeper
 from stores import MetadataStore
+from tests.kafka_brokers.clients import admin_of, consume, produce
 from tests.kafka_brokers.cluster import BROKERS, CONTROLLERS, FollowingCluster, following, until
-from tests.kafka_brokers.test_following import consume, has_internal, produce
+from tests.kafka_brokers.test_following import has_internal
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
@@ -47,25 +47,22 @@ def test_moves_end_though_every_controller_is_killed(zookeeper_server: LocalZooK
         cluster.start_brokers()
         until("the internal topics are there", lambda: has_internal(cluster, store))
         name, targets = f"k{uuid.uuid4().hex[:8]}", ([1, 2], [2, 3], [3, 1])
-        servers, begun = cluster.servers.split(","), epoch(store)
-        with (
-            contextlib.closing(kafka.KafkaProducer(bootstrap_servers=servers, acks="all", retries=1000)) as producer,
-            contextlib.closing(kafka.KafkaAdminClient(bootstrap_servers=servers)) as admin,
-        ):
+        begun = epoch(store)
+        with admin_of(cluster) as admin:
             admin.create_topics([KafkaTopic(name, replica_assignments=dict.fromkeys(range(PARTITIONS), targets[0]))])
-            sent = produce(producer, name, 200)
-            for kill in range(1, KILLS + 1):
-                leader, target = cluster.read(store, "/controller")["brokerid"], targets[kill % len(targets)]
-                with contextlib.closing(kafka.KafkaAdminClient(bootstrap_servers=servers)) as fresh:
-                    fresh.alter_partition_reassignments(dict.fromkeys((Tp(name, p) for p in range(PARTITIONS)), target))
-                cluster.controllers[leader].kill()
-                until("another controller leads", lambda: epoch(store) == begun + kill)  # noqa: B023 - called at once
-                shown = store.get("/controller", sync=True, timeout_s=60)
-                assert shown is not None
-                assert shown.owner is None
-                assert cluster.read(store, "/controller")["brokerid"] not in {leader, *BROKERS}
-                cluster.start_controller(leader)
-                sent |= produce(producer, name, 20)
-                until("all have moved", lambda: are_moved(cluster, store, name, target))  # noqa: B023
-            assert epoch(store) == begun + KILLS
+        sent = produce(cluster, name, 200)
+        for kill in range(1, KILLS + 1):
+            leader, target = cluster.read(store, "/controller")["brokerid"], targets[kill % len(targets)]
+            with admin_of(cluster) as admin:
+                admin.alter_partition_reassignments(dict.fromkeys((Tp(name, p) for p in range(PARTITIONS)), target))
+            cluster.controllers[leader].kill()
+            until("another controller leads", lambda: epoch(store) == begun + kill)  # noqa: B023 - called at once
+            shown = store.get("/controller", sync=True, timeout_s=60)
+            assert shown is not None
+            assert shown.owner is None
+            assert cluster.read(store, "/controller")["brokerid"] not in {leader, *BROKERS}
+            cluster.start_controller(leader)
+            sent |= produce(cluster, name, 20)
+            until("all have moved", lambda: are_moved(cluster, store, name, target))  # noqa: B023 - as above
+        assert epoch(store) == begun + KILLS
         assert sorted(consume(cluster, name, sent)) == sorted(sent)

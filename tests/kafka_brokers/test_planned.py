@@ -7,13 +7,13 @@ import subprocess
 import sys
 import uuid
 
-import kafka
 import pytest
 from kafka.admin import NewTopic as KafkaTopic
 
 from servers import LocalZooKeeper
+from tests.kafka_brokers.clients import admin_of, consume, kedge, produce
 from tests.kafka_brokers.cluster import CONTROLLERS, WAIT_S, following, until
-from tests.kafka_brokers.test_following import consume, has_internal, kedge, produce, throttles
+from tests.kafka_brokers.test_following import has_internal, throttles
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
@@ -29,38 +29,30 @@ def test_a_planned_drain_survives_its_controller(zookeeper_server: LocalZooKeepe
             cluster.start_controller(controller, "--internal-replication-factor", "2")
         cluster.start_brokers()
         until("the internal topics are there", lambda: has_internal(cluster, store))
-        name, servers = f"d{uuid.uuid4().hex[:8]}", cluster.servers.split(",")
-        with (
-            contextlib.closing(kafka.KafkaProducer(bootstrap_servers=servers, acks="all", retries=1000)) as producer,
-            contextlib.closing(kafka.KafkaAdminClient(bootstrap_servers=servers)) as admin,
-        ):
-            pairs = ([1, 3], [3, 2], [2, 3])
+        name, pairs = f"d{uuid.uuid4().hex[:8]}", ([1, 3], [3, 2], [2, 3])
+        with admin_of(cluster) as admin:
             admin.create_topics([KafkaTopic(name, replica_assignments={p: pairs[p % 3] for p in range(PARTITIONS)})])
-            sent = produce(producer, name, 200)
-            for sending in [
-                producer.send(name, bytes(50_000), partition=p) for p in range(PARTITIONS) for _ in range(4)
-            ]:
-                sending.get(WAIT_S)
-            tables, plan = cluster.folder / "tables", cluster.folder / "plan"
-            steps: tuple[tuple[object, ...], ...] = (
-                ("collect", tables, "--cluster", "c", "--snapshot", "1", "--bootstrap-server", cluster.servers),
-                ("drain", tables, "--brokers", 3),
-                ("waves", tables, "--name", "drain", "--throttle", RATE, "--per-broker", 4),
-                ("export", tables, plan, "--name", "drain"),
-            )
-            for step in steps:
-                ran = kedge("plan", *step, "--plain")
-                assert ran.exit_code == 0, (step, ran.output)
-            gateways = ",".join(cluster.gateway(c) for c in CONTROLLERS)
-            command = [sys.executable, "-m", "kedge", "plan", "submit", str(plan), "--bootstrap-server", gateways]
-            with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as submit:
-                until("moves run", lambda: any("targetReplicas" in s for s in cluster.states(store, name)))
-                leader = cluster.read(store, "/controller")["brokerid"]
-                assert throttles(cluster, store, name)
-                cluster.controllers[leader].kill()
-                sent |= produce(producer, name, 50)
-                out, err = submit.communicate(timeout=2 * WAIT_S)
-            assert submit.returncode == 0, (out, err)
+        sent = produce(cluster, name, 200) | produce(cluster, name, 4, range(PARTITIONS), size=50_000)
+        tables, plan = cluster.folder / "tables", cluster.folder / "plan"
+        steps: tuple[tuple[object, ...], ...] = (
+            ("collect", tables, "--cluster", "c", "--snapshot", "1", "--bootstrap-server", cluster.servers),
+            ("drain", tables, "--brokers", 3),
+            ("waves", tables, "--name", "drain", "--throttle", RATE, "--per-broker", 4),
+            ("export", tables, plan, "--name", "drain"),
+        )
+        for step in steps:
+            ran = kedge("plan", *step, "--plain")
+            assert ran.exit_code == 0, (step, ran.output)
+        gateways = ",".join(cluster.gateway(c) for c in CONTROLLERS)
+        command = [sys.executable, "-m", "kedge", "plan", "submit", str(plan), "--bootstrap-server", gateways]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as submit:
+            until("moves run", lambda: any("targetReplicas" in s for s in cluster.states(store, name)))
+            leader = cluster.read(store, "/controller")["brokerid"]
+            assert throttles(cluster, store, name)
+            cluster.controllers[leader].kill()
+            sent |= produce(cluster, name, 50)
+            out, err = submit.communicate(timeout=2 * WAIT_S)
+        assert submit.returncode == 0, (out, err)
         until("broker 3 is empty", lambda: all(3 not in s["isr"] for s in cluster.states(store, name)))
         replicas = cluster.read(store, f"/brokers/topics/{name}")["partitions"]
         assert all(sorted(each) == [1, 2] for each in replicas.values()), replicas

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import uuid
 
-import kafka
 import pytest
 from kafka.admin import NewTopic as KafkaTopic
 from kafka.structs import TopicPartition as Tp
 
 from servers import LocalZooKeeper
+from tests.kafka_brokers.clients import admin_of, consume, produce
 from tests.kafka_brokers.cluster import BROKERS, WAIT_S, following, until
-from tests.kafka_brokers.test_following import are_in_sync, consume, has_internal, produce
+from tests.kafka_brokers.test_following import are_in_sync, has_internal
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
@@ -23,18 +23,16 @@ def test_brokers_at_2_8_move_data_and_come_back(zookeeper_server: LocalZooKeeper
         cluster.start_brokers()
         until("the internal topics are there", lambda: has_internal(cluster, store))
         name = f"v{uuid.uuid4().hex[:8]}"
-        with contextlib.closing(kafka.KafkaAdminClient(bootstrap_servers=cluster.servers.split(","))) as admin:
+        with admin_of(cluster) as admin:
             admin.create_topics([KafkaTopic(name, replica_assignments={0: [1, 2], 1: [2, 3]})])
-            with contextlib.closing(
-                kafka.KafkaProducer(bootstrap_servers=cluster.servers.split(","), acks="all", retries=1000)
-            ) as producer:
-                sent = produce(producer, name)
-                cluster.brokers[2].kill()
-                until("broker 2 leads nothing", lambda: all(s["leader"] != 2 for s in cluster.states(store, name)))
-                sent |= produce(producer, name)
-                cluster.revive(2)
-                admin.alter_partition_reassignments({Tp(name, p): list(BROKERS) for p in (0, 1)})
-                until("all brokers are in sync", lambda: are_in_sync(cluster, store, name))
+        sent = produce(cluster, name)
+        cluster.brokers[2].kill()
+        until("broker 2 leads nothing", lambda: all(s["leader"] != 2 for s in cluster.states(store, name)))
+        sent |= produce(cluster, name)
+        cluster.revive(2)
+        with admin_of(cluster) as admin:
+            admin.alter_partition_reassignments({Tp(name, p): list(BROKERS) for p in (0, 1)})
+        until("all brokers are in sync", lambda: are_in_sync(cluster, store, name))
         assert sorted(consume(cluster, name, sent)) == sorted(sent)
 
 

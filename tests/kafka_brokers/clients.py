@@ -1,0 +1,92 @@
+"""Stock clients of the tests: librdkafka's producer and consumer, kafka-python's admin client for single calls.
+
+Whoever lives while a broker dies is librdkafka's: kafka-python leaves the socket of a refused connection open.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterable, Iterator
+
+import confluent_kafka
+import kafka
+from click.testing import CliRunner, Result
+
+from controller.cli import root
+from tests.kafka_brokers.cluster import WAIT_S, FollowingCluster, until
+
+RECORDS = 60
+
+
+def produce(
+    cluster: FollowingCluster, topic: str, count: int = RECORDS, partitions: Iterable[int] = (-1,), size: int = 32
+) -> set[bytes]:
+    """So many records in each of the partitions (-1: any), each acknowledged by all in-sync replicas."""
+    sent: set[bytes] = set()
+    failed: list[object] = []
+
+    def delivered(error: object, message: confluent_kafka.Message) -> None:
+        value = message.value()
+        if error is not None or value is None:
+            failed.append(error)
+        else:
+            sent.add(bytes(value))
+
+    producer = confluent_kafka.Producer(
+        {
+            "bootstrap.servers": cluster.servers,
+            "acks": "all",
+            "enable.idempotence": True,
+            "message.timeout.ms": int(WAIT_S * 1000),
+            "batch.num.messages": 1,  # a throttled fetch takes one batch at least
+        }
+    )
+    for partition in partitions:
+        for _ in range(count):
+            value = uuid.uuid4().hex.encode().ljust(size, b".")
+            producer.produce(topic, value, partition=partition, on_delivery=delivered)
+    assert producer.flush(WAIT_S) == 0
+    assert failed == []
+    return sent
+
+
+def consume(cluster: FollowingCluster, topic: str, expected: set[bytes], **options: str) -> list[bytes]:
+    """What a group reads from the beginning, until it has all that is expected."""
+    consumer = confluent_kafka.Consumer(
+        {
+            "bootstrap.servers": cluster.servers,
+            "group.id": uuid.uuid4().hex,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            **options,
+        }
+    )
+    found: list[bytes] = []
+
+    def has_all() -> bool:
+        for message in consumer.consume(500, timeout=0.5):
+            value = message.value()
+            if message.error() is None and value is not None:
+                found.append(bytes(value))
+        return expected <= set(found)
+
+    try:
+        consumer.subscribe([topic])
+        until("a group has read every acknowledged record", has_all)
+        consumer.commit(asynchronous=False)
+    finally:
+        consumer.close()
+    return found
+
+
+@contextlib.contextmanager
+def admin_of(cluster: FollowingCluster) -> Iterator[kafka.KafkaAdminClient]:
+    """An admin client that begins at the brokers, for a call or two while all of them live."""
+    with contextlib.closing(kafka.KafkaAdminClient(bootstrap_servers=cluster.servers.split(","))) as made:
+        yield made
+
+
+def kedge(*arguments: object) -> Result:
+    """A command of Kedge's, in this process."""
+    return CliRunner().invoke(root.kedge, [str(argument) for argument in arguments])
