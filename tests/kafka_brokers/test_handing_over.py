@@ -15,11 +15,12 @@ from kafka.structs import TopicPartition as Tp
 
 from servers import LocalZooKeeper
 from stores import MetadataStore
-from tests.kafka_brokers.clients import admin_of, consume, produce
+from tests.kafka_brokers.clients import admin_of, consume, kedge, produce
 from tests.kafka_brokers.cluster import BROKERS, WAIT_S, FollowingCluster, following, until
 from tests.kafka_brokers.test_following import has_internal
 
 _THROTTLED = {"leader.replication.throttled.replicas": "*", "follower.replication.throttled.replicas": "*"}
+_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 
@@ -94,26 +95,12 @@ def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCl
 
 
 def throttle(cluster: FollowingCluster, rate: int | None) -> None:
-    """The copying of every replica, in bytes a second; None: none."""
-    rates = ["leader.replication.throttled.rate", "follower.replication.throttled.rate"]
-    change = (
-        ["--delete-config", ",".join(rates)]
-        if rate is None
-        else ["--add-config", f"{rates[0]}={rate},{rates[1]}={rate}"]
-    )
-    command = [
-        sys.executable,
-        "-m",
-        "kedge",
-        "configs",
-        "--bootstrap-server",
-        cluster.servers,
-        "--entity-type",
-        "brokers",
-    ]
+    """The copying of every replica, in bytes a second; None: none. Each broker has it when this returns."""
+    where = ("configs", "--bootstrap-server", cluster.servers, "--entity-type", "brokers")
+    added = ",".join(f"{name}={rate}" for name in _RATES)
+    change = ("--delete-config", ",".join(_RATES)) if rate is None else ("--add-config", added)
     for broker in BROKERS:
-        done = subprocess.run(
-            [*command, "--entity-name", str(broker), "--alter", *change],
-            capture_output=True, text=True, timeout=WAIT_S, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
+        named = (*where, "--entity-name", broker)
+        ran = kedge(*named, "--alter", *change)
+        assert ran.exit_code == 0, ran.output
+        until("the broker has it", lambda: (f"{_RATES[0]}={rate}" in kedge(*named, "--describe").stdout) == bool(rate))  # noqa: B023
