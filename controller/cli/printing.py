@@ -1,5 +1,8 @@
-"""What every command says besides its output: one line on stderr, with the url of a store once. And how tables and
-text of strangers are printed."""
+"""How every command prints: errors and notes, confirmations, tables, and text that others wrote.
+
+An error is one line on stderr that begins with "kedge:". With --quiet a command prints its result, warnings and
+errors; progress and confirmations are left out.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+QUIET: Final = "controller.cli.quiet"
+"""Where click's context keeps whether --quiet is given."""
 _WIDTH_MAX: Final = 100_000
 _LINE_CHARACTERS_MAX: Final = 500
 _UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE)
@@ -62,6 +67,29 @@ def clean(text: str) -> str:
 def say(text: str) -> None:
     """One line on stderr."""
     click.echo(f"kedge: {clean(text)}", err=True)
+
+
+def is_quiet() -> bool:
+    """Whether the command that runs was called with --quiet."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(QUIET))
+
+
+def confirm(text: str) -> None:
+    """A line on stdout that confirms a change, or tells how far it is; none with --quiet."""
+    if not is_quiet():
+        click.echo(text)
+
+
+def confirming(*, as_json: bool) -> Callable[[str], object]:
+    """`confirm`, or with --json nothing: the object that is printed in the end says it all."""
+    return (lambda _: None) if as_json else confirm
+
+
+def note(text: str) -> None:
+    """A line on stderr on what the command does, no error and no result; none with --quiet."""
+    if not is_quiet():
+        say(text)
 
 
 def fail(text: str) -> NoReturn:

@@ -45,8 +45,10 @@ def _commands(room: str, rows: Mapping[str, tuple[str, str]], extra: str | None 
 
 
 KAFKA: Final = Group(
-    "Administer a cluster as Kafka's own tools do: topics, configs, reassignments, elections, log directories.",
-    "Administer the cluster of `kedge serve` or a Kafka cluster, with the options and the output of Kafka's own tools.",
+    "Administer topics, configs, reassignments and leaders of a cluster.",
+    "Administer topics, configs, reassignments and leaders of a cluster.\n\n"
+    "The cluster is that of `kedge serve` or Kafka. Options and output are those of Kafka's own tools, the scripts "
+    "named in parentheses. The commands need no JVM.",
     {
         "topics": Command(
             "Create, alter, delete, list and describe topics (kafka-topics.sh).", "controller.cli.topics", "topics"
@@ -68,12 +70,13 @@ KAFKA: Final = Group(
     },
 )
 JOURNAL: Final = Group(
-    "Show, audit and replay the journal of a controller, and the progress of moves.",
-    "Read the journal of a controller, the file that lists each of its decisions in one JSON line.",
+    "Show, audit and replay the journal of a controller.",
+    "Show, audit and replay the journal of a controller.\n\n"
+    "The journal is the file that lists each decision of a controller in one JSON line.",
     _commands(
         "controller.cli",
         {
-            "show": ("journal.show", "Show the lines of a journal, filtered by topic, partition, broker or event."),
+            "show": ("journal.show", "Show the lines of a journal, filtered by topic, partition, event or term."),
             "audit": ("audit", "Check every line against the rules of the controller, and report violations."),
             "progress": ("progress", "Show how far each move is, which moves are stuck, and the remaining time."),
             "replay": ("journal.replay", "Replay a journal step by step against the rules."),
@@ -82,9 +85,9 @@ JOURNAL: Final = Group(
 )
 STORE: Final = Group(
     "Check, dump, load, compare and migrate metadata stores.",
-    "Work on a metadata store as a whole.\n\n"
-    "URL is memory:FILE, zookeeper://HOST:PORT[,...]/CHROOT or etcd://HOST:PORT[,...]/PREFIX, with options behind a "
-    '"?".',
+    "Check, dump, load, compare and migrate metadata stores.\n\n"
+    "URL is memory:FILE, zookeeper://HOST:PORT[,...]/CHROOT or etcd://HOST:PORT[,...]/PREFIX. Options of "
+    'the store follow a "?".',
     _commands(
         "controller.cli",
         {
@@ -98,10 +101,12 @@ STORE: Final = Group(
     ),
 )
 PLAN: Final = Group(
-    "Plan reassignments: collect a snapshot, make a plan, cut it into waves, submit it.",
-    "Plan reassignments from snapshots of clusters, and submit them wave by wave.\n\n"
-    "TABLES is the folder of Parquet tables that the commands share. Exit code: 0 done; 1 done with findings (refused "
-    "moves, violations, quarantined rows); 2 arguments or input cannot be used.",
+    "Plan reassignments from snapshots, and submit them in waves.",
+    "Plan reassignments from snapshots, and submit them in waves.\n\n"
+    "The steps are collect, a plan such as drain, waves, export and submit. TABLES is the folder of tables that the "
+    "commands share.\n\n"
+    "Exit code: 0 done; 1 done with findings (refused moves, violations, quarantined rows); 2 the input cannot be "
+    "used.",
     _commands(
         "controller.cli.plan",
         {
@@ -131,7 +136,7 @@ ROOT: Final[Mapping[str, Command | Group]] = {
         "Run a cluster in one process that stock Kafka clients can use.", "controller.cli.serve", "serve", "wire"
     ),
     "demo": Command(
-        "Watch a simulated cluster move partitions while controllers and brokers fail.",
+        "Watch a simulated cluster move partitions while controllers fail.",
         "controller.cli.demo.command",
         "demo",
     ),

@@ -199,7 +199,7 @@ def test_a_broken_key_of_a_tree_is_one_clear_line(shared_data: Path, tmp_path: P
     path.write_text(json.dumps(tree))
     done = demo("--plain", "--tree", str(path))
     assert done.exit_code == 2, done.output
-    assert done.stderr.startswith(f"kedge demo: {key}: ")
+    assert done.stderr.startswith(f"kedge: {key}: ")
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
 
@@ -213,7 +213,7 @@ def test_what_a_takeover_still_stumbles_over_is_one_line(monkeypatch: pytest.Mon
     monkeypatch.setattr("controller.cli.demo.takeover.Rig", stumble)
     done = demo("--plain")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == "kedge demo: the tree cannot be taken over: a\n"
+    assert done.stderr == "kedge: the tree cannot be taken over: a\n"
 
 
 CLUSTERS = ("main-eqiad", "main-codfw", "jumbo-eqiad", "logging-eqiad", "logging-codfw", "test-eqiad")

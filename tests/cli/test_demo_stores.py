@@ -106,7 +106,7 @@ def test_a_demo_that_is_told_to_end_removes_what_it_made(
         next(line for line in running.stdout if line.startswith("== 2"))
         running.send_signal(number)
         said = running.communicate(timeout=60)[1]
-    assert (running.returncode, said) == (code, f"kedge demo: ended by {by}; nothing is left\n")
+    assert (running.returncode, said) == (code, f"kedge: ended by {by}; its keys are removed\n")
     assert content(url) == MINE
 
 

@@ -137,5 +137,5 @@ def test_lists_of_servers_are_checked() -> None:
 
 @pytest.mark.parametrize("given_", ["", "a", "a:", "a:0", "a:65536", "a:1,,b:2", "kafka://a:1", "a:b", "a b:1"])
 def test_what_is_no_list_of_servers_is_refused(given_: str) -> None:
-    with pytest.raises(ValueError, match="is no HOST:PORT"):
+    with pytest.raises(ValueError, match="is not HOST:PORT"):
         checked_servers(given_)

@@ -66,8 +66,8 @@ def test_there_is_exactly_one_action(actions: tuple[str, ...]) -> None:
         ([*NOWHERE, "--list", "--text", "--json"], "Only one of --text and --json can be given"),
         ([*NOWHERE, "--execute", "--throttle", "0"], "--throttle"),
         ([*NOWHERE, "--execute", "--throttle", "-5"], "--throttle"),
-        (["--bootstrap-server", "nowhere", "--list"], "'nowhere' is no HOST:PORT"),
-        (["--zookeeper", "nowhere", "--verify", "--reassignment-json-file", "x"], "'nowhere' is no HOST:PORT"),
+        (["--bootstrap-server", "nowhere", "--list"], "'nowhere' is not HOST:PORT"),
+        (["--zookeeper", "nowhere", "--verify", "--reassignment-json-file", "x"], "'nowhere' is not HOST:PORT"),
         ([*NOWHERE, "--list", "--command-config", "/no/such"], "/no/such"),
     ],
 )

@@ -93,7 +93,7 @@ def test_a_second_signal_loses_nothing(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_saved_is_said_once_and_saved_later(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    said = f"kedge: memory:{folder}/store: not saved, but tried again every now and then: No such file or directory"
+    said = f"kedge: memory:{folder}/store: not saved, retrying: No such file or directory"
     with running("--store", f"memory:{folder}/store", may_say=re.escape(said)) as found:
         folder.rename(tmp_path / "away")
         create(found.at["bootstrap"], "orders")

@@ -1,9 +1,7 @@
-"""`kedge audit JOURNAL...`: violations, gaps and the quarantine of journals, as a table, as JSON lines, as a page.
+"""`kedge journal audit`: violations, gaps and the quarantine of journals, as a table, JSON lines or an HTML page.
 
-* Exit code 0: no violation. 1: violations. 2: what was given cannot be used, or lines of it are in quarantine and no
-  violation was found in the rest: nobody can call that clean.
-* A gap is said and is no violation: what is missing is not proved, in neither way.
-* Both engines print the same bytes. `--follow` is a stream on Spark: `controller.cli.audit.follow`.
+A gap is printed and is not a violation: what is missing proves nothing. Both engines print the same bytes. --follow is
+a stream on Spark (follow.py).
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -18,6 +17,7 @@ from controller.cli.audit.engines import Engine, checked, journals_in, of_cluste
 from controller.cli.audit.follow import Wanted
 from controller.cli.audit.follow import follow as run_follow
 from controller.cli.audit.printing import conclude, print_json, print_table
+from controller.cli.options import OUTPUT, command, json_option, option, quiet_option
 from controller.cli.printing import fail, need_file, need_folder, of_system, one_line
 from controller.cli.progress.command import read_plans, with_waves
 from controller.cli.store.opening import bar
@@ -29,29 +29,48 @@ from pipeline.progress import progress as progress_here
 from pipeline.report import audit_page
 from pipeline.written import written_as
 
+_FOLLOW: Final = "Follow a journal that grows (on Spark)"
 
-@click.command()
-@options
-@click.option("--cluster", metavar="ID", help="Audit only this cluster. Default: every cluster that is found.")
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON per violation, gap and line in quarantine.")
-@click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Write a page of HTML with plots.")
-@click.option(
-    "--export",
-    "exports",
+
+@command("audit", example="kedge journal audit journals/ --report audit.html")
+@option("--cluster", metavar="ID", none="all", help="Cluster to audit.")
+@option("--follow", is_flag=True, group=_FOLLOW, help="Print violations as they come. Needs --checkpoint.")
+@option(
+    "--checkpoint",
+    metavar="FOLDER",
+    group=_FOLLOW,
+    none="none",
+    help="Folder, or URL that Spark writes to, for the state of --follow.",
+)
+@option("--once", is_flag=True, group=_FOLLOW, help="With --follow: audit what is new, and end.")
+@option(
+    "--report",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    group=OUTPUT,
+    none="none",
+    help="HTML page with plots to write.",
+)
+@option(
+    *("--export", "exports"),
     type=click.Path(path_type=Path),
     metavar="FOLDER",
     multiple=True,
-    help="A plan that kedge plan export wrote: its waves' expected and real times on the page.",
+    group=OUTPUT,
+    none="none",
+    help="Exported plan; the page compares its expected times with the real ones.",
 )
-@click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Write the tables as Parquet.")
-@click.option("--quiet", is_flag=True, help="No bar on a terminal.")
-@click.option("--follow", is_flag=True, help="Print violations as they come, as a stream on Spark; with --checkpoint.")
-@click.option(
-    "--checkpoint",
+@option(
+    "--out",
+    type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Where --follow notes how far it is: a folder of its own, or an URL that Spark writes to.",
+    group=OUTPUT,
+    none="none",
+    help="Folder for the tables, as Parquet.",
 )
-@click.option("--once", is_flag=True, help="With --follow: audit what came since the last time, and end.")
+@json_option("Print one JSON line per violation, gap and bad line.")
+@quiet_option
+@options
 def audit(
     paths: tuple[Path, ...],
     *,
@@ -66,33 +85,35 @@ def audit(
     report: Path | None,
     exports: tuple[Path, ...],
     out: Path | None,
-    quiet: bool,
     follow: bool,
     checkpoint: str | None,
     once: bool,
 ) -> None:
-    """Audit journals: was every rule kept, and where does the first event stand that broke one?
+    """Check every line against the rules of the controller, and report violations.
 
-    JOURNAL: files of journals, and folders of them. A folder may have a folder cluster=ID for each cluster.
+    JOURNAL is a file, or a folder of files; a folder may hold a folder cluster=ID for each cluster. Prints each
+    violation with the first event that broke a rule. Gaps and lines that cannot be read (the quarantine) go to stderr.
+
+    Exit code: 0 no violation; 1 violations; 2 the input cannot be used, or lines are in quarantine.
     """
     if follow != (checkpoint is not None) or (once and not follow):
-        raise click.UsageError("--follow and --checkpoint go together; --once is for --follow")
+        raise click.UsageError("--follow needs --checkpoint, and --checkpoint and --once need --follow")
     if exports and report is None:
-        raise click.UsageError("--export is for the page that --report writes")
+        raise click.UsageError("--export needs --report")
     asked = checked(Engine(engine, master, remote, remote_timeout, conf, packages))
     if checkpoint is not None:
         if report is not None:
-            raise click.UsageError("--report is a page of a whole journal, which --follow does not read")
+            raise click.UsageError("--report and --follow exclude each other: the page needs a whole journal")
         run_follow(Wanted(paths, checkpoint, cluster, out, as_json, once), asked)
     chosen = settled(asked)
     files = of_cluster(journals_in(paths), cluster)
     if report is not None and len(files) > 1:
-        fail(f"--report is a page of one cluster; name one with --cluster: {', '.join(files)}")
+        fail(f"--report: expected one cluster, got {len(files)}; choose one with --cluster: {', '.join(files)}")
     need_file(report)
     need_folder(out)
     plans = read_plans(exports)
     try:
-        found, moves = _run(files, chosen, wants_moves=report is not None, quiet=quiet)
+        found, moves = _run(files, chosen, wants_moves=report is not None)
     except NoJournal as error:
         fail(str(error))
     try:
@@ -108,12 +129,12 @@ def audit(
 
 
 def _run(
-    journals: Mapping[str, Sequence[Path]], engine: Engine, *, wants_moves: bool, quiet: bool
+    journals: Mapping[str, Sequence[Path]], engine: Engine, *, wants_moves: bool
 ) -> tuple[dict[str, Audit], Progress | None]:
     """The audits by cluster, and the moves of the only one."""
     first = next(iter(journals.values()))
     if engine.is_local:
-        with bar("audit", shown=not quiet) as told:
+        with bar("audit") as told:
             found = {one: audit_here(files, told, processes=_processors()) for one, files in journals.items()}
             return found, progress_here(first, told=told) if wants_moves else None
     with spark(engine) as session:
@@ -124,7 +145,7 @@ def _run(
 
 
 def _processors() -> int:
-    """That this process may use; where nobody says, those that there are."""
+    """How many this process may use; all of the machine where the system does not say."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -1,4 +1,4 @@
-"""What `kedge audit` prints, of one cluster or of several, and the exit code."""
+"""What `kedge journal audit` prints of one cluster or of several, and its exit code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from controller.cli.printing import print_rows, say
 from pipeline.audit import KINDS, Audit, Violation
 
 SAID_MAX: Final = 50
-"""Gaps and lines in quarantine that are said one by one; of more it is said how many there are."""
+"""Gaps and lines in quarantine that are printed one by one; of more their number is printed."""
 
 Audits = Mapping[str, Audit]
 """By cluster. Where there are several, each line names its own."""
@@ -79,7 +79,7 @@ def _verdict(found: Audit, whose: str) -> None:
             say(f"{whose}and {len(rows) - SAID_MAX} more {what}")
     if found.unchecked:
         counts = ", ".join(f"{event} ({count})" for event, count in found.unchecked)
-        say(f"{whose}no rules for these events, not checked: {counts}")
+        say(f"{whose}not checked, because no rule covers these events: {counts}")
     counts_said = f"{whose}{found.counts.lines} lines of {found.counts.terms} terms in {found.counts.files} files"
     if found.violations:
         first = found.violations[0]

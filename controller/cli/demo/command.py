@@ -1,4 +1,4 @@
-"""`kedge demo`: the command and its third act, the account of the two before it."""
+"""`kedge demo`: the options, and act 3, the account of the two acts before it."""
 
 from __future__ import annotations
 
@@ -19,24 +19,43 @@ from controller.cli.demo.takeover import take_over
 from controller.cli.demo.throttle import ThrottledMove
 from controller.cli.demo.trace import columns, longest_plain_trace
 from controller.cli.demo.trees import check_tree
+from controller.cli.options import OUTPUT, command, json_option, option, quiet_option
+from controller.cli.printing import confirm, is_quiet, say
 
 SEED_MAX: Final = 2**63 - 1
 _INTERRUPTED: Final = 130  # as shells say it: 128 and the number of the signal
 _TERMINATED: Final = 143
 
 
-@click.command()
-@click.option("--layout", type=click.Path(path_type=Path), help='Brokers and racks: {"<id>": "<rack>" or null}.')
-@click.option("--tree", type=click.Path(path_type=Path), help="A recorded metadata tree: path -> value, version.")
-@click.option(
-    "--seed", type=click.IntRange(0, SEED_MAX), default=1, show_default=True, help="The same one, the same run."
+@command("demo", example="kedge demo --seed 7")
+@option(
+    "--seed",
+    type=click.IntRange(0, SEED_MAX),
+    metavar="N",
+    default=1,
+    help="Number that selects the run; each is repeatable.",
 )
-@click.option("--store", "url", metavar="URL", default="memory:", show_default=True, help="Where the metadata stand.")
-@click.option("--root", default=ROOT, show_default=True, help="The key below the url that the demo works under.")
-@click.option("--keep", is_flag=True, help="Leave what was made in the store for a look at it.")
-@click.option("--clean", is_flag=True, help="Remove what a demo left below its root; run none.")
-@click.option("--plain", is_flag=True, help="No colours, no live bar; so it is, too, where stdout is no terminal.")
-@click.option("--json", "as_json", is_flag=True, help="Only the result, as one JSON object.")
+@option(
+    "--layout",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    none="nine brokers in three racks",
+    help='Brokers as JSON: {"ID": "RACK" or null}.',
+)
+@option(
+    "--tree",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    none="a recorded Kafka 3.9",
+    help="Keys to take over, as recorded from ZooKeeper.",
+)
+@option("--store", "url", metavar="URL", default="memory:", help="Where to keep the metadata.")
+@option("--root", metavar="NAME", default=ROOT, help="Key in the store below which the demo works.")
+@option("--keep", is_flag=True, help="Keep the demo's keys in the store.")
+@option("--clean", is_flag=True, help="Remove the keys that an earlier demo left, and run none.")
+@option("--plain", is_flag=True, group=OUTPUT, help="Print no colours and no bar, as when stdout is not a terminal.")
+@json_option("Print only the result, as one JSON object.")
+@quiet_option
 def demo(
     layout: Path | None,
     tree: Path | None,
@@ -49,31 +68,36 @@ def demo(
     plain: bool,
     as_json: bool,
 ) -> None:
-    """Take over a real cluster's metadata, empty a broker while a controller dies, throttle, shrink a topic.
+    """Watch a simulated cluster move partitions while controllers fail.
 
-    Real controllers, simulated brokers, virtual time: nothing is listened to, nothing is left behind. The store is in
-    this process, or a real one: zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX, where a root below the url is
-    taken that must be empty, and is empty again at the end.
+    Real controllers and simulated brokers in virtual time: they take over the metadata of a Kafka cluster, empty a
+    broker while a controller dies, throttle a move, and reduce a topic. Nothing listens.
+
+    URL is memory:, zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX. The demo needs an empty --root there, and
+    removes its keys at the end.
+
+    Exit code: 0 no record was lost; 1 records were lost, or the store failed; 2 the input cannot be used; 130 or 143
+    ended by Ctrl-C or SIGTERM.
     """
     try:
         if clean:
-            click.echo(remove_what_is_left(url, root))
+            confirm(remove_what_is_left(url, root))
             return
         racks = dict(JUMBO) if layout is None else read_layout(layout)
         entries = recorded_tree() if tree is None else read_tree_file(tree)
-        check_tree(entries)  # what cannot be used is said before anything is shown
+        check_tree(entries)  # an error comes before any output
         with ended_by_sigterm(), stage(url, root, keep=keep) as place:
             result = _acts(racks, entries, seed, _screen(plain=plain, as_json=as_json), place)
     except BadInput as error:
-        click.echo(f"kedge demo: {error}", err=True)
+        say(str(error))
         sys.exit(2)
     except Interrupted as error:
-        click.echo(f"kedge demo: {error}", err=True)
+        say(str(error))
         sys.exit(1)
     except KeyboardInterrupt as error:  # it comes through the stage, which has removed what was made
         by, code = ("SIGTERM", _TERMINATED) if isinstance(error, Ended) else ("Ctrl-C", _INTERRUPTED)
-        left = "what was made stays" if keep else "nothing is left"
-        click.echo(f"kedge demo: ended by {by}; {left}", err=True)
+        left = "its keys stay in the store" if keep else "its keys are removed"
+        say(f"ended by {by}; {left}")
         sys.exit(code)
     if as_json:
         click.echo(json.dumps(result, indent=2))
@@ -84,7 +108,7 @@ def demo(
 
 
 def _screen(*, plain: bool, as_json: bool) -> Screen:
-    if as_json:
+    if as_json or is_quiet():
         return Silent()
     return Plain() if plain or not sys.stdout.isatty() else Rich()
 

@@ -1,7 +1,7 @@
-"""The moves that rows of a journal tell of, each as a table: R, I and T, row below row.
+"""The moves in the rows of a journal, each as a table of R, I and T.
 
-A move begins with its TargetSet, or with the Takeover that finds it running; it ends with the commit in which T is
-cleared. Of a move with very many rows (an isr that flaps for days) the first and the last are kept.
+A move begins with its TargetSet, or with the Takeover that finds it running. It ends with the commit in which T is
+cleared. Of a move with very many rows (an ISR that flaps for days) the first and the last are kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VALUES: Final = ("replicas", "isr", "target", "leader", "leader_epoch")
 
 @attrs.define
 class Move:
-    """One move: its rows, whom it told to delete, and how it ended (None: it runs)."""
+    """One move: its rows, the brokers that have to delete a replica, and how it ended (None: it runs)."""
 
     epoch: int
     topic: str

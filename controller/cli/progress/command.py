@@ -1,7 +1,4 @@
-"""`kedge progress JOURNAL...`: moves that run, how far each is, what is stuck and why, how long it takes.
-
-Exit code 0: nothing is stuck. 1: a move is. 2: what was given cannot be used, or lines of it are in quarantine.
-"""
+"""`kedge journal progress`: running reassignments, how far each is, which are stuck and why, and the remaining time."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ import click
 
 from controller.cli.audit.engines import Engine, checked, journals_in, of_cluster, options, settled, spark
 from controller.cli.audit.printing import print_by_cluster
+from controller.cli.options import OUTPUT, command, json_option, option, quiet_option
 from controller.cli.printing import fail, need_folder, of_system, one_line, say
 from controller.cli.store.opening import bar
 from pipeline.amounts import duration
@@ -35,40 +33,43 @@ Journals: TypeAlias = Mapping[str, Sequence[Path]]
 """The files of each cluster."""
 
 
-@click.command()
-@options
-@click.option(
-    "--samples",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Sizes, rates and disks: the tables of kedge plan collect, or a folder with some of them.",
-)
-@click.option(
-    "--cluster", metavar="ID", help="Only this cluster, of journals and samples. Default: all that are found."
-)
-@click.option("--snapshot", metavar="ID", help="Of the samples; default: the last by name.")
-@click.option(
-    "--as-of", metavar="MS", type=click.IntRange(min=0), help="Of which moment; default: the journal's last row."
-)
-@click.option(
+@command("progress", example="kedge journal progress journals/ --samples tables")
+@option("--cluster", metavar="ID", none="all", help="Cluster to show, of journals and samples.")
+@option("--as-of", metavar="MS", type=click.IntRange(min=0), none="the last row", help="Time to show, Unix time in ms.")
+@option(
     "--stuck-after",
     metavar="SECONDS",
     type=click.FloatRange(min=0),
     default=STUCK_MS / 1000,
-    show_default=True,
-    help="A move without a step forward for so long is stuck.",
+    help="Seconds without progress after which a move is stuck.",
 )
-@click.option(
-    "--export",
-    "exports",
+@option(
+    "--samples",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    none="none",
+    help="Folder with tables of `kedge plan collect`: sizes, rates and disks.",
+)
+@option("--snapshot", metavar="ID", none="the last by name", help="Snapshot of --samples.")
+@option(
+    *("--export", "exports"),
     type=click.Path(path_type=Path),
     metavar="FOLDER",
     multiple=True,
-    help="A plan that kedge plan export wrote: what its waves were expected to take, and took.",
+    none="none",
+    help="Exported plan; shows the expected and the real time of its waves.",
 )
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON per row of every table.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Write the tables as Parquet.")
-@click.option("--quiet", is_flag=True, help="No bar on a terminal.")
+@option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    group=OUTPUT,
+    none="none",
+    help="Folder for the tables, as Parquet.",
+)
+@json_option("Print one JSON line per row of every table.")
+@quiet_option
+@options
 def progress(
     paths: tuple[Path, ...],
     *,
@@ -86,26 +87,28 @@ def progress(
     exports: tuple[Path, ...],
     as_json: bool,
     out: Path | None,
-    quiet: bool,
 ) -> None:
-    """Tell how far moves are by journals, what is stuck, and how long the rest takes.
+    """Show how far each move is, which moves are stuck, and the remaining time.
 
-    JOURNAL: files of journals, and folders of them. A folder may have a folder cluster=ID for each cluster.
+    JOURNAL is a file, or a folder of files; a folder may hold a folder cluster=ID for each cluster. Prints a row for
+    each running reassignment. Bytes and remaining times need --samples.
+
+    Exit code: 0 no move is stuck; 1 a move is stuck; 2 the input cannot be used, or lines are in quarantine.
     """
     chosen = settled(checked(Engine(engine, master, remote, remote_timeout, conf, packages)))
     if samples is None and snapshot is not None:
-        fail("--snapshot names what --samples is to hold, which is not given")
+        fail("--snapshot needs --samples")
     files = journals_in(paths)
     if samples is None or len(files) > 1:  # else a cluster may be named of the samples alone
         files = of_cluster(files, cluster)
     if exports and len(files) > 1:
-        fail(f"--export is a plan of one cluster; name one with --cluster: {', '.join(files)}")
+        fail(f"--export: expected one cluster, got {len(files)}; choose one with --cluster: {', '.join(files)}")
     need_folder(out)
     plans = read_plans(exports)
     try:
         given = {} if samples is None else _samples(samples, files, cluster, snapshot)
         asked = {"as_of_ms": as_of, "stuck_ms": round(stuck_after * 1000)}
-        run = _run(files, chosen, given, asked, quiet=quiet)
+        run = _run(files, chosen, given, asked)
         found = {name: with_waves(one, plans) for name, one in run.items()}
         if out is not None:
             from pipeline.journal.parquet import write_progress  # noqa: PLC0415 - as for the audit
@@ -132,10 +135,10 @@ def _samples(folder: Path, files: Journals, cluster: str | None, snapshot: str |
 
 
 def _run(
-    journals: Journals, engine: Engine, samples: Mapping[str, Samples], asked: dict[str, Any], *, quiet: bool
+    journals: Journals, engine: Engine, samples: Mapping[str, Samples], asked: dict[str, Any]
 ) -> dict[str, Progress]:
     if engine.is_local:
-        with bar("progress", shown=not quiet) as told:
+        with bar("progress") as told:
             return {one: progress_here(files, samples.get(one), told=told, **asked) for one, files in journals.items()}
     with spark(engine) as session:
         from pipeline.spark.progress import progresses  # noqa: PLC0415 - Spark is running
@@ -197,7 +200,7 @@ def _time(ms: int) -> str:
 
 
 def conclude(found: Mapping[str, Progress]) -> None:
-    """The sum of each cluster on stderr, and the exit code of the worst."""
+    """The summary of each cluster on stderr, and the exit code of the worst."""
     for cluster, one in found.items():
         _sum(one, f"{cluster}: " if len(found) > 1 else "")
     if held := sum(len(one.quarantine) for one in found.values()):
@@ -211,7 +214,7 @@ def _sum(found: Progress, whose: str) -> None:
         say(f"{whose}{one}")
     running = sum(move.ended is None for move in found.moves)
     ratios = sorted(one.ratio for one in found.calibration)
-    learned = f"; real over predicted time: {ratios[len(ratios) // 2]:g} in the middle" if ratios else ""
+    learned = f"; real over predicted time: median {ratios[len(ratios) // 2]:g}" if ratios else ""
     counts = f"{running} moves run, {len(found.stuck)} are stuck, {len(found.moves) - running} ended"
     say(f"{whose}as of {_time(found.as_of_ms)}: {counts}{learned}{said_of(found.waves)}")
 
@@ -220,7 +223,7 @@ _COLUMNS = ("plan", "wave", "moves", "bytes", "expected", "took", "real/expected
 
 
 def read_plans(exports: Sequence[Path]) -> list[Exported]:
-    """The plans in these folders. A folder that is no export is exit code 2."""
+    """The plans in these folders. Exits with 2 for a folder that is not an export."""
     if not exports:
         return []
     from pipeline.errors import BadInput  # noqa: PLC0415 - whoever names no plan needs no Arrow
@@ -259,9 +262,9 @@ def _wave_cells(wave: WaveTime) -> tuple[str, ...]:
 
 
 def said_of(waves: Sequence[WaveTime]) -> str:
-    """How right the times were, as a part of a sentence; nothing where none can be told."""
+    """How exact the expected times were, as a part of a sentence; empty where no wave has ended."""
     found = summary_of(waves)
     if found is None:
         return ""
-    ratios = f"{found.median:.2f} in the middle, {found.lowest:.2f} to {found.highest:.2f}"
-    return f"; {found.within} of {found.waves} waves took what was expected; real over expected: {ratios}"
+    ratios = f"median {found.median:.2f}, {found.lowest:.2f} to {found.highest:.2f}"
+    return f"; {found.within} of {found.waves} waves took the expected time; real over expected: {ratios}"

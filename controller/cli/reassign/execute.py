@@ -1,4 +1,4 @@
-"""The actions that change something: --execute, --cancel, --cancel-all, and the directories of replicas."""
+"""The actions of `kedge kafka reassign-partitions` that change something: --execute, --cancel and --cancel-all."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from controller.cli.kafka.errors import Failed, Refused, dumped, named, refused_json
 from controller.cli.kafka.values import DEFAULT_TIMEOUT_MS, Description
+from controller.cli.printing import confirming
 from controller.cli.reassign import throttling
 from controller.cli.reassign.plan import Plan, Wanted, current_replicas, document
 from controller.cli.reassign.texts import LOW_WARNING, VERIFY_WARNING, rollback_text
@@ -56,7 +57,7 @@ Dirs = Mapping[tuple[TopicPartition, int], str]
 
 
 def move_dirs(cluster: Cluster, wanted: Dirs, timeout_ms: int, say: Callable[[str], object]) -> None:
-    """Every broker has taken its orders. Raises Failed."""
+    """Has every broker start to move its replicas to these directories. Raises Failed."""
     deadline = time.monotonic() + timeout_ms / 1000
     left = dict(wanted)
     while True:
@@ -126,13 +127,14 @@ class Options:
 
 
 def execute(cluster: Cluster, plan: Plan, options: Options, *, as_json: bool) -> None:
-    """The moves of the plan run; others that ran go on. Raises Failed, also where some were refused."""
+    """Starts the reassignments of the plan; others continue. Raises Failed, also where some were refused."""
     running = cluster.reassignments()
     current = current_replicas(cluster, plan)
-    say = (lambda text: None) if as_json else click.echo  # noqa: ARG005 - with --json all is said at the end
-    say(rollback_text(current))
+    say = confirming(as_json=as_json)
+    if not as_json:
+        click.echo(rollback_text(current))
     held = lists(running, plan.targets, current)
-    _throttle(cluster, plan, held, options, say)
+    _throttle(cluster, plan, held, options, as_json=as_json)
     try:
         refused = cluster.alter_reassignments(plan.targets, options.timeout_ms or DEFAULT_TIMEOUT_MS)
     except Refused:  # all of it
@@ -152,8 +154,8 @@ def execute(cluster: Cluster, plan: Plan, options: Options, *, as_json: bool) ->
 
 
 def _is_idle(cluster: Cluster, options: Options, *, began: bool) -> bool:
-    """Whether a throttle was set for nothing: no end of a move will take it back. Asked of the cluster, since a request
-    that ended by its time may have begun moves."""
+    """Whether a throttle was set although nothing moves, so that no end of a reassignment removes it. The cluster is
+    asked, because a request that timed out may have started reassignments."""
     stays = options.throttle_stays if throttling.removes_by_itself(cluster) else began
     return not stays and not cluster.reassignments()
 
@@ -163,14 +165,15 @@ def refusals(refused: Mapping[TopicPartition, Refused]) -> str:
     return "\n".join(f"{tp}: {error}" for tp, error in sorted(refused.items()))
 
 
-def _throttle(cluster: Cluster, plan: Plan, held: Lists, options: Options, say: Any) -> None:
+def _throttle(cluster: Cluster, plan: Plan, held: Lists, options: Options, *, as_json: bool) -> None:
+    say = confirming(as_json=as_json)
     given = [rate for rate in (options.throttle, options.dirs_throttle) if rate is not None]
     if not given:
         return
     if min(given) < LOW_RATE:
         click.echo(LOW_WARNING, err=True)
-    if options.dirs_throttle is not None or not throttling.removes_by_itself(cluster):
-        say(VERIFY_WARNING)
+    if not as_json and (options.dirs_throttle is not None or not throttling.removes_by_itself(cluster)):
+        click.echo(VERIFY_WARNING)
     if options.throttle is not None:
         throttling.throttle(cluster, held, options.throttle, stays=options.throttle_stays)
         say(f"The inter-broker throttle limit was set to {options.throttle} B/s")
@@ -203,7 +206,7 @@ _NOTHING_RUNS = 85  # it ended by itself meanwhile
 def cancel(
     cluster: Cluster, plan: Plan | None, *, preserve_throttles: bool, timeout_ms: int | None, as_json: bool
 ) -> None:
-    """The moves of the plan, or all of them, run no more. None running: done as well. Raises Failed."""
+    """Cancels the reassignments of the plan, or all of them; there may be none. Raises Failed."""
     running = cluster.reassignments()
     wanted = [tp for tp in (running if plan is None else plan.entries) if tp in running]
     refused: Mapping[TopicPartition, Refused] = {}
@@ -211,7 +214,7 @@ def cancel(
         answers = cluster.alter_reassignments(dict.fromkeys(wanted), timeout_ms or DEFAULT_TIMEOUT_MS)
         refused = {tp: error for tp, error in answers.items() if error.code != _NOTHING_RUNS}
     cancelled = [tp for tp in wanted if tp not in refused]
-    say = (lambda text: None) if as_json else click.echo  # noqa: ARG005 - with --json all is said at the end
+    say = confirming(as_json=as_json)
     if not refused:
         say(_text(cancelled, plan))
     topics = sorted({tp.topic for tp in wanted} if plan is None else set(plan.topics))

@@ -1,4 +1,4 @@
-"""What is moving: --progress (how far each replica is) and --list."""
+"""--progress and --list of `kedge kafka reassign-partitions`: what moves, and how far each replica is."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _IDLE_LOOKS_MAX: Final = 2
 
 
 def show_progress(cluster: Cluster, plan: Plan, *, watch: bool, as_json: bool) -> None:
-    """Prints it once; with `watch` when the plan is done, and a bar meanwhile. Raises Failed if it will not be."""
+    """Prints the table; with `watch` a bar first, and the table at the end. Raises Failed if the plan cannot end."""
     if watch:
         _watch(cluster, plan, as_json=as_json)
         return
@@ -46,7 +46,7 @@ def rows(cluster: Cluster, plan: Plan) -> list[Row]:
 
 
 class _Look:
-    """What brokers say at one moment; each is asked once, and only if something there is not in sync."""
+    """What brokers report now; each is asked once, and only if a replica on it is not in sync."""
 
     def __init__(self, cluster: Cluster, plan: Plan) -> None:
         self._cluster, self._plan = cluster, plan
@@ -117,7 +117,10 @@ def _watch(cluster: Cluster, plan: Plan, *, as_json: bool) -> None:
     click.echo(dumped(_object(found)) if as_json else table(found))
     if len(done) < len(now):
         others = ", ".join(str(tp) for tp in now if tp not in done)
-        raise Failed(f"no reassignment runs of what is not where the plan wants it: {others}", answered=as_json)
+        raise Failed(
+            f"no reassignment runs for these partitions, and they are not where the plan wants them: {others}",
+            answered=as_json,
+        )
 
 
 def _object(found: list[Row]) -> Mapping[str, object]:

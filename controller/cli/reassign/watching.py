@@ -1,4 +1,4 @@
-"""The bar of `--progress --watch`: how much of what was to be copied is there, as a person sees it on a terminal."""
+"""--verify, and the bar of `--progress --watch`, which shows how much of what a plan copies has been copied."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeE
 from rich.table import Column
 
 from controller.cli.kafka.errors import dumped
+from controller.cli.printing import confirming, is_quiet
 from controller.cli.reassign import throttling
 from controller.cli.reassign.execute import dir_states
 from controller.cli.reassign.plan import Plan, replicas_of
@@ -50,9 +51,9 @@ class Bar:
         self._is_wide = console.width >= _ROOM_FOR_A_BAR
         if self._is_wide:
             columns = (told, BarColumn(bar_width=None), TimeElapsedColumn())
-        is_hidden = not console.is_terminal
+        is_hidden = is_quiet() or not console.is_terminal
         self._progress = Progress(*columns, console=console, transient=True, expand=True, disable=is_hidden)
-        self._task = self._progress.add_task("looking at the plan", total=100)
+        self._task = self._progress.add_task("reading the plan", total=100)
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -86,18 +87,18 @@ class Bar:
 
 
 def verify(cluster: Cluster, plan: Plan, *, preserve_throttles: bool, as_json: bool) -> None:
-    """Prints it. Throttles are cleared if no reassignment runs in the whole cluster, and no move between
+    """Prints the state of the plan. Throttles are removed if nothing moves in the whole cluster, between brokers or
     directories."""
     running = cluster.reassignments()
     present = replicas_of(cluster.topics(plan.topics).values())
     found = states(plan, running.keys(), present)
     lines, dirs_move = dir_states(cluster, plan.dirs) if plan.dirs else ([], False)
     clears = not running and not dirs_move and not preserve_throttles
-    say = (lambda text: None) if as_json else click.echo  # noqa: ARG005 - with --json all is said at the end
-    say(text(plan, found, present))
-    say("\n".join(lines))
+    if not as_json:
+        click.echo(text(plan, found, present))
+        click.echo("\n".join(lines))
     if clears:
-        throttling.clear(cluster, plan.topics, {broker for _, broker in plan.dirs}, say)
+        throttling.clear(cluster, plan.topics, {broker for _, broker in plan.dirs}, confirming(as_json=as_json))
     if as_json:
         answer = {"partitions": described(plan, found, present), "log_dirs": lines, "throttles_cleared": clears}
         click.echo(dumped(answer))

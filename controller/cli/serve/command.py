@@ -1,7 +1,4 @@
-"""`kedge serve`: the options, and what is said at the start and at the end.
-
-Exit code: 0 after SIGINT or SIGTERM; 2, and one line, where what was asked for cannot be had.
-"""
+"""`kedge serve`: the options, what is printed at the start and at the end, and saving until a signal comes."""
 
 from __future__ import annotations
 
@@ -17,7 +14,8 @@ from typing import Final
 
 import click
 
-from controller.cli.printing import Amount, clean, fail, one_line, say, without_place
+from controller.cli.options import CONNECTION, command, json_option, option, quiet_option
+from controller.cli.printing import Amount, clean, confirm, fail, one_line, say, without_place
 from controller.cli.serve.options import CannotServe, Options, as_brokers, as_host, as_place, as_topics
 from controller.server import RETENTION_BYTES
 from stores import public_url
@@ -29,36 +27,96 @@ _SAVE_S: Final = 5.0
 _SHARE: Final = 20  # saving may take this part of the time, where it takes long
 
 
-@click.command()
-@click.option("--listen", default=_LISTEN, show_default=True, metavar="HOST:PORT", help="Where clients begin.")
-@click.option("--advertise", metavar="HOST", help="What clients are told as HOST, if they call it by another name.")
-@click.option("--brokers", "count", type=int, default=3, show_default=True, help="Simulated brokers; 0 for none.")
-@click.option("--broker-listener", metavar="NAME", help="Remote brokers are told at their listener of this name.")
-@click.option("--racks", metavar="A,B,...", help="Racks of the brokers, in turn where there are fewer of them.")
-@click.option("--store", "url", metavar="URL", default="memory:", show_default=True, help="Where the metadata stand.")
-@click.option("--node-id", type=int, default=101, show_default=True, help="Of the controller; one for each process.")
-@click.option(
-    "--topic", "topics", multiple=True, metavar="NAME[:PARTITIONS[:RF]]", help="Made at the start if missing."
+_ENTRY: Final = "Who may connect"
+_STORE: Final = "Metadata store, and several processes on it"
+_FILE: Final = click.Path(path_type=Path)
+
+
+@command("serve", example="kedge serve --brokers 3 --racks a,b,c --topic orders:6:3")
+@option("--brokers", "count", type=int, metavar="N", default=3, help="Count of simulated brokers, with ids from 1.")
+@option("--racks", metavar="A,B,...", none="none", help="Racks of the brokers, assigned in turn.")
+@option(
+    *("--topic", "topics"),
+    multiple=True,
+    metavar="NAME[:PARTITIONS[:RF]]",
+    none="none",
+    help="Topic to create if it does not exist.",
 )
-@click.option("--copy-rate", type=Amount(), metavar="BYTES", help="A second into each broker; else as fast as can be.")
-@click.option(
-    "--retention", type=Amount(), default=str(RETENTION_BYTES), metavar="BYTES", help="Kept of each partition: 64MiB."
+@option("--listen", default=_LISTEN, metavar="HOST:PORT", group=CONNECTION, help="Bootstrap address for clients.")
+@option(
+    "--advertise",
+    metavar="HOST",
+    group=CONNECTION,
+    none="the host of --listen",
+    help="Host that clients connect to.",
 )
-@click.option("--seed", type=int, help="Of topic ids and placements.")
-@click.option("--status", metavar="HOST:PORT", help=f"The status page; {_STATUS}, or any free port, if not said.")
-@click.option("--no-status", is_flag=True, help="No status page.")
-@click.option("--metrics", metavar="HOST:PORT", help="Metrics for Prometheus, below /metrics.")
-@click.option("--users", type=click.Path(path_type=Path), help="Clients log in as one of these; docs/wire.md.")
-@click.option("--acls", type=click.Path(path_type=Path), help="Who may do what; without, everybody may everything.")
-@click.option(
-    "--tls-certificate", type=click.Path(path_type=Path), help="Addresses of clients speak TLS with this one."
+@option(
+    "--broker-listener",
+    metavar="NAME",
+    group=CONNECTION,
+    none="none",
+    help="Listener of remote brokers that clients use.",
 )
-@click.option("--tls-key", type=click.Path(path_type=Path), help="Its key.")
-@click.option("--tls-clients-ca", type=click.Path(path_type=Path), help="Clients need a certificate that this signed.")
-@click.option("--peers-secret", type=click.Path(path_type=Path), help="What the processes on one store know alone.")
-@click.option("--peers-ca", type=click.Path(path_type=Path), help="Who signed the certificates of the others.")
-@click.option("--allow-anonymous", is_flag=True, help="Listen beyond this machine, though nobody has to log in.")
-@click.option("--json", "as_json", is_flag=True, help="Say where what listens as one JSON object.")
+@option(
+    "--status",
+    metavar="HOST:PORT",
+    group=CONNECTION,
+    none=f"{_STATUS}, or any free port",
+    help="Address of the status page.",
+)
+@option("--no-status", is_flag=True, group=CONNECTION, help="Serve no status page.")
+@option(
+    "--metrics",
+    metavar="HOST:PORT",
+    group=CONNECTION,
+    none="none",
+    help="Address of metrics for Prometheus, at /metrics.",
+)
+@option("--copy-rate", type=Amount(), metavar="BYTES", none="no limit", help="Bytes per second copied into a broker.")
+@option(
+    "--retention",
+    type=Amount(),
+    default=str(RETENTION_BYTES),
+    metavar="BYTES",
+    none=f"{RETENTION_BYTES >> 20}MiB",
+    help="Bytes of a partition to keep.",
+)
+@option("--seed", type=int, none="random", help="Number that makes topic ids and placement repeatable.")
+@option("--users", type=_FILE, metavar="FILE", group=_ENTRY, none="no login", help="Users and passwords for SASL.")
+@option(
+    "--acls", type=_FILE, metavar="FILE", group=_ENTRY, none="every client may do everything", help="Rights of users."
+)
+@option("--tls-certificate", type=_FILE, metavar="FILE", group=_ENTRY, none="no TLS", help="Certificate, as PEM.")
+@option("--tls-key", type=_FILE, metavar="FILE", group=_ENTRY, none="no TLS", help="Private key of the certificate.")
+@option(
+    "--tls-clients-ca",
+    type=_FILE,
+    metavar="FILE",
+    group=_ENTRY,
+    none="no client certificates",
+    help="Authority that signs the certificates of clients.",
+)
+@option("--allow-anonymous", is_flag=True, group=_ENTRY, help="Allow other machines to connect without a login.")
+@option("--store", "url", metavar="URL", default="memory:", group=_STORE, help="Where to keep the metadata.")
+@option("--node-id", type=int, metavar="ID", default=101, group=_STORE, help="Controller id, unique in the store.")
+@option(
+    "--peers-secret",
+    type=_FILE,
+    metavar="FILE",
+    group=_STORE,
+    none="a secret in the store",
+    help="Secret that all processes on the store share.",
+)
+@option(
+    "--peers-ca",
+    type=_FILE,
+    metavar="FILE",
+    group=_STORE,
+    none="--tls-certificate",
+    help="Authority that signs the certificates of the other processes.",
+)
+@json_option("Print the addresses as one JSON object.")
+@quiet_option
 def serve(
     *,
     listen: str,
@@ -85,21 +143,25 @@ def serve(
     allow_anonymous: bool,
     as_json: bool,
 ) -> None:
-    """Run a cluster that stock Kafka clients can talk to, until Ctrl-C or SIGTERM.
+    """Run a cluster in one process that stock Kafka clients can use.
 
-    A real controller, simulated brokers that keep what is produced in memory. The metadata stand in this process, in a
-    file (memory:FILE, saved every few seconds), in ZooKeeper or etcd (zookeeper://HOST:PORT/CHROOT, etcd://HOST:PORT/PREFIX).
+    A real controller with simulated brokers, which keep records in memory. Use it to test clients and tools without a
+    JVM (docs/serve.md). Prints the addresses, then runs until Ctrl-C or SIGTERM.
+
+    URL is memory:, memory:FILE (saved every few seconds), zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX.
+
+    Exit code: 0 ended by a signal; 2 the options cannot be used, or an address or the store is not available.
     """
     from controller.cli.serve import running  # noqa: PLC0415 - what it needs is known to be there only now
 
     if no_status and status is not None:
-        fail("--status and --no-status: one or the other")
+        fail("--status and --no-status exclude each other")
     if retention < 1 or copy_rate == 0:
-        fail("--retention and --copy-rate are at least 1 byte")
+        fail("--retention and --copy-rate: expected at least 1 byte")
     if (tls_certificate is None) != (tls_key is None) or (tls_clients_ca is not None and tls_key is None):
-        fail("--tls-certificate and --tls-key go together, and --tls-clients-ca with both")
+        fail("--tls-certificate and --tls-key need each other, and --tls-clients-ca needs both")
     if not 0 <= node_id < 2**31:
-        fail(f"--node-id: {node_id} is not within 0..2147483647")
+        fail(f"--node-id: expected 0 to 2147483647, got {node_id}")
     tls = None if tls_certificate is None or tls_key is None else (tls_certificate, tls_key, tls_clients_ca)
     try:
         brokers = as_brokers(count, racks)
@@ -134,30 +196,30 @@ def serve(
     except (CannotServe, ValueError) as error:
         fail(one_line(error))
     if not as_json:
-        click.echo("ended")
+        confirm("ended")
 
 
 def _say(told: dict[str, object], brokers: dict[int, str | None], url: str, *, is_saved: bool) -> None:
-    click.echo(f"cluster {told['cluster_id']}, metadata in {clean(public_url(url))}, controller {told['controller']}")
-    click.echo(f"clients begin at  {told['bootstrap']}")
+    confirm(f"cluster {told['cluster_id']}, metadata in {clean(public_url(url))}, controller {told['controller']}")
+    confirm(f"bootstrap server  {told['bootstrap']}")
     addresses = told["brokers"]
     assert isinstance(addresses, dict)
     for broker, rack in brokers.items():
         where = "" if rack is None else f", rack {clean(rack)}"
-        click.echo(f"broker {broker:<10} {addresses[str(broker)]}{where}")
+        confirm(f"broker {broker:<10} {addresses[str(broker)]}{where}")
     for name in ("status", "metrics"):
         if told[name] is not None:
-            click.echo(f"{name:<17} {told[name]}")
+            confirm(f"{name:<17} {told[name]}")
     if told["active"] != told["controller"]:
-        click.echo(f"{'stands by':<17} controller {told['active']} is active")
-    lost = ", and what was produced is gone then" if brokers else ""
-    saved = f"; the metadata are saved every {_SAVE_S:g} s and at the end" if is_saved else ""
-    click.echo(f"ready; Ctrl-C ends it{lost}{saved}")
+        confirm(f"{'stand-by':<17} controller {told['active']} is active")
+    lost = ", and the records are lost then" if brokers else ""
+    saved = f"; the metadata is saved every {_SAVE_S:g} s and at the end" if is_saved else ""
+    confirm(f"ready; Ctrl-C ends it{lost}{saved}")
 
 
 @contextmanager
 def _told_to_end() -> Iterator[threading.Event]:
-    """Set by SIGINT and SIGTERM, once; the second one ends the process as it always does."""
+    """Set by the first SIGINT or SIGTERM; the second one ends the process at once."""
     ended = threading.Event()
 
     def end(number: int, _: FrameType | None) -> None:
@@ -173,8 +235,8 @@ def _told_to_end() -> Iterator[threading.Event]:
 
 
 def _await_end(ended: threading.Event, save: Callable[[], None] | None, url: str) -> None:
-    """Saves now and then, and once more when it is told to end. Only after that a second signal ends the process as it
-    always does: to hand over takes a while, and who presses Ctrl-C twice would lose what was not saved."""
+    """Saves at intervals, and once more at the end. Only after that a second signal ends the process at once: to hand
+    over takes a while, and a second Ctrl-C would lose what is not saved."""
     if save is None:
         ended.wait()
         return
@@ -188,7 +250,7 @@ def _await_end(ended: threading.Event, save: Callable[[], None] | None, url: str
             save()
         except OSError as error:
             if not (is_said or is_over):  # at the end it is tried again, and said
-                say(f"{url}: not saved, but tried again every now and then: {without_place(error)}")
+                say(f"{url}: not saved, retrying: {without_place(error)}")
             is_said = True
         pause_s = max(_SAVE_S, _SHARE * (time.monotonic() - begun_s))
     for number in _SIGNALS:

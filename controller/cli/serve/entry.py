@@ -1,4 +1,4 @@
-"""Who may come in, and what they may do: as options say it."""
+"""Who may connect to `kedge serve`, and what they may do: logins, certificates and ACLs, from the options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from controller.wire.security.users import Users
 
 
 def authorizer_of(options: Options) -> Authorizer:
-    """What each may do: everything, where nothing is said."""
+    """What each client may do; without --acls everything."""
     if options.acls is None:
         return allow_all
     try:
@@ -21,19 +21,18 @@ def authorizer_of(options: Options) -> Authorizer:
 
 
 def logins_of(options: Options) -> tuple[Users | None, Tls | None]:
-    """What clients have to show; pages never ask for anything. CannotServe where others than this machine may come in,
-    and nothing is asked of them."""
+    """The users and the certificate; pages have no login. CannotServe where other machines could connect without a
+    login."""
     for option, place in (("--status", options.status), ("--metrics", options.metrics), ("--listen", options.listen)):
         has_login = option == "--listen" and (options.users or (options.tls and options.tls[2]))
         if place is not None and not (is_loopback(place.host) or has_login or options.allow_anonymous):
             raise CannotServe(
-                f"{option}: {place.host} is beyond this machine, and asks nobody who he is: say "
-                "--allow-anonymous if that is meant"
+                f"{option}: {place.host} lets other machines connect without a login; --allow-anonymous allows it"
             )
     if options.advertise is None and is_every_address(options.listen.host):
         raise CannotServe(
-            f"--listen: {options.listen.host} is every address of this machine: say --advertise HOST, "
-            "which clients are to call"
+            f"--listen: {options.listen.host} is every address of this machine; add --advertise HOST, the name that "
+            "clients connect to"
         )
     try:
         users = None if options.users is None else Users.from_file(options.users)

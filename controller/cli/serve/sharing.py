@@ -1,12 +1,10 @@
-"""Several processes on one store: how they find each other, who has which id, and where simulated brokers listen.
+"""Several `kedge serve` processes on one store: how they find each other, and where simulated brokers listen.
 
-Rules
-* One process per controller id, and one that has simulated brokers: what they copy stays within it. Whoever comes
-  second hears so at once, if the first one listens where it said that it does.
-* Controllers of other processes log in as gateways before they order brokers of this one: by the secret of
-  --peers-secret, or by one that the store holds.
-* What a process that died left in the store is waited for until its session is over; a process that comes back where it
-  was before need not wait.
+* One process per controller id, and one with simulated brokers, because what they copy stays within it. A second one
+  ends at once, if the first one listens where it is registered.
+* Controllers of other processes log in as gateways before they send requests to brokers of this one, with the secret
+  of --peers-secret or one in the store.
+* A process waits for the session of a dead one to end, unless it has the same addresses.
 """
 
 from __future__ import annotations
@@ -64,13 +62,13 @@ def peers_of(options: Options, shown: str, stack: ExitStack) -> Peers | None:
 
 
 def login(peers: Peers) -> Credentials | None:
-    """As whom brokers of other processes are told what to do."""
+    """The login for brokers of other processes."""
     return None if peers.secret is None else Credentials(GATEWAY, peers.secret, "SCRAM-SHA-256")
 
 
 def taken(options: Options, error: AlreadyRunning) -> CannotServe:
-    """What is said of a controller id that another process has."""
-    return CannotServe(f"--node-id {options.node_id}: {one_line(error)}: each process on a store has an id of its own")
+    """The error for a controller id that another process has."""
+    return CannotServe(f"--node-id {options.node_id}: {one_line(error)}; give each process on the store another id")
 
 
 def _secret(options: Options) -> str | None:
@@ -78,17 +76,19 @@ def _secret(options: Options) -> str | None:
     if options.peers_secret is None:
         if has_login or options.acls is not None:
             raise CannotServe(
-                "--peers-secret FILE is asked for where not everybody may do everything and others may share the "
-                "store: it holds what all processes on it know, and nobody else"
+                "--peers-secret FILE is needed with logins or --acls on a shared store; the file holds a secret that "
+                "all processes on the store have, and no client"
             )
         return None
     try:
         secret = read_whole(options.peers_secret).decode().strip()
     except (OSError, UnicodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "no text"
+        said = error.strerror if isinstance(error, OSError) else "not text"
         raise CannotServe(f"--peers-secret: {options.peers_secret}: {said}") from error
     if len(secret) < _SECRET_MIN:
-        raise CannotServe(f"--peers-secret: {options.peers_secret}: less than {_SECRET_MIN} characters")
+        raise CannotServe(
+            f"--peers-secret: {options.peers_secret}: expected at least {_SECRET_MIN} characters, got {len(secret)}"
+        )
     return secret
 
 
@@ -107,7 +107,7 @@ def _tls(options: Options) -> ssl.SSLContext | None:
 
 
 def trusting_gateways(authorizer: Authorizer) -> Authorizer:
-    """As `authorizer`; gateways may do everything: who knows their secret is believed to be anybody, as it is."""
+    """As `authorizer`, but gateways may do everything: their secret already lets them act as any client."""
 
     def permits(principal: str, operation: str, resource: str) -> bool:
         return principal == f"User:{GATEWAY}" or authorizer(principal, operation, resource)
@@ -133,8 +133,8 @@ def await_free(store: MetadataStore, wanted: Mapping[int, Endpoint]) -> None:
         broker_id, at = holder
         if listens(at) or time.monotonic() >= until_s:
             raise CannotServe(
-                f"--brokers: broker {broker_id} is registered already, at {at.host}:{at.port}: simulated brokers of a "
-                "cluster live in one process; beside it goes --brokers 0"
+                f"--brokers: broker {broker_id} is already registered at {at.host}:{at.port}; one process has all "
+                "simulated brokers of a cluster: start this one with --brokers 0"
             )
         time.sleep(_LOOK_S)
 

@@ -1,8 +1,7 @@
-"""`kedge store diff A B`: which keys two trees do not have alike, of stores or of files.
+"""`kedge store diff A B`: the keys in which two stores or files differ.
 
-* Keys and values count alone: versions, checksums and times are each store's own, so that files of equal trees differ.
-* Ephemeral keys and secrets are left out, as `dump` leaves them out.
-* Exit code: 0 they are alike, 1 they differ, 2 one of them cannot be read. Nothing is written.
+Only keys and values are compared, not versions and times, which each store has of its own. Ephemeral keys and secrets
+are left out, as `dump` leaves them out.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Final
 
 import click
 
+from controller.cli.options import command, json_option
 from controller.cli.printing import clean
 from controller.cli.store.opening import SECRETS, dumped, is_url, opened, read_file
 from stores import public_url
@@ -22,14 +22,17 @@ from stores import public_url
 _SIGNS: Final = {"gone": "-", "new": "+", "other": "~"}
 
 
-@click.command()
+@command("diff", example="kedge store diff zookeeper://localhost:2181/kedge backup.json")
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@json_option()
 def diff(before: str, after: str, *, as_json: bool) -> None:
-    """Say which keys stand only in A (-), only in B (+), or hold another value there (~).
+    """Print the keys that only one of two stores has, or that differ.
 
-    A and B are urls of stores, or files as kedge store load takes them. Exit code 1 if they differ.
+    A and B are URLs of stores, or files that `kedge store load` reads. A key is marked "-" if only A has it, "+" if
+    only B has it, and "~" if the values differ. Nothing is written.
+
+    Exit code: 0 equal; 1 different; 2 A or B cannot be read.
     """
     gc.disable()  # hundreds of thousands of values are made, and all of them stay until the end
     try:

@@ -1,9 +1,7 @@
-"""`kedge store dump URL FILE`: the whole tree as one JSON file, in the format of the memory store's snapshot.
+"""`kedge store dump URL FILE`: writes all keys as one JSON file, in the format of the memory store's snapshot.
 
-* The file is the old one or the new one, never a part; without a word on stdout when it is stdout itself (`-`).
-* Ephemeral keys are left out and counted, and secrets are left out (`opening.SECRETS`). Whether the keys are of one
-  instant is said, and stands in the file.
-* Exit code: 0 written, 2 the store cannot be read, or the file not be written.
+The file is the old one or the new one, never a part. Ephemeral keys and secrets (`opening.SECRETS`) are left out.
+Whether the keys are an atomic snapshot is printed, and stored in the file.
 """
 
 from __future__ import annotations
@@ -16,26 +14,30 @@ from typing import Any
 
 import click
 
-from controller.cli.printing import clean, fail, without_place
+from controller.cli.options import command, json_option, plain_option, quiet_option
+from controller.cli.printing import clean, fail, is_quiet, without_place
 from controller.cli.store.opening import bar, dumped, opened
 from stores import public_url
 from stores.memory.file import Image, encode_image, write_image
 from stores.memory.lock import locked
 
 
-@click.command()
+@command("dump", example="kedge store dump etcd://localhost:2379/kedge backup.json")
 @click.argument("url", metavar="URL")
 @click.argument("file", metavar="FILE")
-@click.option("--json", "as_json", is_flag=True, help="Say what was done as one JSON object.")
-@click.option("--plain", is_flag=True, help="No progress bar; so it is, too, where stderr is no terminal.")
+@json_option("Print what was done as one JSON object.")
+@plain_option
+@quiet_option
 def dump(url: str, file: str, *, as_json: bool, plain: bool) -> None:
-    """Write the whole tree of a store to FILE ("-": stdout), as JSON. A FILE that exists is replaced.
+    """Write all keys of a store to a JSON file.
 
-    The format is that of the memory store's snapshot: memory:FILE opens it, kedge store load puts it into another
-    store. Nothing is written to the store. Ephemeral keys, and the secret of its gateways, are left out.
+    FILE is replaced if it exists; "-" is stdout. `kedge store load` puts the keys into another store, and memory:FILE
+    opens the file as a store. Ephemeral keys and the secret of gateways are left out. The store is not changed.
+
+    Exit code: 0 written; 2 the store cannot be read, or FILE cannot be written.
     """
     if file != "-" and not Path(file).absolute().parent.is_dir():
-        fail(f"{file}: there is no such folder")
+        fail(f"{file}: no such folder")
     gc.disable()  # hundreds of thousands of values are made, and all of them stay until the end
     try:
         with opened(url) as store, bar("reading", shown=not plain):
@@ -75,10 +77,10 @@ def _say(done: dict[str, Any], *, as_json: bool, to_stderr: bool) -> None:
     if as_json:
         click.echo(json.dumps(done, separators=(",", ":")), err=to_stderr)
         return
-    instant = "of one instant" if done["consistent"] else "NOT of one instant: the tree changed while it was read"
+    atomic = "an atomic snapshot" if done["consistent"] else "NOT an atomic snapshot, because keys changed meanwhile"
     left = done["ephemerals_left_out"]
     left_out = f"; {left} ephemeral {'key' if left == 1 else 'keys'} left out" if left else ""
     to = "stdout" if to_stderr else done["file"]
-    line = f"{done['keys']} keys of {done['store']} written to {to}, {instant}{left_out}"
-    click.echo(clean(line), err=to_stderr)
+    if not done["consistent"] or not is_quiet():
+        click.echo(clean(f"{done['keys']} keys of {done['store']} written to {to}, {atomic}{left_out}"), err=to_stderr)
     sys.stdout.flush()

@@ -1,10 +1,7 @@
-"""`kedge store load FILE URL`: a whole tree into a store that is empty.
+"""`kedge store load FILE URL`: writes the keys of a file into an empty store.
 
-* The file is read and checked to its end, and the store looked at, before anything is written. Nothing is overwritten:
-  every key is put as one that is not there.
-* It is not one commit, since no store takes that many keys at once. What broke off half way is gone on with by
-  `--resume`, which takes what stands there for what it is only if the file says the same.
-* Exit code: 0 all keys stand, 1 it broke off half way, 2 nothing was written.
+The file is checked to its end, and the store read, before the first write. Nothing is overwritten. No store takes that
+many keys in one commit; --resume continues a load that broke off, if what is there equals the file.
 """
 
 from __future__ import annotations
@@ -17,25 +14,29 @@ from typing import NoReturn
 
 import click
 
-from controller.cli.printing import clean, fail, say, without_place
+from controller.cli.options import command, json_option, option, plain_option, quiet_option
+from controller.cli.printing import clean, fail, is_quiet, say, without_place
 from controller.cli.store.opening import CALL_S, bar, opened, read_file
 from stores import MetadataStore, StoreError, public_url, transfer
 
 
-@click.command()
+@command("load", example="kedge store load backup.json etcd://localhost:2379/kedge")
 @click.argument("file", metavar="FILE")
 @click.argument("url", metavar="URL")
-@click.option("--resume", is_flag=True, help="Go on with a load of this file that broke off.")
-@click.option("--json", "as_json", is_flag=True, help="Say what was done as one JSON object.")
-@click.option("--plain", is_flag=True, help="No progress bar; so it is, too, where stderr is no terminal.")
+@option("--resume", is_flag=True, help="Continue a load of this file that broke off.")
+@json_option("Print what was done as one JSON object.")
+@plain_option
+@quiet_option
 def load(file: str, url: str, *, resume: bool, as_json: bool, plain: bool) -> None:
-    """Put the tree in FILE ("-": stdin) into a store that is empty.
+    """Write the keys of a JSON file into an empty store.
 
-    FILE is what kedge store dump or a memory store wrote, or a recorded tree of a ZooKeeper: path -> value, version,
-    ephemeral. Ephemeral keys, and nodes without data that others stand below, are left out. Versions begin anew.
+    FILE is the output of `kedge store dump`, the file of a memory store, or the recorded keys of a ZooKeeper; "-" is
+    stdin. Ephemeral keys, and nodes without data above others, are left out. All versions start at 1.
+
+    Exit code: 0 all keys are written; 1 the load broke off, --resume continues it; 2 nothing was written.
     """
     if url == "memory:":
-        fail("memory: keeps nothing when the command ends; memory:FILE does")
+        fail("memory: is lost when the command ends; use memory:FILE")
     gc.disable()  # hundreds of thousands of values are made, and all of them stay until the end
     try:
         tree = read_file(file)
@@ -76,7 +77,7 @@ def _load(store: MetadataStore, url: str, tree: transfer.Tree, *, resume: bool, 
     except StoreError as error:
         _refused(url, error)
     except KeyboardInterrupt:
-        _broken_off(url, f"interrupted; {stand} or more of {len(tree.values)} keys stand there")
+        _broken_off(url, f"interrupted; {stand} or more of {len(tree.values)} keys are written")
 
 
 def _refused(url: str, error: StoreError) -> NoReturn:
@@ -84,7 +85,7 @@ def _refused(url: str, error: StoreError) -> NoReturn:
 
 
 def _broken_off(url: str, what: str) -> NoReturn:
-    say(f"{public_url(url)}: broke off: {what}; --resume goes on")
+    say(f"{public_url(url)}: broke off: {what}; --resume continues")
     sys.exit(1)
 
 
@@ -104,7 +105,8 @@ def _say(file: str, url: str, tree: transfer.Tree, put: int, *, as_json: bool) -
         return
     left = [(tree.ephemerals, "ephemeral keys"), (tree.hollow, "parents without data")]
     told = ", ".join(f"{count} {what} left out" for count, what in left if count)
-    before = "" if put == len(tree.values) else f", {len(tree.values) - put} stood there before"
-    instant = "; the file is NOT of one instant" if tree.consistent is False else ""
+    before = "" if put == len(tree.values) else f", {len(tree.values) - put} were there before"
+    instant = "; the file is NOT an atomic snapshot" if tree.consistent is False else ""
     line = f"{put} keys put into {public_url(url)}{before}{f'; {told}' if told else ''}{instant}"
-    click.echo(clean(line))
+    if instant or not is_quiet():
+        click.echo(clean(line))

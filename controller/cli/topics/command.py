@@ -1,4 +1,4 @@
-"""Name of an action -> what is done with a cluster and what was asked for."""
+"""The options of `kedge kafka topics`, their checks, and the action that they select."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.kafka import Endpoint, Whole, connected, ending, endpoint_options, json_option
+from controller.cli.kafka import Endpoint, Whole, action, connected, ending, endpoint_options
+from controller.cli.options import command, json_option, option, quiet_option
 from controller.cli.topics.changing import Asked, alter, create, delete, parse_assignment, pattern
 from controller.cli.topics.describing import describe, list_topics
 
@@ -55,44 +56,76 @@ _EITHER: Final = (
 )
 
 
-@click.command()
-@endpoint_options
-@click.option("--create", "action", flag_value="create", multiple=True, help="Make a topic.")
-@click.option("--alter", "action", flag_value="alter", multiple=True, help="Give topics more partitions, or fewer.")
-@click.option("--delete", "action", flag_value="delete", multiple=True, help="Delete topics.")
-@click.option("--list", "action", flag_value="list", multiple=True, help="Print names of topics.")
-@click.option("--describe", "action", flag_value="describe", multiple=True, help="Tell of topics and their partitions.")
-@click.option("--topic", metavar="NAME", help="A topic; of all actions but --create a regular expression.")
-@click.option("--topic-id", metavar="ID", help="The topic to describe.")
-@click.option("--partitions", type=_COUNT, metavar="N", help="How many the topic is to have.")
-@click.option("--replication-factor", type=int, metavar="N", help="Of a new topic.")
-@click.option("--replica-assignment", metavar="1:2,2:3,...", help="Brokers of each partition, leader first.")
-@click.option("--config", multiple=True, metavar="NAME=VALUE", help="A setting of a new topic.")
-@click.option("--if-exists", is_flag=True, help="No error where there is no such topic.")
-@click.option("--if-not-exists", is_flag=True, help="No error where there is such a topic.")
-@click.option("--ignore-racks", "--disable-rack-aware", is_flag=True, help="Spread without a look at racks.")
-@click.option("--delete-partitions-delay", is_flag=True, help="Partitions that go are read-only until their retention.")
-@click.option("--yes", is_flag=True, help="Delete partitions at once without being asked.")
-@click.option("--exclude-internal", is_flag=True, help="No internal topics.")
-@click.option("--under-replicated-partitions", is_flag=True, help="Describe those with replicas out of sync.")
-@click.option("--unavailable-partitions", is_flag=True, help="Describe those without a leader.")
-@click.option("--under-min-isr-partitions", is_flag=True, help="Describe those with fewer in sync than configured.")
-@click.option("--at-min-isr-partitions", is_flag=True, help="Describe those with as many in sync as configured.")
-@click.option("--topics-with-overrides", is_flag=True, help="Describe topics with settings of their own.")
-@click.option("--partition-size-limit-per-response", type=_COUNT, metavar="N", help="Accepted, as Kafka's.")
-@json_option
-def topics(**given: Any) -> None:
-    """Create, alter, delete, list and describe topics.
+_CHANGED: Final = "Create and alter"
+_CHOSEN: Final = "Choose topics"
+_SHOWN: Final = "Describe only"
 
-    Exactly one action. Exit code 0: done; 1: not, or not wholly, with one line on stderr; 2: options that do not fit.
+
+@command("topics", example="kedge topics --bootstrap-server localhost:9092 --create --topic orders")
+@action("--create", "Create a topic.")
+@action("--alter", "Change the number of partitions of topics. Fewer only on Kedge.")
+@action("--delete", "Delete topics.")
+@action("--list", "Print the names of topics.")
+@action("--describe", "Print topics and their partitions.")
+@option("--topic", metavar="NAME", group=_CHOSEN, none="all", help="Name, or (not with --create) a regular expression.")
+@option("--topic-id", metavar="ID", group=_CHOSEN, none="all", help="Describe the topic with this id.")
+@option("--exclude-internal", is_flag=True, group=_CHOSEN, help="List and describe no internal topics.")
+@option("--if-exists", is_flag=True, group=_CHOSEN, help="Succeed if no such topic exists.")
+@option("--if-not-exists", is_flag=True, group=_CHOSEN, help="Succeed if the topic to create exists.")
+@option("--partitions", type=_COUNT, metavar="N", group=_CHANGED, none="the broker's", help="Count of partitions.")
+@option(
+    *("--replication-factor", "replication_factor"),
+    type=int,
+    metavar="N",
+    group=_CHANGED,
+    none="the broker's",
+    help="Count of replicas of each new partition.",
+)
+@option(
+    "--replica-assignment",
+    metavar="1:2,2:3,...",
+    group=_CHANGED,
+    none="the controller chooses",
+    help="Brokers of each partition, preferred leader first.",
+)
+@option("--config", multiple=True, metavar="NAME=VALUE", group=_CHANGED, none="none", help="Config of a new topic.")
+@option("--ignore-racks", "--disable-rack-aware", is_flag=True, group=_CHANGED, help="Place replicas without racks.")
+@option(
+    "--delete-partitions-delay",
+    is_flag=True,
+    group=_CHANGED,
+    help="Keep removed partitions read-only until their retention ends.",
+)
+@option("--yes", is_flag=True, group=_CHANGED, help="Delete partitions at once, without a question.")
+@option("--under-replicated-partitions", is_flag=True, group=_SHOWN, help="Partitions with replicas out of sync.")
+@option("--unavailable-partitions", is_flag=True, group=_SHOWN, help="Partitions without a live leader.")
+@option("--under-min-isr-partitions", is_flag=True, group=_SHOWN, help="ISR smaller than min.insync.replicas.")
+@option("--at-min-isr-partitions", is_flag=True, group=_SHOWN, help="ISR as large as min.insync.replicas.")
+@option("--topics-with-overrides", is_flag=True, group=_SHOWN, help="Topics with configs of their own.")
+@option(
+    "--partition-size-limit-per-response",
+    type=_COUNT,
+    metavar="N",
+    group=_SHOWN,
+    none="none",
+    help="Ignored count; accepted because Kafka's tool has it.",
+)
+@endpoint_options
+@json_option()
+@quiet_option
+def topics(**given: Any) -> None:
+    """Create, alter, delete, list and describe topics (kafka-topics.sh).
+
+    Prints what kafka-topics.sh prints. On Kedge, --alter also removes partitions (KIP-694): at once after a question
+    or with --yes, or with --delete-partitions-delay after their retention.
+
+    Exit code: 0 done; 1 not done, or not for all topics; 2 the options cannot be used.
     """
-    action = _checked(given)
+    chosen = _checked(given)
     asked = _asked(given)
     config: Path | None = given["command_config"]
     with ending(as_json=asked.as_json), connected(Endpoint(given["bootstrap_server"], config)) as cluster:
-        from controller.cli.topics.command import ACTIONS  # noqa: PLC0415 - kafka-python is there
-
-        ACTIONS[action](cluster, asked)
+        ACTIONS[chosen](cluster, asked)
 
 
 def _checked(given: dict[str, Any]) -> str:
