@@ -11,8 +11,9 @@ import click
 from controller.cli.kafka import Endpoint, Whole, connected, ending, endpoint_options
 from controller.cli.kafka.errors import Failed, Refused, dumped, named, refused_json
 from controller.cli.kafka.json_files import items, parse_object, partition_of, read_bytes, repeated
+from controller.cli.kafka.options import PROPERTIES
 from controller.cli.kafka.values import ElectionType
-from controller.cli.options import CONNECTION, command, json_option, option, quiet_option
+from controller.cli.options import CONNECTION, command, group, json_option, option, quiet_option
 from controller.cli.printing import confirm
 from controller.model.values import TopicPartition
 
@@ -67,9 +68,6 @@ _ID: Final = Whole(0, 2**31 - 1)
 _WHICH: Final = {"topic": "topic", "all_topic_partitions": "all-topic-partitions", "path": "path-to-json-file"}
 
 
-_OF: Final = "Partitions (choose one way)"
-
-
 @command(
     "leader-election",
     example="kedge leader-election --bootstrap-server localhost:9092 \\\n"
@@ -80,26 +78,17 @@ _OF: Final = "Partitions (choose one way)"
     type=click.Choice(["preferred", "unclean"], case_sensitive=False),
     help="Elect the first replica if in sync, or any live one. Required.",
 )
-@option("--all-topic-partitions", is_flag=True, group=_OF, help="Every partition that needs an election.")
-@option("--topic", metavar="NAME", group=_OF, none="none", help="Topic of --partition.")
-@option("--partition", type=_ID, metavar="ID", group=_OF, none="none", help="Partition id in --topic.")
-@option(
-    *("--path-to-json-file", "path"),
-    type=_FILE,
-    metavar="FILE",
-    group=_OF,
-    none="none",
-    help='File with {"partitions": [{"topic": "foo", "partition": 1}]}.',
+@group(
+    "Partitions (choose one way)",
+    option("--all-topic-partitions", is_flag=True, help="Every partition that needs an election."),
+    option("--topic", metavar="NAME", help="Topic of --partition."),
+    option("--partition", type=_ID, metavar="ID", help="Partition id in --topic."),
+    option(
+        "--path-to-json-file", "path", type=_FILE, help='File with {"partitions": [{"topic": "a", "partition": 1}]}.'
+    ),
 )
 @endpoint_options
-@option(
-    *("--admin.config", "admin_config"),
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    group=CONNECTION,
-    none="none",
-    help="Another name of --command-config.",
-)
+@option("--admin.config", "admin_config", type=PROPERTIES, group=CONNECTION, help="Another name of --command-config.")
 @json_option()
 @quiet_option
 def leader_election(**given: Any) -> None:

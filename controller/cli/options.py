@@ -25,12 +25,19 @@ _WIDEST: Final = 2**31 - 1  # a limit from here on is that of the field which ta
 
 
 class Option(click.Option):
-    """An option of `group`, the heading in the help. `none`: what happens without the option, shown as its default."""
+    """An option with its `group`, the heading in the help. `none`: what happens without it, shown as its default."""
 
-    def __init__(self, *names: Any, group: str = GENERAL, none: str | None = None, **more: Any) -> None:
-        more.setdefault("show_default", True if none is None else none)
+    group = GENERAL
+
+    def __init__(self, *names: Any, group: str | None = None, none: str | None = None, **more: Any) -> None:
+        if isinstance(more.get("type"), click.Path):
+            more.setdefault("metavar", "FILE")
         super().__init__(*names, **more)
-        self.group = group
+        self.group = group or self.group
+        takes_value = not self.is_flag and "flag_value" not in more
+        if none is None and takes_value and "default" not in more and "equired" not in f"{more} {self.help}":
+            none = "none"
+        self.show_default = none or True
 
     def get_help_extra(self, ctx: click.Context) -> Any:
         """As click has it, without parentheses around a default in words, and without limits that say nothing."""
@@ -80,8 +87,20 @@ def command(name: str | None = None, *, example: str) -> Callable[[Callable[...,
 
 
 def option(*names: str, **more: Any) -> Callable[[T], T]:
-    """Declares an option; `group` and `none` as `Option` has them."""
+    """Declares an option; `group` and `none` as `Option` has them, and FILE for a path."""
     return click.option(*names, cls=Option, **more)
+
+
+def group(name: str, *options: Callable[[Any], Any]) -> Callable[[T], T]:
+    """Adds these options under a heading."""
+
+    def add(command: T) -> T:
+        for one in reversed(options):
+            command = one(command)
+            command.__click_params__[-1].group = name  # type: ignore[attr-defined]
+        return command
+
+    return add
 
 
 def json_option(of: str = "Print one JSON object instead of text.") -> Callable[[T], T]:

@@ -172,7 +172,7 @@ def test_moves_are_added_to_moves_and_a_cancel_leaves_throttles_to_those_that_ru
     assert throttles(cluster, [one])
     done = run(COMMAND, "--cancel-all")
     assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "No partition reassignments found.")
-    assert done.stderr.startswith("Warning: all replication throttles of brokers 1,2,3 are removed, also those")
+    assert done.stderr.startswith("Warning: all replication throttles of brokers 1,2,3 are removed, including those")
     assert {one} <= throttles(cluster, [one, two]).keys()  # it cannot know of topics
     assert run(COMMAND, "--verify", FILE, first).exit_code == 0
     assert run(COMMAND, "--verify", FILE, second).exit_code == 0

@@ -185,7 +185,7 @@ def test_a_topic_that_was_deleted_is_refused(living: Living, cluster: Cluster, t
 @pytest.mark.parametrize(
     "lacks, denied, says",
     [
-        (45, "", "the brokers do not know AlterPartitionReassignments: it takes Kafka 2.4 or later, or Kedge"),
+        (45, "", "the brokers do not offer AlterPartitionReassignments; expected Kafka 2.4 or later, or Kedge"),
         (0, "ALTER", "the cluster refuses to alter reassignments: Cluster authorization failed."),
         (0, "DESCRIBE", "the cluster refuses to list reassignments: Cluster authorization failed."),
     ],

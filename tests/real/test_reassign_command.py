@@ -95,7 +95,7 @@ def test_a_plan_goes_by_the_key_with_throttles_and_verify_takes_them_away(zookee
             "Status of partition reassignment:\nReassignment of partition t-0 is completed.\n\n"
             "Clearing broker-level throttles on brokers 1,2,3\nClearing topic-level throttles on topic t\n"
         )
-        warning = "Warning: all replication throttles of brokers 1,2,3 and topic t are removed, also those that"
+        warning = "Warning: all replication throttles of brokers 1,2,3 and topic t are removed, including those that"
         assert done.stderr.startswith(DEPRECATED + warning)
         assert throttled(zookeeper, *keys) == [{}, {}, {}]
         assert cluster.partition(t1).replicas == (2, 1)

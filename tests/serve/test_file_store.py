@@ -114,5 +114,5 @@ def test_the_ready_line_says_that_the_file_is_saved(tmp_path: Path) -> None:
         process.communicate(timeout=DEADLINE_S)
     finally:
         process.kill()
-    assert last.startswith("ready; Ctrl-C ends it, and what was produced is gone then; ")
-    assert last.endswith("; the metadata are saved every 5 s and at the end\n")
+    assert last.startswith("ready; Ctrl-C ends it, and the records are lost then; ")
+    assert last.endswith("; the metadata is saved every 5 s and at the end\n")

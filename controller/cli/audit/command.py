@@ -9,15 +9,23 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
 import click
 
-from controller.cli.audit.engines import Engine, checked, journals_in, of_cluster, options, settled, spark
+from controller.cli.audit.engines import (
+    Engine,
+    export_option,
+    journals_in,
+    of_cluster,
+    options,
+    out_option,
+    settled,
+    spark,
+)
 from controller.cli.audit.follow import Wanted
 from controller.cli.audit.follow import follow as run_follow
 from controller.cli.audit.printing import conclude, print_json, print_table
-from controller.cli.options import OUTPUT, command, json_option, option, quiet_option
+from controller.cli.options import command, group, json_option, option, quiet_option
 from controller.cli.printing import fail, need_file, need_folder, of_system, one_line
 from controller.cli.progress.command import read_plans, with_waves
 from controller.cli.store.opening import bar
@@ -29,57 +37,25 @@ from pipeline.progress import progress as progress_here
 from pipeline.report import audit_page
 from pipeline.written import written_as
 
-_FOLLOW: Final = "Follow a journal that grows (on Spark)"
-
 
 @command("audit", example="kedge journal audit journals/ --report audit.html")
 @option("--cluster", metavar="ID", none="all", help="Cluster to audit.")
-@option("--follow", is_flag=True, group=_FOLLOW, help="Print violations as they come. Needs --checkpoint.")
-@option(
-    "--checkpoint",
-    metavar="FOLDER",
-    group=_FOLLOW,
-    none="none",
-    help="Folder, or URL that Spark writes to, for the state of --follow.",
+@option("--report", type=click.Path(path_type=Path), help="HTML page with plots to write.")
+@export_option("Exported plan; the page compares expected and real times.")
+@group(
+    "Follow a journal that grows (on Spark)",
+    option("--follow", is_flag=True, help="Print violations as they come. Needs --checkpoint."),
+    option("--checkpoint", metavar="FOLDER", help="Folder, or URL that Spark writes to, for the state of --follow."),
+    option("--once", is_flag=True, help="With --follow: audit what is new, and end."),
 )
-@option("--once", is_flag=True, group=_FOLLOW, help="With --follow: audit what is new, and end.")
-@option(
-    "--report",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    group=OUTPUT,
-    none="none",
-    help="HTML page with plots to write.",
-)
-@option(
-    *("--export", "exports"),
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    multiple=True,
-    group=OUTPUT,
-    none="none",
-    help="Exported plan; the page compares its expected times with the real ones.",
-)
-@option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    group=OUTPUT,
-    none="none",
-    help="Folder for the tables, as Parquet.",
-)
+@out_option
 @json_option("Print one JSON line per violation, gap and bad line.")
 @quiet_option
 @options
 def audit(
     paths: tuple[Path, ...],
     *,
-    engine: str,
-    master: str | None,
-    remote: str | None,
-    remote_timeout: float,
-    conf: tuple[tuple[str, str], ...],
-    packages: str | None,
+    engine: Engine,
     cluster: str | None,
     as_json: bool,
     report: Path | None,
@@ -100,12 +76,11 @@ def audit(
         raise click.UsageError("--follow needs --checkpoint, and --checkpoint and --once need --follow")
     if exports and report is None:
         raise click.UsageError("--export needs --report")
-    asked = checked(Engine(engine, master, remote, remote_timeout, conf, packages))
     if checkpoint is not None:
         if report is not None:
             raise click.UsageError("--report and --follow exclude each other: the page needs a whole journal")
-        run_follow(Wanted(paths, checkpoint, cluster, out, as_json, once), asked)
-    chosen = settled(asked)
+        run_follow(Wanted(paths, checkpoint, cluster, out, as_json, once), engine)
+    chosen = settled(engine)
     files = of_cluster(journals_in(paths), cluster)
     if report is not None and len(files) > 1:
         fail(f"--report: expected one cluster, got {len(files)}; choose one with --cluster: {', '.join(files)}")

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
-from controller.cli.options import ENGINE, option
+from controller.cli.options import ENGINE, OUTPUT, group, option
 from controller.cli.printing import fail, note, one_line
 from pipeline.journal.files import NoJournal, journals
 
@@ -55,54 +55,66 @@ class Engine(NamedTuple):
         return {**dict(self.conf), **({} if self.packages is None else {"spark.jars.packages": self.packages})}
 
 
-def engine_option(auto: str) -> Callable[[F], F]:
-    """Adds --engine; argument `engine`. `auto`: when it is Spark."""
-    return option(
-        "--engine",
-        type=click.Choice([AUTO, "local", "spark"]),
-        default=AUTO,
-        envvar="KEDGE_ENGINE",
-        show_envvar=True,
-        group=ENGINE,
-        none=f"auto: spark {auto}, else local",
-        help="Where to compute; the results are identical.",
-    )
-
-
-def spark_options(command: F) -> F:
-    """Adds the options that say where Spark is and how it is set."""
-    for add in (
-        option("--packages", metavar="COORDS", group=ENGINE, none="none", help="Maven packages that Spark loads."),
+def engine_options(auto: str) -> Callable[[F], F]:
+    """Adds --engine and the options of Spark; one argument `engine`, checked. `auto`: when `auto` is Spark."""
+    options = group(
+        ENGINE,
         option(
-            "--conf",
-            metavar="KEY=VALUE",
-            type=Setting(),
-            multiple=True,
-            group=ENGINE,
-            none="none",
-            help="Config of Spark, before its files; may be repeated.",
+            "--engine",
+            type=click.Choice([AUTO, "local", "spark"]),
+            default=AUTO,
+            envvar="KEDGE_ENGINE",
+            show_envvar=True,
+            none=f"auto: spark {auto}, else local",
+            help="Where to compute; the results are identical.",
         ),
+        option("--master", metavar="URL", none="Spark's own, or local[*]", help="Master of Spark."),
+        option("--remote", metavar="URL", help="Spark Connect server, sc://HOST:PORT."),
         option(
             "--remote-timeout",
             metavar="SECONDS",
             type=click.FloatRange(min=0, min_open=True),
             default=REMOTE_TIMEOUT_S,
-            group=ENGINE,
             help="Time limit for the first answer of --remote, in seconds.",
         ),
-        option("--remote", metavar="URL", group=ENGINE, none="none", help="Spark Connect server, sc://HOST:PORT."),
-        option("--master", metavar="URL", group=ENGINE, none="Spark's own, or local[*]", help="Master of Spark."),
-    ):
-        command = add(command)
-    return command
+        option("--conf", metavar="KEY=VALUE", type=Setting(), multiple=True, help="Config of Spark; may be repeated."),
+        option("--packages", metavar="COORDS", help="Maven packages that Spark loads."),
+    )
+
+    def add(command: F) -> F:
+        def taking(*positional: Any, **given: Any) -> Any:
+            names = ("engine", "master", "remote", "remote_timeout", "conf", "packages")
+            return command(*positional, engine=checked(Engine(*(given.pop(name) for name in names))), **given)
+
+        return options(renamed(taking, command))
+
+    return add
+
+
+def renamed(taking: Callable[..., Any], command: F) -> F:
+    """`taking` in the place of `command`, with its name, help and options."""
+    taking.__doc__, taking.__name__ = command.__doc__, command.__name__
+    taking.__click_params__ = list(getattr(command, "__click_params__", ()))  # type: ignore[attr-defined]
+    found: Any = taking
+    return found  # type: ignore[no-any-return]
 
 
 def options(command: F) -> F:
-    """Adds the journals and the engine, as arguments of a command."""
-    command = engine_option("if an option names it or a session is active")(spark_options(command))
-    return click.argument("paths", metavar="JOURNAL...", nargs=-1, required=True, type=click.Path(path_type=Path))(
-        command
-    )
+    """Adds the journals and the engine, as arguments `paths` and `engine` of a command."""
+    paths = click.argument("paths", metavar="JOURNAL...", nargs=-1, required=True, type=click.Path(path_type=Path))
+    return paths(engine_options("if an option names it or a session is active")(command))
+
+
+def out_option(command: F) -> F:
+    """Adds --out; argument `out`."""
+    out = click.Path(path_type=Path)
+    return option("--out", type=out, metavar="FOLDER", group=OUTPUT, help="Folder for the tables, as Parquet.")(command)
+
+
+def export_option(does: str) -> Callable[[F], F]:
+    """Adds --export; argument `exports`."""
+    folder = click.Path(path_type=Path)
+    return option("--export", "exports", type=folder, metavar="FOLDER", multiple=True, help=does)
 
 
 def checked(engine: Engine) -> Engine:

@@ -23,7 +23,7 @@ from controller.cli.configs.changes import (
 from controller.cli.kafka import Endpoint, action, connected, ending, endpoint_options
 from controller.cli.kafka.errors import Failed, Refused, dumped
 from controller.cli.kafka.values import Change, Op, Resource, Setting
-from controller.cli.options import command, json_option, option, quiet_option
+from controller.cli.options import command, group, json_option, option, quiet_option
 from controller.cli.printing import clean, confirm
 
 if TYPE_CHECKING:
@@ -131,33 +131,27 @@ def _types(_context: click.Context, _option: click.Parameter, begun: str) -> lis
     return [type_ for type_ in TYPES if type_.startswith(begun)]
 
 
-_OF: Final = "Choose the entity"
-_CHANGES: Final = "Changes of --alter"
-
-
 @command("configs", example="kedge configs --bootstrap-server localhost:9092 --describe --topic orders")
 @action("--describe", "Print configs.")
 @action("--alter", "Set and delete configs of one entity.")
-@option("--topic", metavar="NAME", group=_OF, none="none", help="The configs of this topic.")
-@option("--broker", metavar="ID", group=_OF, none="none", help="The configs of this broker.")
-@option("--broker-defaults", is_flag=True, group=_OF, help="The configs that apply to all brokers.")
-@option("--broker-logger", metavar="ID", group=_OF, none="none", help="The log levels of this broker.")
-@option(
-    "--entity-type",
-    multiple=True,
-    metavar="TYPE",
-    shell_complete=_types,
-    group=_OF,
-    none="none",
-    help="Type of entity: topics, brokers or broker-loggers.",
+@group(
+    "Choose the entity",
+    option("--topic", metavar="NAME", help="The configs of this topic."),
+    option("--broker", metavar="ID", help="The configs of this broker."),
+    option("--broker-defaults", is_flag=True, help="The configs that apply to all brokers."),
+    option("--broker-logger", metavar="ID", help="The log levels of this broker."),
+    option("--entity-type", multiple=True, metavar="TYPE", shell_complete=_types, help=f"One of {', '.join(TYPES)}."),
+    option("--entity-name", metavar="NAME", none="all of the type", help="A topic's name or a broker's id."),
+    option("--entity-default", is_flag=True, help="The configs that apply to all brokers."),
+    option("--all", "everything", is_flag=True, help="Describe configs of all sources, defaults included."),
 )
-@option("--entity-name", metavar="NAME", group=_OF, none="all of the type", help="A topic's name or a broker's id.")
-@option("--entity-default", is_flag=True, group=_OF, help="The configs that apply to all brokers.")
-@option("--all", "everything", is_flag=True, group=_OF, help="Describe configs of all sources, defaults included.")
-@option("--add-config", multiple=True, metavar="K=V[,K=[V,V]]", group=_CHANGES, none="none", help="Configs to set.")
-@option("--add-config-file", type=_FILE, metavar="FILE", group=_CHANGES, none="none", help="Properties file to set.")
-@option("--delete-config", multiple=True, metavar="K[,K]", group=_CHANGES, none="none", help="Configs to delete.")
-@option("--force", is_flag=True, group=_CHANGES, help="Ignored; accepted because Kafka's tool has it.")
+@group(
+    "Changes of --alter",
+    option("--add-config", multiple=True, metavar="K=V[,K=[V,V]]", help="Configs to set."),
+    option("--add-config-file", type=_FILE, help="Properties file with configs to set."),
+    option("--delete-config", multiple=True, metavar="K[,K]", help="Configs to delete."),
+    option("--force", is_flag=True, help="Ignored; accepted because Kafka's tool has it."),
+)
 @endpoint_options
 @json_option()
 @quiet_option

@@ -27,28 +27,14 @@ _INTERRUPTED: Final = 130  # as shells say it: 128 and the number of the signal
 _TERMINATED: Final = 143
 
 
+_FILE: Final = click.Path(path_type=Path)
+_SEED: Final = click.IntRange(0, SEED_MAX)
+
+
 @command("demo", example="kedge demo --seed 7")
-@option(
-    "--seed",
-    type=click.IntRange(0, SEED_MAX),
-    metavar="N",
-    default=1,
-    help="Number that selects the run; each is repeatable.",
-)
-@option(
-    "--layout",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    none="nine brokers in three racks",
-    help='Brokers as JSON: {"ID": "RACK" or null}.',
-)
-@option(
-    "--tree",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    none="a recorded Kafka 3.9",
-    help="Keys to take over, as recorded from ZooKeeper.",
-)
+@option("--seed", type=_SEED, metavar="N", default=1, help="Number that selects the run; each is repeatable.")
+@option("--layout", type=_FILE, none="nine brokers in three racks", help='Brokers as JSON: {"ID": "RACK" or null}.')
+@option("--tree", type=_FILE, none="a recorded Kafka 3.9", help="Keys to take over, as recorded from ZooKeeper.")
 @option("--store", "url", metavar="URL", default="memory:", help="Where to keep the metadata.")
 @option("--root", metavar="NAME", default=ROOT, help="Key in the store below which the demo works.")
 @option("--keep", is_flag=True, help="Keep the demo's keys in the store.")

@@ -10,8 +10,9 @@ from typing import Final
 import attrs
 import click
 
-from controller.cli.options import CONNECTION, T, option
+from controller.cli.options import CONNECTION, T, group, option
 
+PROPERTIES: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _ADDRESS: Final = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:,/\[\]]+):([0-9]{1,5})")
 
 
@@ -31,20 +32,15 @@ class Endpoint:
 
 def endpoint_options(command: T) -> T:
     """Adds --bootstrap-server and --command-config; arguments `bootstrap_server` and `command_config`."""
-    command = option(
-        "--command-config",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        metavar="FILE",
-        group=CONNECTION,
-        none="none",
-        help="Properties file for TLS, SASL and timeouts, as for Kafka's tools.",
-    )(command)
-    return option(
-        "--bootstrap-server",
-        metavar="HOST:PORT[,...]",
-        callback=_checked,
-        group=CONNECTION,
-        help="Brokers to connect to first: of `kedge serve` or of Kafka. Required.",
+    return group(
+        CONNECTION,
+        option(
+            "--bootstrap-server",
+            metavar="HOST:PORT[,...]",
+            callback=_checked,
+            help="Brokers to connect to first: of `kedge serve` or of Kafka. Required.",
+        ),
+        option("--command-config", type=PROPERTIES, help="Properties file for TLS, SASL and timeouts."),
     )(command)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 
 from controller.cli.audit.engines import Engine, spark
-from controller.cli.options import CONNECTION, command, option
+from controller.cli.options import CONNECTION, command, group, option
 from controller.cli.plan.options import Common, alone, failing, formatted, output_options
 from controller.cli.plan.running import finish, of_catalog, say_json, say_rows, told_of
 from controller.cli.printing import fail, say, without_place
@@ -29,15 +29,7 @@ from pipeline.verbs.load import Load
 from pipeline.verbs.verb import Said, unheard
 from stores.reading import read_whole
 
-_FILES: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
-
-
-def _files(name: str, group: str, text: str, *, many: bool = False) -> Callable[[Any], Any]:
-    return option(name, metavar="FILE", type=_FILES, multiple=many, group=group, none="none", help=text)
-
-
-_SOURCE: Final = "Source (give exactly one)"
-_MORE: Final = "More about the cluster"
+_FILE: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
 
 
 @command(
@@ -47,38 +39,24 @@ _MORE: Final = "More about the cluster"
 @formatted
 @option("--cluster", metavar="ID", required=True, help="Name for the cluster.")
 @option("--snapshot", metavar="ID", required=True, help="Name for the snapshot; the last by name is the newest.")
-@option("--bootstrap-server", metavar="HOST:PORT[,...]", group=_SOURCE, none="none", help="Brokers of the cluster.")
-@option("--store", metavar="URL", group=_SOURCE, none="none", help="Metadata store of the cluster.")
-@_files("--tree", _SOURCE, "Recorded keys, as `kedge store dump` writes them.")
-@_files("--map", _SOURCE, "Partitions, as kafka-reassign-partitions writes them.")
-@_files("--broker-list", _MORE, "Brokers by id with their racks, JSON.")
-@option(
-    "--broker-list-cluster",
-    metavar="NAME",
-    group=_MORE,
-    none="the name given by --cluster",
-    help="Name in a list of several clusters.",
+@group(
+    "Source (give exactly one)",
+    option("--bootstrap-server", metavar="HOST:PORT[,...]", help="Brokers of the cluster."),
+    option("--store", metavar="URL", help="Metadata store of the cluster."),
+    option("--tree", type=_FILE, help="Recorded keys, as `kedge store dump` writes them."),
+    option("--map", type=_FILE, help="Partitions, as kafka-reassign-partitions writes them."),
 )
-@_files("--log-dirs", _MORE, "Sizes: output of kafka-log-dirs --describe.", many=True)
-@_files("--partition-meta", _MORE, "Sizes: partition metrics of kafka-kit.")
-@_files("--broker-metrics", _MORE, "Free disks: broker metrics of kafka-kit.")
-@_files("--capacities", _MORE, "Capacities: capacity file of Cruise Control.")
-@option(
-    "--prometheus",
-    metavar="[ID=]FILE",
-    multiple=True,
-    group=_MORE,
-    none="none",
-    help="Sizes and rates: Prometheus text of a broker.",
+@group(
+    "More about the cluster",
+    option("--broker-list", type=_FILE, help="Brokers by id with their racks, JSON."),
+    option("--broker-list-cluster", metavar="NAME", none="that of --cluster", help="Name in a list of clusters."),
+    option("--log-dirs", type=_FILE, multiple=True, help="Sizes: output of kafka-log-dirs --describe."),
+    option("--partition-meta", type=_FILE, help="Sizes: partition metrics of kafka-kit."),
+    option("--broker-metrics", type=_FILE, help="Free disks: broker metrics of kafka-kit."),
+    option("--capacities", type=_FILE, help="Capacities: capacity file of Cruise Control."),
+    option("--prometheus", metavar="[ID=]FILE", multiple=True, help="Sizes and rates: Prometheus text of a broker."),
 )
-@option(
-    "--command-config",
-    metavar="FILE",
-    type=_FILES,
-    group=CONNECTION,
-    none="none",
-    help="Properties file for TLS, SASL and timeouts.",
-)
+@option("--command-config", type=_FILE, group=CONNECTION, help="Properties file for TLS, SASL and timeouts.")
 @output_options
 @alone
 def collect(

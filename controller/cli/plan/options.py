@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 import click
 
-from controller.cli.audit.engines import REMOTE_TIMEOUT_S, Engine, checked, engine_option, spark_options
+from controller.cli.audit.engines import Engine, engine_options, renamed
 from controller.cli.options import ENGINE, OUTPUT, T, json_option, option, plain_option, quiet_option
 from controller.cli.printing import fail, of_system, one_line
 from pipeline.errors import PipelineError
@@ -65,48 +65,47 @@ class Common:
     since: str | None = None
     until: str | None = None
 
+    def checked(self) -> Common:
+        """The same. Exits with 2 where options exclude each other."""
+        if self.all_clusters and self.cluster is not None:
+            fail("--cluster and --all-clusters exclude each other")
+        if self.all_snapshots and self.snapshot is not None:
+            fail("--snapshot and --all-snapshots exclude each other")
+        if not self.all_snapshots and (self.since is not None or self.until is not None):
+            fail("--since and --until need --all-snapshots")
+        return self
+
     @property
     def several(self) -> bool:
         """Whether more than one snapshot may be named."""
         return self.all_clusters or self.all_snapshots
 
 
+CHOOSE: Final = "Clusters and snapshots"
+alone: Final = engine_options("for several clusters or tables that are not local")
+cluster_option: Final = option(
+    "--cluster", metavar="ID", group=CHOOSE, none="the only one in TABLES", help="Cluster to work on."
+)
+since: Final = option("--since", metavar="ID", group=CHOOSE, none="the first", help="First snapshot, by name.")
+until: Final = option("--until", metavar="ID", group=CHOOSE, none="the last", help="Last snapshot, by name.")
+dry_run_option: Final = option("--dry-run", is_flag=True, group=OUTPUT, help="Print the result, and write nothing.")
+_SNAPSHOT: Final = option(
+    "--snapshot", metavar="ID", group=CHOOSE, none="the last by name", help="Snapshot to work on."
+)
+_EVERY_CLUSTER: Final = option("--all-clusters", is_flag=True, group=CHOOSE, help="Every cluster of TABLES in one run.")
+_EVERY_SNAPSHOT: Final = option(
+    "--all-snapshots", is_flag=True, group=CHOOSE, help="Every snapshot of the cluster, with today's options."
+)
+
+
 def engined(command: T) -> T:
     """Adds TABLES, the options that choose clusters, output and engine, as one argument `common`."""
-    return _taking(command, (_EVERY_CLUSTER,))
-
-
-def alone(command: T) -> T:
-    """The engine as one argument `engine`, for a command that takes nothing else of these."""
-
-    def taking(
-        *,
-        engine: str,
-        master: str | None,
-        remote: str | None,
-        remote_timeout: float,
-        conf: tuple[tuple[str, str], ...],
-        packages: str | None,
-        **options: Any,
-    ) -> Any:
-        return command(engine=checked(Engine(engine, master, remote, remote_timeout, conf, packages)), **options)
-
-    return _renamed(taking, command, (_ENGINE, spark_options))
+    return _common(command, _EVERY_CLUSTER)
 
 
 def replayed(command: T) -> T:
     """As `engined`, with --all-snapshots, --since and --until."""
-    return _taking(command, (_EVERY_CLUSTER, _EVERY_SNAPSHOT, since, until))
-
-
-def since(command: T) -> T:
-    """Adds --since."""
-    return option("--since", metavar="ID", group=CHOOSE, none="the first", help="First snapshot, by name.")(command)
-
-
-def until(command: T) -> T:
-    """Adds --until."""
-    return option("--until", metavar="ID", group=CHOOSE, none="the last", help="Last snapshot, by name.")(command)
+    return _common(command, _EVERY_CLUSTER, _EVERY_SNAPSHOT, since, until)
 
 
 def output_options(command: T) -> T:
@@ -115,7 +114,7 @@ def output_options(command: T) -> T:
 
 
 def formatted(command: T) -> T:
-    """TABLES and its format as one argument `tables`, a Location."""
+    """Adds TABLES and --format, as one argument `tables`, a Location."""
 
     def taking(tables: str, *, format: str, **options: Any) -> Any:  # noqa: A002 - as the option is called
         try:
@@ -124,77 +123,24 @@ def formatted(command: T) -> T:
             fail(one_line(error))
         return command(tables=given, **options)
 
-    format_ = option(
-        "--format",
-        type=click.Choice(FORMATS),
-        default=PARQUET,
-        group=ENGINE,
-        help="Format of TABLES. delta and iceberg need Spark.",
-    )
-    place = click.argument("tables", metavar="TABLES", type=click.Path(file_okay=False))
-    return _renamed(taking, command, (place, format_))
-
-
-def _renamed(taking: Callable[..., Any], command: T, more: tuple[Callable[[Any], Any], ...]) -> T:
-    """`taking` in the place of `command`: its name, its options, and `more`, which come first."""
-    taking.__doc__, taking.__name__ = command.__doc__, command.__name__
-    taking.__click_params__ = list(getattr(command, "__click_params__", ()))  # type: ignore[attr-defined]
-    wrapped: Any = taking
-    for decorate in reversed(more):
-        wrapped = decorate(wrapped)
-    found: T = wrapped
+    kind, said = click.Choice(FORMATS), "Format of TABLES. delta and iceberg need Spark."
+    wrapped = option("--format", type=kind, default=PARQUET, group=ENGINE, help=said)(renamed(taking, command))
+    found: T = click.argument("tables", metavar="TABLES", type=click.Path(file_okay=False))(wrapped)
     return found
 
 
-CHOOSE: Final = "Clusters and snapshots"
-cluster_option: Final = option(
-    "--cluster", metavar="ID", group=CHOOSE, none="the only one in TABLES", help="Cluster to work on."
-)
-snapshot_option: Final = option(
-    "--snapshot", metavar="ID", group=CHOOSE, none="the last by name", help="Snapshot to work on."
-)
-dry_run_option: Final = option("--dry-run", is_flag=True, group=OUTPUT, help="Print the result, and write nothing.")
-_EVERY_CLUSTER: Final = option("--all-clusters", is_flag=True, group=CHOOSE, help="Every cluster of TABLES in one run.")
-_EVERY_SNAPSHOT: Final = option(
-    "--all-snapshots", is_flag=True, group=CHOOSE, help="Every snapshot of the cluster, with today's options."
-)
-_ENGINE: Final = engine_option("for several clusters or tables that are not local")
+def _common(command: T, *more: Callable[[Any], Any]) -> T:
+    fields = {field.name for field in attrs.fields(Common)}
 
+    def taking(tables: Location, *, engine: Engine, **options: Any) -> Any:
+        given = {name: options.pop(name) for name in fields & options.keys()}
+        return command(Common(tables, engine=engine, **given).checked(), **options)
 
-def _taking(command: T, more: tuple[Callable[[Any], Any], ...]) -> T:
-    def taking(
-        tables: Location,
-        *,
-        cluster: str | None,
-        snapshot: str | None,
-        as_json: bool,
-        dry_run: bool,
-        plain: bool,
-        engine: str,
-        master: str | None = None,
-        remote: str | None = None,
-        remote_timeout: float = REMOTE_TIMEOUT_S,
-        conf: tuple[tuple[str, str], ...] = (),
-        packages: str | None = None,
-        all_clusters: bool = False,
-        all_snapshots: bool = False,
-        since: str | None = None,
-        until: str | None = None,
-        **options: Any,
-    ) -> Any:
-        chosen = checked(Engine(engine, master, remote, remote_timeout, conf, packages))
-        if all_clusters and cluster is not None:
-            fail("--cluster and --all-clusters exclude each other")
-        if all_snapshots and snapshot is not None:
-            fail("--snapshot and --all-snapshots exclude each other")
-        if not all_snapshots and (since is not None or until is not None):
-            fail("--since and --until need --all-snapshots")
-        every = (all_clusters, all_snapshots, since, until)
-        given = Common(tables, cluster, snapshot, as_json, dry_run, plain, chosen, *every)
-        return command(given, **options)
-
-    choosing = (formatted, cluster_option, snapshot_option, *more)
-    return _renamed(taking, command, (*choosing, output_options, _ENGINE, spark_options))
+    wrapped = output_options(alone(renamed(taking, command)))
+    for add in reversed((formatted, cluster_option, _SNAPSHOT, *more)):
+        wrapped = add(wrapped)
+    found: T = wrapped
+    return found
 
 
 @contextmanager

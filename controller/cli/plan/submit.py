@@ -19,7 +19,7 @@ import attrs
 import click
 
 from controller.cli.kafka import Endpoint, Failed, connected, endpoint_options
-from controller.cli.options import CONNECTION, command, json_option, option, plain_option, quiet_option
+from controller.cli.options import CONNECTION, command, group, json_option, option, plain_option, quiet_option
 from controller.cli.plan.options import dry_run_option
 from controller.cli.plan.running import say_json
 from controller.cli.printing import clean, confirm, fail, note, of_system, one_line, without_place
@@ -98,34 +98,25 @@ def _title(event: Event) -> str:
     return f"wave {event.wave} of {event.waves}: {event.moves_done} of {event.moves} moves{sizes}{left}"
 
 
-_WAVES: Final = "Waves"
-
-
 @command("submit", example="kedge plan submit plan --bootstrap-server broker1:9092 --dry-run")
 @click.argument("folder", metavar="FOLDER", type=click.Path(file_okay=False))
 @option("--rollback", is_flag=True, help="Undo the waves that were started, the last one first.")
 @option("--cancel", "cancels", is_flag=True, help="Cancel what runs. With --store it needs --admin.")
-@option("--from-wave", type=click.IntRange(1), metavar="N", group=_WAVES, none="1", help="Number of the first wave.")
-@option(
-    "--to-wave", type=click.IntRange(1), metavar="N", group=_WAVES, none="the last", help="Number of the last wave."
+@group(
+    "Waves",
+    option("--from-wave", type=click.IntRange(1), metavar="N", none="1", help="Number of the first wave."),
+    option("--to-wave", type=click.IntRange(1), metavar="N", none="the last", help="Number of the last wave."),
+    option("--no-throttle", is_flag=True, help="Submit the waves without their throttles."),
+    option("--timeout", type=Duration(), none="no limit", help="Time limit of a wave: 90s, 15m or 2h."),
+    option("--poll", type=Duration(), default="1s", help="Time between two requests for the state."),
 )
-@option("--no-throttle", is_flag=True, group=_WAVES, help="Submit the waves without their throttles.")
-@option("--timeout", type=Duration(), group=_WAVES, none="no limit", help="Time limit of a wave: 90s, 15m or 2h.")
-@option("--poll", type=Duration(), default="1s", group=_WAVES, help="Time between two requests for the state.")
 @endpoint_options
-@option(
-    *("--store", "url"),
-    metavar="URL",
-    group=CONNECTION,
-    none="none",
-    help="The controller's store, instead of brokers: zookeeper:// or etcd://.",
-)
-@option(
-    "--admin",
-    metavar="MODULE:NAME",
-    group=CONNECTION,
-    none="none",
-    help="Function that returns the controller's admin API. Needs --store.",
+@group(
+    CONNECTION,
+    option(
+        "--store", "url", metavar="URL", help="The controller's store, instead of brokers: zookeeper:// or etcd://."
+    ),
+    option("--admin", metavar="MODULE:NAME", help="Function that returns the controller's admin API. Needs --store."),
 )
 @dry_run_option
 @json_option("Print one JSON object per wave, and one at the end.")

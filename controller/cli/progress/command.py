@@ -7,13 +7,22 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 
-from controller.cli.audit.engines import Engine, checked, journals_in, of_cluster, options, settled, spark
+from controller.cli.audit.engines import (
+    Engine,
+    export_option,
+    journals_in,
+    of_cluster,
+    options,
+    out_option,
+    settled,
+    spark,
+)
 from controller.cli.audit.printing import print_by_cluster
-from controller.cli.options import OUTPUT, command, json_option, option, quiet_option
+from controller.cli.options import command, json_option, option, quiet_option
 from controller.cli.printing import fail, need_folder, of_system, one_line, say
 from controller.cli.store.opening import bar
 from pipeline.amounts import duration
@@ -31,6 +40,7 @@ if TYPE_CHECKING:
 
 Journals: TypeAlias = Mapping[str, Sequence[Path]]
 """The files of each cluster."""
+_FOLDER: Final = click.Path(path_type=Path)
 
 
 @command("progress", example="kedge journal progress journals/ --samples tables")
@@ -43,42 +53,17 @@ Journals: TypeAlias = Mapping[str, Sequence[Path]]
     default=STUCK_MS / 1000,
     help="Seconds without progress after which a move is stuck.",
 )
-@option(
-    "--samples",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    none="none",
-    help="Folder with tables of `kedge plan collect`: sizes, rates and disks.",
-)
+@option("--samples", type=_FOLDER, metavar="FOLDER", help="Tables of `kedge plan collect`: sizes, rates and disks.")
 @option("--snapshot", metavar="ID", none="the last by name", help="Snapshot of --samples.")
-@option(
-    *("--export", "exports"),
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    multiple=True,
-    none="none",
-    help="Exported plan; shows the expected and the real time of its waves.",
-)
-@option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    group=OUTPUT,
-    none="none",
-    help="Folder for the tables, as Parquet.",
-)
+@export_option("Exported plan; shows expected and real times of its waves.")
+@out_option
 @json_option("Print one JSON line per row of every table.")
 @quiet_option
 @options
 def progress(
     paths: tuple[Path, ...],
     *,
-    engine: str,
-    master: str | None,
-    remote: str | None,
-    remote_timeout: float,
-    conf: tuple[tuple[str, str], ...],
-    packages: str | None,
+    engine: Engine,
     samples: Path | None,
     cluster: str | None,
     snapshot: str | None,
@@ -95,7 +80,7 @@ def progress(
 
     Exit code: 0 no move is stuck; 1 a move is stuck; 2 the input cannot be used, or lines are in quarantine.
     """
-    chosen = settled(checked(Engine(engine, master, remote, remote_timeout, conf, packages)))
+    chosen = settled(engine)
     if samples is None and snapshot is not None:
         fail("--snapshot needs --samples")
     files = journals_in(paths)

@@ -11,7 +11,7 @@ import click
 from controller.cli.kafka import Endpoint, Whole, action, connected, ending, endpoint_options
 from controller.cli.kafka.json_files import parse_brokers
 from controller.cli.kafka.options import checked_servers
-from controller.cli.options import CONNECTION, OUTPUT, command, json_option, option, quiet_option
+from controller.cli.options import CONNECTION, OUTPUT, command, group, json_option, option, quiet_option
 from controller.cli.reassign.execute import Asked, Options, cancel, execute
 from controller.cli.reassign.plan import Wanted, generate, read_plan, read_topics
 from controller.cli.reassign.progress import list_moves, show_progress
@@ -80,10 +80,6 @@ _RATE: Final = Whole(1, 2**63 - 1)
 _FILE: Final = click.Path(path_type=Path)
 
 
-_GENERATED: Final = "Options of --generate"
-_RUN: Final = "Options of --execute, --verify and --cancel"
-
-
 @command(
     "reassign-partitions",
     example="kedge reassign-partitions --bootstrap-server localhost:9092 --execute \\\n"
@@ -96,44 +92,30 @@ _RUN: Final = "Options of --execute, --verify and --cancel"
 @action("--list", "Print all running reassignments as a plan.")
 @action("--cancel", "Cancel the reassignments of a plan.")
 @action("--cancel-all", "Cancel all running reassignments.")
-@option(
-    "--reassignment-json-file",
-    type=_FILE,
-    metavar="FILE",
-    group=_RUN,
-    help="Plan. Required, but not for --generate, --list and --cancel-all.",
+@group(
+    "Options of actions with a plan",
+    option("--reassignment-json-file", type=_FILE, help="The plan. Required."),
+    option("--throttle", type=_RATE, metavar="BYTES/S", help="Limit per broker, bytes per second."),
+    option(
+        "--replica-alter-log-dirs-throttle", type=_RATE, metavar="BYTES/S", help="Bytes per second between directories."
+    ),
+    option("--timeout", type=Whole(1, 2**31 - 1), metavar="MS", none="30000", help="Time limit in ms."),
+    option("--preserve-throttles", is_flag=True, help="Keep throttles when the plan is done or cancelled."),
+    option("--watch", is_flag=True, help="With --progress: wait until the plan is done."),
+    option("--additional", is_flag=True, help="Ignored: other reassignments always continue."),
 )
-@option(
-    "--throttle", type=_RATE, metavar="BYTES/S", group=_RUN, none="none", help="Limit per broker, bytes per second."
+@group(
+    "Options of --generate",
+    option("--topics-to-move-json-file", type=_FILE, help='File with {"topics": [{"topic": "foo"}]}. Required.'),
+    option("--broker-list", metavar="ID[,...]", help="Brokers to place the replicas on. Required."),
+    option("--disable-rack-aware", "--ignore-racks", is_flag=True, help="Place replicas without racks."),
+    option("--seed", type=int, none="random", help="Number that makes the proposal repeatable."),
 )
-@option(
-    "--replica-alter-log-dirs-throttle",
-    type=_RATE,
-    metavar="BYTES/S",
-    group=_RUN,
-    none="none",
-    help="Limit between directories of a broker, bytes per second.",
-)
-@option("--timeout", type=Whole(1, 2**31 - 1), metavar="MS", group=_RUN, none="30000", help="Time limit in ms.")
-@option("--preserve-throttles", is_flag=True, group=_RUN, help="Keep throttles when the plan is done or cancelled.")
-@option("--watch", is_flag=True, group=_RUN, help="With --progress: wait until the plan is done.")
-@option("--additional", is_flag=True, group=_RUN, help="Ignored: other reassignments always continue.")
-@option(
-    "--topics-to-move-json-file",
-    type=_FILE,
-    metavar="FILE",
-    group=_GENERATED,
-    help='File with {"topics": [{"topic": "foo"}], "version": 1}. Required.',
-)
-@option("--broker-list", metavar="ID[,...]", group=_GENERATED, help="Brokers to place the replicas on. Required.")
-@option("--disable-rack-aware", "--ignore-racks", is_flag=True, group=_GENERATED, help="Place replicas without racks.")
-@option("--seed", type=int, group=_GENERATED, none="random", help="Number that makes the proposal repeatable.")
 @endpoint_options
 @option(
     "--zookeeper",
     metavar="HOST:PORT[,...][/CHROOT]",
     group=CONNECTION,
-    none="none",
     help="Deprecated: write the plan to ZooKeeper instead.",
 )
 @option("--text", "as_text", is_flag=True, group=OUTPUT, help="List as Kafka's tool does, not as a plan.")

@@ -14,7 +14,7 @@ from typing import Final
 
 import click
 
-from controller.cli.options import CONNECTION, command, json_option, option, quiet_option
+from controller.cli.options import CONNECTION, command, group, json_option, option, quiet_option
 from controller.cli.printing import Amount, clean, confirm, fail, one_line, say, without_place
 from controller.cli.serve.options import CannotServe, Options, as_brokers, as_host, as_place, as_topics
 from controller.server import RETENTION_BYTES
@@ -27,51 +27,13 @@ _SAVE_S: Final = 5.0
 _SHARE: Final = 20  # saving may take this part of the time, where it takes long
 
 
-_ENTRY: Final = "Who may connect"
-_STORE: Final = "Metadata store, and several processes on it"
 _FILE: Final = click.Path(path_type=Path)
 
 
 @command("serve", example="kedge serve --brokers 3 --racks a,b,c --topic orders:6:3")
 @option("--brokers", "count", type=int, metavar="N", default=3, help="Count of simulated brokers, with ids from 1.")
-@option("--racks", metavar="A,B,...", none="none", help="Racks of the brokers, assigned in turn.")
-@option(
-    *("--topic", "topics"),
-    multiple=True,
-    metavar="NAME[:PARTITIONS[:RF]]",
-    none="none",
-    help="Topic to create if it does not exist.",
-)
-@option("--listen", default=_LISTEN, metavar="HOST:PORT", group=CONNECTION, help="Bootstrap address for clients.")
-@option(
-    "--advertise",
-    metavar="HOST",
-    group=CONNECTION,
-    none="the host of --listen",
-    help="Host that clients connect to.",
-)
-@option(
-    "--broker-listener",
-    metavar="NAME",
-    group=CONNECTION,
-    none="none",
-    help="Listener of remote brokers that clients use.",
-)
-@option(
-    "--status",
-    metavar="HOST:PORT",
-    group=CONNECTION,
-    none=f"{_STATUS}, or any free port",
-    help="Address of the status page.",
-)
-@option("--no-status", is_flag=True, group=CONNECTION, help="Serve no status page.")
-@option(
-    "--metrics",
-    metavar="HOST:PORT",
-    group=CONNECTION,
-    none="none",
-    help="Address of metrics for Prometheus, at /metrics.",
-)
+@option("--racks", metavar="A,B,...", help="Racks of the brokers, assigned in turn.")
+@option("--topic", "topics", multiple=True, metavar="NAME[:PARTITIONS[:RF]]", help="Topic to create if it is missing.")
 @option("--copy-rate", type=Amount(), metavar="BYTES", none="no limit", help="Bytes per second copied into a broker.")
 @option(
     "--retention",
@@ -82,38 +44,30 @@ _FILE: Final = click.Path(path_type=Path)
     help="Bytes of a partition to keep.",
 )
 @option("--seed", type=int, none="random", help="Number that makes topic ids and placement repeatable.")
-@option("--users", type=_FILE, metavar="FILE", group=_ENTRY, none="no login", help="Users and passwords for SASL.")
-@option(
-    "--acls", type=_FILE, metavar="FILE", group=_ENTRY, none="every client may do everything", help="Rights of users."
+@group(
+    CONNECTION,
+    option("--listen", default=_LISTEN, metavar="HOST:PORT", help="Bootstrap address for clients."),
+    option("--advertise", metavar="HOST", none="the host of --listen", help="Host that clients connect to."),
+    option("--broker-listener", metavar="NAME", help="Listener of remote brokers that clients use."),
+    option("--status", metavar="HOST:PORT", none=f"{_STATUS}, or any free port", help="Address of the status page."),
+    option("--no-status", is_flag=True, help="Serve no status page."),
+    option("--metrics", metavar="HOST:PORT", help="Address of metrics for Prometheus, at /metrics."),
 )
-@option("--tls-certificate", type=_FILE, metavar="FILE", group=_ENTRY, none="no TLS", help="Certificate, as PEM.")
-@option("--tls-key", type=_FILE, metavar="FILE", group=_ENTRY, none="no TLS", help="Private key of the certificate.")
-@option(
-    "--tls-clients-ca",
-    type=_FILE,
-    metavar="FILE",
-    group=_ENTRY,
-    none="no client certificates",
-    help="Authority that signs the certificates of clients.",
+@group(
+    "Who may connect",
+    option("--users", type=_FILE, none="no login", help="Users and passwords for SASL."),
+    option("--acls", type=_FILE, none="every client may do everything", help="Rights of users."),
+    option("--tls-certificate", type=_FILE, none="no TLS", help="Certificate, as PEM."),
+    option("--tls-key", type=_FILE, none="no TLS", help="Private key of the certificate."),
+    option("--tls-clients-ca", type=_FILE, help="Authority that signs the certificates of clients."),
+    option("--allow-anonymous", is_flag=True, help="Allow other machines to connect without a login."),
 )
-@option("--allow-anonymous", is_flag=True, group=_ENTRY, help="Allow other machines to connect without a login.")
-@option("--store", "url", metavar="URL", default="memory:", group=_STORE, help="Where to keep the metadata.")
-@option("--node-id", type=int, metavar="ID", default=101, group=_STORE, help="Controller id, unique in the store.")
-@option(
-    "--peers-secret",
-    type=_FILE,
-    metavar="FILE",
-    group=_STORE,
-    none="a secret in the store",
-    help="Secret that all processes on the store share.",
-)
-@option(
-    "--peers-ca",
-    type=_FILE,
-    metavar="FILE",
-    group=_STORE,
-    none="--tls-certificate",
-    help="Authority that signs the certificates of the other processes.",
+@group(
+    "Metadata store, and several processes on it",
+    option("--store", "url", metavar="URL", default="memory:", help="Where to keep the metadata."),
+    option("--node-id", type=int, metavar="ID", default=101, help="Controller id, unique in the store."),
+    option("--peers-secret", type=_FILE, none="a secret in the store", help="Secret that all processes share."),
+    option("--peers-ca", type=_FILE, none="--tls-certificate", help="Authority for certificates of the processes."),
 )
 @json_option("Print the addresses as one JSON object.")
 @quiet_option

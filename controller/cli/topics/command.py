@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from controller.cli.kafka import Endpoint, Whole, action, connected, ending, endpoint_options
-from controller.cli.options import command, json_option, option, quiet_option
+from controller.cli.options import command, group, json_option, option, quiet_option
 from controller.cli.topics.changing import Asked, alter, create, delete, parse_assignment, pattern
 from controller.cli.topics.describing import describe, list_topics
 
@@ -56,59 +56,38 @@ _EITHER: Final = (
 )
 
 
-_CHANGED: Final = "Create and alter"
-_CHOSEN: Final = "Choose topics"
-_SHOWN: Final = "Describe only"
-
-
 @command("topics", example="kedge topics --bootstrap-server localhost:9092 --create --topic orders")
 @action("--create", "Create a topic.")
 @action("--alter", "Change the number of partitions of topics. Fewer only on Kedge.")
 @action("--delete", "Delete topics.")
 @action("--list", "Print the names of topics.")
 @action("--describe", "Print topics and their partitions.")
-@option("--topic", metavar="NAME", group=_CHOSEN, none="all", help="Name, or (not with --create) a regular expression.")
-@option("--topic-id", metavar="ID", group=_CHOSEN, none="all", help="Describe the topic with this id.")
-@option("--exclude-internal", is_flag=True, group=_CHOSEN, help="List and describe no internal topics.")
-@option("--if-exists", is_flag=True, group=_CHOSEN, help="Succeed if no such topic exists.")
-@option("--if-not-exists", is_flag=True, group=_CHOSEN, help="Succeed if the topic to create exists.")
-@option("--partitions", type=_COUNT, metavar="N", group=_CHANGED, none="the broker's", help="Count of partitions.")
-@option(
-    *("--replication-factor", "replication_factor"),
-    type=int,
-    metavar="N",
-    group=_CHANGED,
-    none="the broker's",
-    help="Count of replicas of each new partition.",
+@group(
+    "Choose topics",
+    option("--topic", metavar="NAME", none="all", help="Name, or (not with --create) a regular expression."),
+    option("--topic-id", metavar="ID", none="all", help="Describe the topic with this id."),
+    option("--exclude-internal", is_flag=True, help="List and describe no internal topics."),
+    option("--if-exists", is_flag=True, help="Succeed if no such topic exists."),
+    option("--if-not-exists", is_flag=True, help="Succeed if the topic to create exists."),
 )
-@option(
-    "--replica-assignment",
-    metavar="1:2,2:3,...",
-    group=_CHANGED,
-    none="the controller chooses",
-    help="Brokers of each partition, preferred leader first.",
+@group(
+    "Create and alter",
+    option("--partitions", type=_COUNT, metavar="N", none="the broker's", help="Count of partitions."),
+    option("--replication-factor", type=int, metavar="N", none="the broker's", help="Count of replicas of partitions."),
+    option("--replica-assignment", metavar="1:2,2:3,...", help="Brokers of each partition, preferred leader first."),
+    option("--config", multiple=True, metavar="NAME=VALUE", help="Config of a new topic."),
+    option("--ignore-racks", "--disable-rack-aware", is_flag=True, help="Place replicas without racks."),
+    option("--delete-partitions-delay", is_flag=True, help="Keep removed partitions readable until their retention."),
+    option("--yes", is_flag=True, help="Delete partitions at once, without a question."),
 )
-@option("--config", multiple=True, metavar="NAME=VALUE", group=_CHANGED, none="none", help="Config of a new topic.")
-@option("--ignore-racks", "--disable-rack-aware", is_flag=True, group=_CHANGED, help="Place replicas without racks.")
-@option(
-    "--delete-partitions-delay",
-    is_flag=True,
-    group=_CHANGED,
-    help="Keep removed partitions read-only until their retention ends.",
-)
-@option("--yes", is_flag=True, group=_CHANGED, help="Delete partitions at once, without a question.")
-@option("--under-replicated-partitions", is_flag=True, group=_SHOWN, help="Partitions with replicas out of sync.")
-@option("--unavailable-partitions", is_flag=True, group=_SHOWN, help="Partitions without a live leader.")
-@option("--under-min-isr-partitions", is_flag=True, group=_SHOWN, help="ISR smaller than min.insync.replicas.")
-@option("--at-min-isr-partitions", is_flag=True, group=_SHOWN, help="ISR as large as min.insync.replicas.")
-@option("--topics-with-overrides", is_flag=True, group=_SHOWN, help="Topics with configs of their own.")
-@option(
-    "--partition-size-limit-per-response",
-    type=_COUNT,
-    metavar="N",
-    group=_SHOWN,
-    none="none",
-    help="Ignored count; accepted because Kafka's tool has it.",
+@group(
+    "Describe only",
+    option("--under-replicated-partitions", is_flag=True, help="Partitions with replicas out of sync."),
+    option("--unavailable-partitions", is_flag=True, help="Partitions without a live leader."),
+    option("--under-min-isr-partitions", is_flag=True, help="ISR smaller than min.insync.replicas."),
+    option("--at-min-isr-partitions", is_flag=True, help="ISR as large as min.insync.replicas."),
+    option("--topics-with-overrides", is_flag=True, help="Topics with configs of their own."),
+    option("--partition-size-limit-per-response", type=_COUNT, metavar="N", help="Ignored count, as Kafka's tool has."),
 )
 @endpoint_options
 @json_option()
