@@ -7,11 +7,12 @@ errors; progress and confirmations are left out.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -98,6 +99,11 @@ def fail(text: str) -> NoReturn:
     sys.exit(2)
 
 
+def compact(value: object) -> str:
+    """JSON on one line, without blanks."""
+    return json.dumps(value, separators=(",", ":"), default=str)
+
+
 def shortened(text: str, characters_max: int) -> str:
     """A text that fits a cell of a table; what is cut off is said by dots."""
     return text if len(text) <= characters_max else f"{text[:characters_max]}..."
@@ -128,6 +134,14 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         console.print(table)
     else:
         print_unfolded(console, table)
+
+
+def print_by_cluster(columns: Sequence[str], rows: Mapping[str, Sequence[tuple[str, ...]]]) -> None:
+    """A table, with a column for the cluster where there are several; nothing where there is no row."""
+    several = len(rows) > 1
+    found = [(cluster, *cells) if several else cells for cluster, some in rows.items() for cells in some]
+    if found:
+        print_rows(("cluster", *columns) if several else columns, found)
 
 
 def file_problem(path: Path) -> str | None:

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.demo.files import read_tree_file, recorded_tree
+from controller.cli.demo.command import longest_plain_trace
 from controller.cli.demo.plan import plan_drain, racks_kept, widen
 from controller.cli.demo.retire import Retirement
 from controller.cli.demo.screen import Silent
 from controller.cli.demo.takeover import difference, fields_lost, take_over
-from controller.cli.demo.trace import longest_plain_trace
-from controller.cli.demo.trees import brokers_of_tree
+from controller.cli.demo.trees import brokers_of_tree, read_tree_file, recorded_tree
 from controller.cli.root import kedge
 from controller.model.values import Partition
 from stores.base import Corrupt

@@ -14,9 +14,9 @@ from click.testing import CliRunner, Result
 from kazoo.client import KazooClient
 
 from controller.cli.demo import stage
-from controller.cli.demo.files import recorded_tree
 from controller.cli.demo.screen import Silent
 from controller.cli.demo.takeover import take_over
+from controller.cli.demo.trees import recorded_tree
 from controller.cli.root import kedge
 from controller.rig import NotInTime
 from controller.rig.served import StoreServer

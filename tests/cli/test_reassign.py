@@ -17,9 +17,8 @@ from controller.cli.kafka.errors import Failed, dumped
 from controller.cli.kafka.json_files import parse_brokers
 from controller.cli.kafka.values import Move
 from controller.cli.reassign.plan import document, parse_plan, read_topics
-from controller.cli.reassign.progress import table
+from controller.cli.reassign.progress import Row, table
 from controller.cli.reassign.throttling import Lists, cleared_text, lists
-from controller.cli.reassign.watching import Row
 from controller.cli.root import kedge
 from controller.model.values import TopicPartition
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from controller.cli.demo.files import JUMBO, BadInput, read_layout, read_tree_file, recorded_tree
 from controller.cli.demo.retire import Retirement
 from controller.cli.demo.screen import Plain, Rich, Screen, Silent
 from controller.cli.demo.shrink import Shrinking
@@ -17,14 +17,14 @@ from controller.cli.demo.stage import ROOT, Ended, Interrupted, Stage, ended_by_
 from controller.cli.demo.stage import clean as remove_what_is_left
 from controller.cli.demo.takeover import take_over
 from controller.cli.demo.throttle import ThrottledMove
-from controller.cli.demo.trace import columns, longest_plain_trace
-from controller.cli.demo.trees import check_tree
+from controller.cli.demo.trees import JUMBO, BadInput, check_tree, read_layout, read_tree_file, recorded_tree
 from controller.cli.options import OUTPUT, command, json_option, option, quiet_option
 from controller.cli.printing import confirm, is_quiet, say
 
 SEED_MAX: Final = 2**63 - 1
 _INTERRUPTED: Final = 130  # as shells say it: 128 and the number of the signal
 _TERMINATED: Final = 143
+_TRACE: Final = {"TargetSet", "IsrChanged", "ReplicasGrown", "ReplicasChanged", "TargetCleared", "IsrShrunk"}
 
 
 _FILE: Final = click.Path(path_type=Path)
@@ -149,3 +149,45 @@ def _account(result: dict[str, Any], screen: Screen) -> None:
     screen.say(
         f"records written and acknowledged: {result['written']}; virtual seconds: {result['virtual_ms'] / 1000:.1f}"
     )
+
+
+def traces(lines: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each partition that are a trace's, in their order."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in lines:
+        row = json.loads(line)
+        if row["event"] in _TRACE:
+            found.setdefault(f"{row['topic']}-{row['partition']}", []).append(row)
+    return found
+
+
+def longest_plain_trace(
+    lines: Iterable[str], leave_out: Iterable[str], preferred: str | None = None
+) -> tuple[str, list[dict[str, Any]]] | None:
+    """The partition whose one move has the most rows, of those that went through undisturbed; `preferred` if it did."""
+    left_out = set(leave_out)
+    whole = {
+        name: rows
+        for name, rows in traces(lines).items()
+        if name not in left_out
+        and [row["event"] for row in rows].count("TargetSet") == 1
+        and any(row["event"] == "TargetCleared" and row["cause"] == "completed" for row in rows)
+    }
+    name = max(whole, key=lambda name: (name == preferred, len(whole[name]), name), default=None)
+    return None if name is None else (name, _from_target_on(whole[name]))
+
+
+def _from_target_on(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    first = next(i for i, row in enumerate(rows) if row["event"] == "TargetSet")
+    return rows[first:]
+
+
+def columns(row: dict[str, Any]) -> tuple[str, ...]:
+    """R, I, T, leader and epoch, event."""
+    target = "-" if "target" not in row else _ids(row["target"])
+    leader = f"{row['leader']}/{row['leader_epoch']}"
+    return (f"R {_ids(row['replicas'])}", f"I {_ids(row['isr'])}", f"T {target}", leader, row["event"])
+
+
+def _ids(brokers: list[int]) -> str:
+    return "[" + ",".join(map(str, brokers)) + "]"

@@ -20,8 +20,8 @@ from typing import Final, NoReturn
 
 import attrs
 
-from controller.cli.demo.files import BadInput
 from controller.cli.demo.takeover import IN_MEMORY
+from controller.cli.demo.trees import BadInput
 from controller.cli.printing import without_place
 from controller.model.errors import ControllerError
 from controller.rig import InvariantBroken, NotInTime

@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from controller.cli.demo.files import BadInput
 from controller.cli.demo.screen import Screen
-from controller.cli.demo.trees import brokers_of_tree, one_line
+from controller.cli.demo.trees import BadInput, brokers_of_tree, one_line
 from controller.codec import keys
 from controller.host import Controller
 from controller.model.errors import ControllerError

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,7 +18,7 @@ import click
 from controller.audit import RULES, Illegal, Trace
 from controller.cli.journal.moves import Move, Moves
 from controller.cli.options import command, json_option, option
-from controller.cli.printing import fail, say
+from controller.cli.printing import compact, fail, say
 from controller.runtime.journal import JournalError, JournalProblem, Reading
 
 _ROWS_ARE_GONE: Final = ("missing start", "missing file")
@@ -162,7 +161,7 @@ class Replay:
     def _condemn(self, path: Path, line: int, found: Illegal) -> None:
         if self.as_json:
             said = attrs.asdict(found) | {"file": str(path), "line": line, "rule_in_words": RULES[found.rule]}
-            click.echo(json.dumps({"illegal": said}, separators=(",", ":")))
+            click.echo(compact({"illegal": said}))
         say(f"{path}:{line}: illegal: {found}")
         sys.exit(1)
 

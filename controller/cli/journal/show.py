@@ -21,7 +21,7 @@ from rich.text import Text
 
 from controller.audit import CHECKED
 from controller.cli.options import OUTPUT, command, json_option, option
-from controller.cli.printing import clean, fail, print_unfolded, say, shortened
+from controller.cli.printing import clean, compact, fail, print_unfolded, say, shortened
 from controller.runtime.journal import EVENTS, JournalError, Reading
 
 Row: TypeAlias = dict[str, Any]
@@ -53,7 +53,7 @@ def _brokers(name: str) -> Callable[[Row], str]:
     def text(row: Row) -> str:
         if name not in row:
             return "-" if name == "target" and "replicas" in row else ""
-        return clean(json.dumps(row[name], separators=(",", ":")))
+        return clean(compact(row[name]))
 
     return text
 
@@ -179,7 +179,7 @@ def _print(rows: Iterator[Row], *, as_json: bool, plain: bool) -> int:
     count = 0
     if as_json:
         for count, row in enumerate(rows, 1):  # noqa: B007 - the last one is the answer
-            click.echo(json.dumps(row, separators=(",", ":")))
+            click.echo(compact(row))
     elif plain:
         click.echo("\t".join(name for name, _ in COLUMNS))
         for count, row in enumerate(rows, 1):  # noqa: B007

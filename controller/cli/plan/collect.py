@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from controller.cli.audit.engines import Engine, spark
+from controller.cli.engines import Engine, spark
 from controller.cli.options import CONNECTION, command, group, option
 from controller.cli.plan.options import Common, alone, failing, formatted, output_options
 from controller.cli.plan.running import finish, of_catalog, say_json, say_rows, told_of

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import attrs
 
-from controller.cli.audit.engines import Engine
+from controller.cli.engines import Engine
 from controller.cli.options import command, json_option, option, quiet_option
 from controller.cli.plan.options import CHOOSE, Common, alone, cluster_option, failing, formatted, since, until
 from controller.cli.plan.running import places, say_json, say_rows, told_of

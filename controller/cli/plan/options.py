@@ -10,7 +10,7 @@ from typing import Any, Final
 import attrs
 import click
 
-from controller.cli.audit.engines import Engine, engine_options, renamed
+from controller.cli.engines import Engine, engine_options, renamed
 from controller.cli.options import ENGINE, OUTPUT, T, json_option, option, plain_option, quiet_option
 from controller.cli.printing import fail, of_system, one_line
 from pipeline.errors import PipelineError

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from controller.cli.audit.engines import Engine
+from controller.cli.engines import Engine
 from controller.cli.options import command, option
 from controller.cli.plan.options import Common, alone, failing, output_options
 from controller.cli.plan.running import finish, told_of

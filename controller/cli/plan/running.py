@@ -6,7 +6,6 @@ names it, because a JVM takes seconds to start.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -15,9 +14,9 @@ from typing import Any, Final, NoReturn
 import attrs
 import click
 
-from controller.cli.audit.engines import AUTO, Engine, spark, why_spark
+from controller.cli.engines import AUTO, Engine, spark, why_spark
 from controller.cli.plan.options import Common
-from controller.cli.printing import clean, note, one_line, shortened
+from controller.cli.printing import clean, compact, note, one_line, shortened
 from controller.cli.store.opening import bar
 from pipeline.errors import BadInput, NotFound, NothingAsked, PipelineError
 from pipeline.tables.declared import PARTITION
@@ -210,4 +209,4 @@ def say_rows(rows: Iterable[tuple[str, str]]) -> None:
 
 
 def say_json(value: Mapping[str, Any]) -> None:
-    click.echo(json.dumps(value, separators=(",", ":"), default=str))
+    click.echo(compact(value))

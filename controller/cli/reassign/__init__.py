@@ -5,8 +5,7 @@ plan        files of plans: read, checked, generated
 execute     --execute, --cancel and --cancel-all
 throttling  throttles of a reassignment, set and removed
 progress    --progress and --list
-watching    --verify, and the bar of --progress --watch
-texts       what Kafka's tool prints
+verify      --verify, and what Kafka's tool prints
 legacy      the actions with --zookeeper
 """
 

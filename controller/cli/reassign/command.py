@@ -15,7 +15,7 @@ from controller.cli.options import CONNECTION, OUTPUT, command, group, json_opti
 from controller.cli.reassign.execute import Asked, Options, cancel, execute
 from controller.cli.reassign.plan import Wanted, generate, read_plan, read_topics
 from controller.cli.reassign.progress import list_moves, show_progress
-from controller.cli.reassign.watching import verify
+from controller.cli.reassign.verify import verify
 
 if TYPE_CHECKING:
     from controller.cli.kafka.cluster import Cluster

@@ -10,12 +10,12 @@ import attrs
 import click
 
 from controller.cli.kafka.errors import Failed, Refused, dumped, named, refused_json
-from controller.cli.kafka.values import DEFAULT_TIMEOUT_MS, Description
+from controller.cli.kafka.values import DEFAULT_TIMEOUT_MS
 from controller.cli.printing import confirming
 from controller.cli.reassign import throttling
 from controller.cli.reassign.plan import Plan, Wanted, current_replicas, document
-from controller.cli.reassign.texts import LOW_WARNING, VERIFY_WARNING, rollback_text
 from controller.cli.reassign.throttling import LOW_RATE, Lists, lists
+from controller.cli.reassign.verify import LOW_WARNING, VERIFY_WARNING, Dirs, rollback_text
 from controller.model.values import TopicPartition
 
 if TYPE_CHECKING:
@@ -53,8 +53,6 @@ DIRS_MS: Final = 10_000
 _NOT_AVAILABLE: Final = 9  # the broker does not have that replica yet
 _PAUSE_S: Final = 0.1
 
-Dirs = Mapping[tuple[TopicPartition, int], str]
-
 
 def move_dirs(cluster: Cluster, wanted: Dirs, timeout_ms: int, say: Callable[[str], object]) -> None:
     """Has every broker start to move its replicas to these directories. Raises Failed."""
@@ -80,40 +78,6 @@ def move_dirs(cluster: Cluster, wanted: Dirs, timeout_ms: int, say: Callable[[st
             raise Failed(f"Timed out before log directory move{several} could be started for: {replicas}")
         left = waiting
         cluster.pause(_PAUSE_S)
-
-
-def dir_states(cluster: Cluster, wanted: Dirs) -> tuple[list[str], bool]:
-    """A line for each directory that a plan names, and whether a move between directories still runs."""
-    described: dict[int, Description] = {}
-    live = cluster.brokers()
-    for broker in {broker for _, broker in wanted} & live.keys():
-        described[broker] = cluster.log_dirs(broker, {tp for tp, at in wanted if at == broker})
-    lines, runs = [], False
-    for (tp, broker), path in sorted(wanted.items()):
-        line, moving = _state(tp, broker, path, described.get(broker))
-        lines.append(line)
-        runs = runs or moving
-    return lines, runs
-
-
-def _state(tp: TopicPartition, broker: int, path: str, found: Description | None) -> tuple[str, bool]:
-    if found is None:
-        return (
-            f"Partition {tp} is not found in any live log dir on broker {broker}. "
-            "There is likely an offline log directory on the broker."
-        ), False
-    replicas = found.replicas.get(tp, ())
-    present = next((replica.path for replica in replicas if not replica.is_future), None)
-    future = next((replica.path for replica in replicas if replica.is_future), None)
-    if present is None:
-        return f"Partition {tp} cannot be found in any live log directory on broker {broker}.", False
-    if future == path:
-        return f"Reassignment of replica {tp}-{broker} is still in progress.", True
-    if future is not None:
-        return f"Partition {tp} on broker {broker} is being moved to log dir {future} instead of {path}.", True
-    if present == path:
-        return f"Reassignment of replica {tp}-{broker} completed successfully.", False
-    return f"Partition {tp} on broker {broker} is not being moved from log dir {present} to {path}.", False
 
 
 @attrs.frozen

@@ -2,8 +2,7 @@
 
 command    options, and what is printed at the start and at the end
 options    addresses, racks and topics as texts, and all options as values
-entry      who may connect, and do what
-sharing    several processes on one store
+sharing    several processes on one store; who may connect, and do what
 beginning  topics that are created at the start
 running    what runs: cluster, gateway, pages; and its end
 status     what the status page shows, as JSON

@@ -6,11 +6,11 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -71,32 +71,7 @@ _FILE: Final = click.Path(path_type=Path)
 )
 @json_option("Print the addresses as one JSON object.")
 @quiet_option
-def serve(
-    *,
-    listen: str,
-    advertise: str | None,
-    count: int,
-    broker_listener: str | None,
-    racks: str | None,
-    url: str,
-    node_id: int,
-    topics: tuple[str, ...],
-    copy_rate: int | None,
-    retention: int,
-    seed: int | None,
-    status: str | None,
-    metrics: str | None,
-    no_status: bool,
-    users: Path | None,
-    acls: Path | None,
-    tls_certificate: Path | None,
-    tls_key: Path | None,
-    tls_clients_ca: Path | None,
-    peers_secret: Path | None,
-    peers_ca: Path | None,
-    allow_anonymous: bool,
-    as_json: bool,
-) -> None:
+def serve(**given: Any) -> None:
     """Run a cluster in one process that stock Kafka clients can use.
 
     A real controller with simulated brokers, which keep records in memory. Use it to test clients and tools without a
@@ -108,52 +83,64 @@ def serve(
     """
     from controller.cli.serve import running  # noqa: PLC0415 - what it needs is known to be there only now
 
-    if no_status and status is not None:
-        fail("--status and --no-status exclude each other")
-    if retention < 1 or copy_rate == 0:
-        fail("--retention and --copy-rate: expected at least 1 byte")
-    if (tls_certificate is None) != (tls_key is None) or (tls_clients_ca is not None and tls_key is None):
-        fail("--tls-certificate and --tls-key need each other, and --tls-clients-ca needs both")
-    if not 0 <= node_id < 2**31:
-        fail(f"--node-id: expected 0 to 2147483647, got {node_id}")
-    tls = None if tls_certificate is None or tls_key is None else (tls_certificate, tls_key, tls_clients_ca)
     try:
-        brokers = as_brokers(count, racks)
-        options = Options(
-            url=url,
-            node_id=node_id,
-            listen=as_place("--listen", listen),
-            advertise=None if advertise is None else as_host("--advertise", advertise),
-            broker_listener=broker_listener,
-            brokers=brokers,
-            topics=as_topics(topics, count),
-            seed=seed,
-            copy_rate_bytes_s=copy_rate,
-            retention_bytes=retention,
-            status=None if no_status else as_place("--status", status or _STATUS),
-            status_may_be_elsewhere=status is None,
-            metrics=None if metrics is None else as_place("--metrics", metrics),
-            users=users,
-            acls=acls,
-            tls=tls,
-            peers_secret=peers_secret,
-            peers_ca=peers_ca,
-            allow_anonymous=allow_anonymous,
-        )
+        options = _options(**given)
         with _told_to_end() as ended, running.running(options) as found:
             told = running.as_json(found)
-            if as_json:
+            if given["as_json"]:
                 click.echo(json.dumps(told))
             else:
-                _say(told, brokers, url, is_saved=found.save is not None)
-            _await_end(ended, found.save, url)
+                _say(told, options.brokers, options.url, is_saved=found.save is not None)
+            _await_end(ended, found.save, options.url)
     except (CannotServe, ValueError) as error:
         fail(one_line(error))
-    if not as_json:
+    if not given["as_json"]:
         confirm("ended")
 
 
-def _say(told: dict[str, object], brokers: dict[int, str | None], url: str, *, is_saved: bool) -> None:
+def _options(
+    *,
+    count: int,
+    racks: str | None,
+    topics: tuple[str, ...],
+    listen: str,
+    advertise: str | None,
+    copy_rate: int | None,
+    retention: int,
+    status: str | None,
+    no_status: bool,
+    metrics: str | None,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    tls_clients_ca: Path | None,
+    as_json: bool,  # noqa: ARG001 - of the printing
+    **same: Any,
+) -> Options:
+    """Raises ValueError. `same`: options that are taken as they are."""
+    if no_status and status is not None:
+        raise ValueError("--status and --no-status exclude each other")
+    if retention < 1 or copy_rate == 0:
+        raise ValueError("--retention and --copy-rate: expected at least 1 byte")
+    if (tls_certificate is None) != (tls_key is None) or (tls_clients_ca is not None and tls_key is None):
+        raise ValueError("--tls-certificate and --tls-key need each other, and --tls-clients-ca needs both")
+    if not 0 <= same["node_id"] < 2**31:
+        raise ValueError(f"--node-id: expected 0 to 2147483647, got {same['node_id']}")
+    return Options(
+        listen=as_place("--listen", listen),
+        advertise=None if advertise is None else as_host("--advertise", advertise),
+        brokers=as_brokers(count, racks),
+        topics=as_topics(topics, count),
+        copy_rate_bytes_s=copy_rate,
+        retention_bytes=retention,
+        status=None if no_status else as_place("--status", status or _STATUS),
+        status_may_be_elsewhere=status is None,
+        metrics=None if metrics is None else as_place("--metrics", metrics),
+        tls=None if tls_certificate is None or tls_key is None else (tls_certificate, tls_key, tls_clients_ca),
+        **same,
+    )
+
+
+def _say(told: dict[str, object], brokers: Mapping[int, str | None], url: str, *, is_saved: bool) -> None:
     confirm(f"cluster {told['cluster_id']}, metadata in {clean(public_url(url))}, controller {told['controller']}")
     confirm(f"bootstrap server  {told['bootstrap']}")
     addresses = told["brokers"]

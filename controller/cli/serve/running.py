@@ -14,7 +14,6 @@ import attrs
 from controller.cli.printing import one_line, without_place
 from controller.cli.serve import sharing
 from controller.cli.serve.beginning import create
-from controller.cli.serve.entry import authorizer_of, logins_of
 from controller.cli.serve.options import CannotServe, Options, Place
 from controller.cli.serve.pages import Page, Pages
 from controller.cli.serve.status import Recent, Status
@@ -58,8 +57,8 @@ def running(options: Options) -> Iterator[Running]:
 
 
 def _begin(options: Options, stack: ExitStack) -> Running:
-    users, tls = logins_of(options)
-    authorizer = sharing.trusting_gateways(authorizer_of(options))
+    users, tls = sharing.logins_of(options)
+    authorizer = sharing.trusting_gateways(sharing.authorizer_of(options))
     shown = public_url(options.url).removesuffix(":")
     peers = sharing.peers_of(options, shown, stack)
     recent = Recent()

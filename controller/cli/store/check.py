@@ -5,7 +5,6 @@ If a question fails, that is a problem in the report, and the other questions ar
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -15,7 +14,7 @@ import attrs
 import click
 
 from controller.cli.options import OUTPUT, command, json_option, option
-from controller.cli.printing import clean, one_line, shortened
+from controller.cli.printing import clean, compact, one_line, shortened
 from controller.cli.store.opening import opened
 from controller.codec import BadValue, keys, migration
 from controller.codec import broker as broker_codec
@@ -198,7 +197,7 @@ def check(url: str, *, write: bool, as_json: bool, plain: bool) -> None:
     with opened(url, read_only=url.startswith("memory:")) as store:
         said = {"store": public_url(url), **ask(store, write=write, timeout_s=CHECK_S)}
     if as_json:
-        click.echo(json.dumps(said, separators=(",", ":"), default=attrs.asdict))
+        click.echo(compact(said))
     else:
         _print(_rows(said), plain=plain)
     sys.exit(1 if said["problems"] else 0)

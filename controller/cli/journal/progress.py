@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 
-from controller.cli.audit.engines import (
+from controller.cli.engines import (
     Engine,
     export_option,
     journals_in,
@@ -21,9 +20,8 @@ from controller.cli.audit.engines import (
     settled,
     spark,
 )
-from controller.cli.audit.printing import print_by_cluster
 from controller.cli.options import command, json_option, option, quiet_option
-from controller.cli.printing import fail, need_folder, of_system, one_line, say
+from controller.cli.printing import compact, fail, need_folder, of_system, one_line, print_by_cluster, say
 from controller.cli.store.opening import bar
 from pipeline.amounts import duration
 from pipeline.cautions import known_amount
@@ -146,10 +144,10 @@ def print_json(found: Mapping[str, Progress]) -> None:
         }
         for name, rows in tables.items():
             for row in rows:
-                click.echo(json.dumps({**whose, name: row._asdict()}, separators=(",", ":")))
+                click.echo(compact({**whose, name: row._asdict()}))
         counts = {name: len(rows) for name, rows in tables.items()}
         whole = {"as_of_ms": one.as_of_ms, "step_ms": one.step_ms, **counts}
-        click.echo(json.dumps({**whose, "summary": whole}, separators=(",", ":")))
+        click.echo(compact({**whose, "summary": whole}))
 
 
 def print_tables(found: Mapping[str, Progress]) -> None:
@@ -168,9 +166,9 @@ def _cells(move: Move) -> tuple[str, ...]:
     copied = "" if move.bytes_total is None else f"{move.bytes_copied or 0}/{move.bytes_total}"
     return (
         f"{move.topic}-{move.partition}",
-        json.dumps(move.target, separators=(",", ":")),
+        compact(move.target),
         f"{move.joined}/{len(move.adding)}",
-        json.dumps(move.waiting_on, separators=(",", ":")),
+        compact(move.waiting_on),
         copied,
         _time(move.started_ms),
         "" if move.eta_ms is None else _time(move.eta_ms),

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
-from controller.cli.audit.engines import Engine, spark
-from controller.cli.audit.printing import line_of
-from controller.cli.printing import clean, fail, is_of_stdout, need_folder, of_system, one_line, say
+from controller.cli.engines import Engine, spark
+from controller.cli.printing import clean, compact, fail, is_of_stdout, need_folder, of_system, one_line, say
 from pipeline.audit import Quarantined, Violation
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ class _Found:
 
     def _print(self, cluster: str, one: Any) -> None:
         if self._wanted.as_json:
-            click.echo(line_of({"cluster": cluster, type(one).__name__.lower(): one._asdict()}))
+            click.echo(compact({"cluster": cluster, type(one).__name__.lower(): one._asdict()}))
         elif isinstance(one, Violation):
             click.echo(f"{cluster}: {clean(str(one))}")
         else:

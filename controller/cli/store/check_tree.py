@@ -7,7 +7,6 @@ wrote it.
 from __future__ import annotations
 
 import gc
-import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ from rich.text import Text
 
 from controller.check import SEVERITIES, Finding, Report, Severity, check_store
 from controller.cli.options import command, json_option, option
-from controller.cli.printing import clean, fail, print_unfolded, shortened, without_place
+from controller.cli.printing import clean, compact, fail, print_unfolded, shortened, without_place
 from stores import StoreError, open_store, public_url
 from stores.base import InvalidKey
 from stores.checks import below, check_prefix
@@ -58,7 +57,7 @@ def check_tree(url: str, *, as_json: bool, severity: str, prefix: str) -> None:
     report = attrs.evolve(report, findings=tuple(f for f in report.findings if _is_within(f.key, wanted)))
     shown = report.at_least(cast("Severity", severity))
     if as_json:
-        click.echo(json.dumps(_object(_place(url), report, shown), separators=(",", ":")))
+        click.echo(compact(_object(_place(url), report, shown)))
     else:
         console = Console()
         for start in range(0, len(shown), TABLE_ROWS):

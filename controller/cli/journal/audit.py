@@ -7,12 +7,14 @@ a stream on Spark (follow.py).
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 import click
 
-from controller.cli.audit.engines import (
+from controller.cli.engines import (
     Engine,
     export_option,
     journals_in,
@@ -22,20 +24,25 @@ from controller.cli.audit.engines import (
     settled,
     spark,
 )
-from controller.cli.audit.follow import Wanted
-from controller.cli.audit.follow import follow as run_follow
-from controller.cli.audit.printing import conclude, print_json, print_table
+from controller.cli.journal.follow import Wanted
+from controller.cli.journal.follow import follow as run_follow
+from controller.cli.journal.progress import read_plans, with_waves
 from controller.cli.options import command, group, json_option, option, quiet_option
-from controller.cli.printing import fail, need_file, need_folder, of_system, one_line
-from controller.cli.progress.command import read_plans, with_waves
+from controller.cli.printing import compact, fail, need_file, need_folder, of_system, one_line, print_by_cluster, say
 from controller.cli.store.opening import bar
-from pipeline.audit import Audit
+from pipeline.audit import KINDS, Audit, Violation
 from pipeline.audit import audit as audit_here
 from pipeline.journal.files import NoJournal
 from pipeline.progress import Progress
 from pipeline.progress import progress as progress_here
 from pipeline.report import audit_page
 from pipeline.written import written_as
+
+SAID_MAX: Final = 50
+"""Gaps and lines in quarantine that are printed one by one; of more their number is printed."""
+
+Audits = Mapping[str, Audit]
+"""By cluster. Where there are several, each line names its own."""
 
 
 @command("audit", example="kedge journal audit journals/ --report audit.html")
@@ -134,3 +141,65 @@ def _write(found: Mapping[str, Audit], moves: Progress | None, report: Path | No
         from pipeline.journal.parquet import write_audits  # noqa: PLC0415 - whoever writes no table needs no Arrow
 
         write_audits(found, out)
+
+
+def print_json(audits: Audits) -> None:
+    """A line each, and one of the whole at the end; with the cluster, where there are several."""
+    for cluster, found in audits.items():
+        whose = {"cluster": cluster} if len(audits) > 1 else {}
+        for name, rows in (("violation", found.violations), ("gap", found.gaps), ("quarantined", found.quarantine)):
+            for row in rows:
+                click.echo(compact({**whose, name: row._asdict()}))
+        counts: dict[str, Any] = found.counts._asdict() | {"events": dict(found.counts.events)}
+        totals = {name: len(getattr(found, name)) for name in ("violations", "gaps", "quarantine")}
+        click.echo(compact({**whose, "summary": {**totals, **counts, "unchecked": dict(found.unchecked)}}))
+
+
+def print_table(audits: Audits) -> None:
+    """The violations; nothing where there are none."""
+    columns = ("kind", "first event", "of", "epoch", "seq", "row", "expected", "got", "line")
+    print_by_cluster(columns, {cluster: [_cells(v) for v in found.violations] for cluster, found in audits.items()})
+
+
+def _cells(v: Violation) -> tuple[str, ...]:
+    cells = (v.kind, v.event, _of(v), v.controller_epoch, v.seq, v.row, v.expected, v.got)
+    return *map(str, cells), f"{Path(v.file).name}:{v.line}"
+
+
+def _of(v: Violation) -> str:
+    topic = "" if v.topic is None else v.topic if v.partition is None else f"{v.topic}-{v.partition}"
+    return topic if v.broker_id is None else f"{topic} broker {v.broker_id}".strip()
+
+
+def conclude(audits: Audits) -> None:
+    """Gaps and quarantine on stderr, the verdict of each cluster, and the exit code of the worst."""
+    for cluster, found in audits.items():
+        _verdict(found, f"{cluster}: " if len(audits) > 1 else "")
+    if any(found.violations for found in audits.values()):
+        sys.exit(1)
+    if any(found.quarantine for found in audits.values()):
+        sys.exit(2)
+
+
+def _verdict(found: Audit, whose: str) -> None:
+    for rows, what in ((found.quarantine, "lines in quarantine"), (_told(found), "gaps")):
+        for row in rows[:SAID_MAX]:
+            say(f"{whose}{row}")
+        if len(rows) > SAID_MAX:
+            say(f"{whose}and {len(rows) - SAID_MAX} more {what}")
+    if found.unchecked:
+        counts = ", ".join(f"{event} ({count})" for event, count in found.unchecked)
+        say(f"{whose}not checked, because no rule covers these events: {counts}")
+    counts_said = f"{whose}{found.counts.lines} lines of {found.counts.terms} terms in {found.counts.files} files"
+    if found.violations:
+        first = found.violations[0]
+        say(f"{counts_said}: {len(found.violations)} violations; the first: {first} ({KINDS[first.kind]})")
+    elif found.quarantine:
+        say(f"{counts_said}: no violation in what can be read; {len(found.quarantine)} lines are in quarantine")
+    else:
+        say(f"{counts_said}: no violation" + (f", {len(found.gaps)} gaps" if found.gaps else ""))
+
+
+def _told(found: Audit) -> list[Any]:
+    """Gaps but those of lines in quarantine, which are said as such."""
+    return [gap for gap in found.gaps if gap.kind != "bad line"]
