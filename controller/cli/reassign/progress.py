@@ -1,4 +1,4 @@
-"""--progress with its bar, and --list, of `kedge kafka reassign-partitions`: what moves, and how far each replica is."""
+"""--progress and --list of `kedge kafka reassign-partitions`: what moves, how far each replica is, and the bar."""
 
 from __future__ import annotations
 
