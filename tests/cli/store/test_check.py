@@ -133,7 +133,7 @@ def test_a_root_where_nothing_stands_is_said_and_nothing_is_wrong(make: Make, tm
     url = make(tmp_path)
     done = run("check", url)
     assert done.exit_code == 0
-    assert "keys        none: a new store, or a wrong chroot or prefix" in done.stdout
+    assert "keys        none: the store is new, or the chroot or prefix is wrong" in done.stdout
     assert content(url) == {}
     assert json.loads(run("check", filled(make(tmp_path), {"/a/b": b""}), "--json").stdout)["empty"] is False
 
