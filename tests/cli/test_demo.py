@@ -48,7 +48,7 @@ def test_the_last_line_says_that_nothing_was_lost() -> None:
     assert lines[-1] == "lost: 0"
     acts = [line for line in lines if line.startswith("== ")]
     assert [act[3] for act in acts] == ["1", "2", "3", "4", "5"]
-    for word in ("cancelled", "undone", "replaced by", "was killed", "took over under epoch 2"):
+    for word in ("cancelled", "undone", "replaced by", "was killed", "took over with controller epoch 2"):
         assert any(word in line for line in lines), word
     assert any(re.split(" {2,}", line.strip()) == HEADER for line in lines)
 
@@ -136,7 +136,7 @@ def test_a_topic_shrinks_while_it_is_written_and_read_and_grows_again() -> None:
         ("--layout", '{"1":"a","2":"b","01":"c"}', "twice"),
         ("--layout", '{"1":"a","1":"b","2":"c","3":"d"}', "'1' stands in it twice"),
         ("--tree", "{", "JSON"),
-        ("--tree", "{}", "names no topic"),
+        ("--tree", "{}", "the tree has no topic"),
         ("--tree", '{"/brokers/topics/t":{"value":"{","version":0}}', "/brokers/topics/t"),
         ("--tree", '{"/a":{"value":1,"version":0}}', "/a"),
         ("--tree", '{"a b":{"value":"x","version":0}}', "a b"),

@@ -180,9 +180,9 @@ def test_bad_lists_of_topics_are_refused(text: str, problem: str, tmp_path: Path
     "text,problem",
     [
         ("1,2,1", r"Broker list contains duplicate entries: \[1\]"),
-        ("1,,2", "'' in the broker list is no broker id"),
-        ("-1", "'-1' in the broker list is no broker id"),
-        ("99999999999", "is no broker id"),
+        ("1,,2", "'' in the broker list is not a broker id"),
+        ("-1", "'-1' in the broker list is not a broker id"),
+        ("99999999999", "is not a broker id"),
     ],
 )
 def test_bad_lists_of_brokers_are_refused(text: str, problem: str) -> None:

@@ -1,7 +1,4 @@
-"""What the demo shows: rich on a terminal, bare lines with `--plain` or into a pipe, only the result with `--json`.
-
-Nothing that is shown is needed to decide anything: a screen is told what happened.
-"""
+"""Where the demo prints: rich on a terminal, plain lines otherwise, nothing with --json or --quiet."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def brokers_of_tree(tree: Sequence[TreeEntry]) -> dict[int, str | None]:
         partitions += len(found.assignments)
         brokers |= {b: None for replicas in found.assignments for b in replicas if b not in brokers}
     if not partitions:
-        raise BadInput("the tree names no topic (/brokers/topics/<name> with a value)")
+        raise BadInput("the tree has no topic (/brokers/topics/<name> with a value)")
     if partitions > PARTITIONS_MAX or len(brokers) > BROKERS_MAX:
         raise BadInput(
             f"the tree has {partitions} partitions on {len(brokers)} brokers; "
@@ -148,7 +148,7 @@ def _check(key: str, value: bytes) -> None:
     if key == FORMAT_KEY:
         least = decode_format(value)
         if least > CONTROLLER_VERSION:
-            raise BadValue(f"asks for a controller of version {least}; this one is {CONTROLLER_VERSION}")
+            raise BadValue(f"needs a controller of version {least}, this one has {CONTROLLER_VERSION}")
     elif key == EPOCH_KEY:
         decode_epoch(value)
     elif key == TOKEN_KEY:

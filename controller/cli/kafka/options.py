@@ -1,4 +1,4 @@
-"""Options of every command that speaks to brokers."""
+"""Options of every command that connects to brokers."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def _alter(cluster: Cluster, changes: Mapping[Resource, list[Change]]) -> None:
     refused = cluster.alter_configs(changes) if changes else {}
     if refused:
         said = "; ".join(f"{at.type.name.lower()} {at.name}: {error}" for at, error in sorted(refused.items()))
-        raise Failed(f"throttles could not be changed: {said}")
+        raise Failed(f"throttles were not changed: {said}")
 
 
 def _broker(broker: int) -> Resource:
