@@ -66,7 +66,7 @@ def test_keep_leaves_both_trees_and_the_next_run_is_refused(make: Make, tmp_path
         assert free.url.endswith("/another")
     assert content(url) == kept
     cleaned = demo("--store", url, "--clean")
-    assert (cleaned.exit_code, "kedge-demo: removed, " in cleaned.stdout) == (0, True)
+    assert (cleaned.exit_code, "kedge-demo: removed " in cleaned.stdout) == (0, True)
     assert content(url) == {}
 
 

@@ -125,6 +125,12 @@ def test_waves_of_unknown_size_are_handed_over_and_no_bytes_are_told(running: Ma
     assert all("partitions, bytes not known, " in line for line in waves)
 
 
+def test_quiet_leaves_nothing_of_a_plan_that_is_done(running: Made) -> None:
+    done = run(running, *ADMIN, "--quiet")
+    assert (done.exit_code, done.output) == (0, "")
+    assert run(running, *ADMIN, "--quiet", "--dry-run").stdout.startswith("dry run: 0 waves, ")
+
+
 def test_a_dry_run_says_what_would_be_handed_over(running: Made) -> None:
     done = run(running, "--no-throttle", "--dry-run")
     assert done.exit_code == 0
