@@ -12,47 +12,24 @@ from controller.cli.kafka import Endpoint, Whole, action, connected, ending, end
 from controller.cli.kafka.json_files import parse_brokers
 from controller.cli.kafka.options import checked_servers
 from controller.cli.options import CONNECTION, OUTPUT, command, group, json_option, option, quiet_option
-from controller.cli.reassign.execute import Asked, Options, cancel, execute
+from controller.cli.reassign.execute import cancel, execute
 from controller.cli.reassign.plan import Wanted, generate, read_plan, read_topics
 from controller.cli.reassign.progress import list_moves, show_progress
-from controller.cli.reassign.verify import verify
+from controller.cli.reassign.verify import Asked, verify
 
 if TYPE_CHECKING:
     from controller.cli.kafka.cluster import Cluster
 
 
-def _execute(cluster: Cluster, asked: Asked) -> None:
-    options = Options(asked.throttle, asked.dirs_throttle, asked.timeout_ms, throttle_stays=asked.preserve_throttles)
-    execute(cluster, asked.the_plan, options, as_json=asked.as_json)
-
-
-def _verify(cluster: Cluster, asked: Asked) -> None:
-    verify(cluster, asked.the_plan, preserve_throttles=asked.preserve_throttles, as_json=asked.as_json)
-
-
-def _cancel(cluster: Cluster, asked: Asked) -> None:
-    """All of them where there is no plan."""
-    cancel(
-        cluster,
-        asked.plan,
-        preserve_throttles=asked.preserve_throttles,
-        timeout_ms=asked.timeout_ms,
-        as_json=asked.as_json,
-    )
-
-
 ACTIONS: Final[Mapping[str, Callable[[Cluster, Asked], None]]] = {
     "generate": lambda cluster, asked: generate(cluster, asked.the_wanted, as_json=asked.as_json),
-    "execute": _execute,
-    "verify": _verify,
-    "progress": lambda cluster, asked: show_progress(cluster, asked.the_plan, watch=asked.watch, as_json=asked.as_json),
-    "list": lambda cluster, asked: list_moves(cluster, as_text=asked.as_text),
-    "cancel": _cancel,
-    "cancel_all": _cancel,
+    "execute": execute,
+    "verify": verify,
+    "progress": show_progress,
+    "list": list_moves,
+    "cancel": cancel,
+    "cancel_all": cancel,
 }
-
-
-_ACTIONS: Final = ("generate", "execute", "verify", "progress", "list", "cancel", "cancel_all")
 _PLAN: Final = "reassignment_json_file"
 _CONNECTING: Final = frozenset({"bootstrap_server", "command_config", "zookeeper", "as_json"})
 # What each action needs, and what it may have besides.
@@ -170,7 +147,7 @@ def _checked(given: dict[str, Any]) -> str:
     """The action. Raises UsageError where options do not fit, in Kafka's words."""
     actions = set(given["action"])
     if len(actions) != 1:
-        names = ", ".join(map(_option, _ACTIONS))
+        names = ", ".join(map(_option, ACTIONS))
         raise click.UsageError(f"Command must include exactly one action: {names}")
     if given["bootstrap_server"] is not None and given["zookeeper"] is not None:
         raise click.UsageError("Only one of --bootstrap-server and --zookeeper can be given")

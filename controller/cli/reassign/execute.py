@@ -6,47 +6,19 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
 import click
 
 from controller.cli.kafka.errors import Failed, Refused, dumped, named, refused_json
 from controller.cli.kafka.values import DEFAULT_TIMEOUT_MS
 from controller.cli.printing import confirming
 from controller.cli.reassign import throttling
-from controller.cli.reassign.plan import Plan, Wanted, current_replicas, document
+from controller.cli.reassign.plan import Plan, current_replicas, document
 from controller.cli.reassign.throttling import LOW_RATE, Lists, lists
-from controller.cli.reassign.verify import LOW_WARNING, VERIFY_WARNING, Dirs, rollback_text
+from controller.cli.reassign.verify import LOW_WARNING, VERIFY_WARNING, Asked, Dirs, rollback_text
 from controller.model.values import TopicPartition
 
 if TYPE_CHECKING:
     from controller.cli.kafka.cluster import Cluster
-
-
-@attrs.frozen
-class Asked:
-    """`wanted` of --generate, `plan` of what takes a plan; rates in bytes/s."""
-
-    wanted: Wanted | None = None
-    plan: Plan | None = None
-    throttle: int | None = None
-    dirs_throttle: int | None = None
-    timeout_ms: int | None = None
-    preserve_throttles: bool = False
-    watch: bool = False
-    as_text: bool = False
-    as_json: bool = False
-
-    @property
-    def the_plan(self) -> Plan:
-        """Of an action that needs one."""
-        assert self.plan is not None
-        return self.plan
-
-    @property
-    def the_wanted(self) -> Wanted:
-        """Of --generate."""
-        assert self.wanted is not None
-        return self.wanted
 
 
 DIRS_MS: Final = 10_000
@@ -80,47 +52,38 @@ def move_dirs(cluster: Cluster, wanted: Dirs, timeout_ms: int, say: Callable[[st
         cluster.pause(_PAUSE_S)
 
 
-@attrs.frozen
-class Options:
-    """Rates in bytes/s. `throttle_stays`: also when the last move ended, of a server that takes it back by itself."""
-
-    throttle: int | None = None
-    dirs_throttle: int | None = None
-    timeout_ms: int | None = None
-    throttle_stays: bool = False
-
-
-def execute(cluster: Cluster, plan: Plan, options: Options, *, as_json: bool) -> None:
+def execute(cluster: Cluster, asked: Asked) -> None:
     """Starts the reassignments of the plan; others continue. Raises Failed, also where some were refused."""
+    plan, as_json = asked.the_plan, asked.as_json
     running = cluster.reassignments()
     current = current_replicas(cluster, plan)
     say = confirming(as_json=as_json)
     if not as_json:
         click.echo(rollback_text(current))
     held = lists(running, plan.targets, current)
-    _throttle(cluster, plan, held, options, as_json=as_json)
+    _throttle(cluster, held, asked)
     try:
-        refused = cluster.alter_reassignments(plan.targets, options.timeout_ms or DEFAULT_TIMEOUT_MS)
+        refused = cluster.alter_reassignments(plan.targets, asked.timeout_ms or DEFAULT_TIMEOUT_MS)
     except Refused:  # all of it
-        if options.throttle is not None and _is_idle(cluster, options, began=bool(running)):
+        if asked.throttle is not None and _is_idle(cluster, asked, began=bool(running)):
             throttling.give_back(cluster, held)
         raise
     started = [tp for tp in plan.entries if tp not in refused]
-    if options.throttle is not None and _is_idle(cluster, options, began=bool(started or running)):
+    if asked.throttle is not None and _is_idle(cluster, asked, began=bool(started or running)):
         throttling.give_back(cluster, held)
     if as_json:
-        click.echo(dumped(_answer(current, started, refused, options)))
+        click.echo(dumped(_answer(current, started, refused, asked.throttle)))
     if refused:
         raise Failed("Error reassigning partition(s):\n" + refusals(refused), terse=True, answered=as_json)
     say(f"Successfully started {_reassignments(started)} for {','.join(map(str, started))}")
     if plan.dirs:
-        move_dirs(cluster, plan.dirs, DIRS_MS if options.timeout_ms is None else options.timeout_ms, say)
+        move_dirs(cluster, plan.dirs, DIRS_MS if asked.timeout_ms is None else asked.timeout_ms, say)
 
 
-def _is_idle(cluster: Cluster, options: Options, *, began: bool) -> bool:
+def _is_idle(cluster: Cluster, asked: Asked, *, began: bool) -> bool:
     """Whether a throttle was set although nothing moves, so that no end of a reassignment removes it. The cluster is
     asked, because a request that timed out may have started reassignments."""
-    stays = options.throttle_stays if throttling.removes_by_itself(cluster) else began
+    stays = asked.preserve_throttles if throttling.removes_by_itself(cluster) else began
     return not stays and not cluster.reassignments()
 
 
@@ -129,34 +92,34 @@ def refusals(refused: Mapping[TopicPartition, Refused]) -> str:
     return "\n".join(f"{tp}: {error}" for tp, error in sorted(refused.items()))
 
 
-def _throttle(cluster: Cluster, plan: Plan, held: Lists, options: Options, *, as_json: bool) -> None:
-    say = confirming(as_json=as_json)
-    given = [rate for rate in (options.throttle, options.dirs_throttle) if rate is not None]
+def _throttle(cluster: Cluster, held: Lists, asked: Asked) -> None:
+    say = confirming(as_json=asked.as_json)
+    given = [rate for rate in (asked.throttle, asked.dirs_throttle) if rate is not None]
     if not given:
         return
     if min(given) < LOW_RATE:
         click.echo(LOW_WARNING, err=True)
-    if not as_json and (options.dirs_throttle is not None or not throttling.removes_by_itself(cluster)):
+    if not asked.as_json and (asked.dirs_throttle is not None or not throttling.removes_by_itself(cluster)):
         click.echo(VERIFY_WARNING)
-    if options.throttle is not None:
-        throttling.throttle(cluster, held, options.throttle, stays=options.throttle_stays)
-        say(f"The inter-broker throttle limit was set to {options.throttle} B/s")
-    if options.dirs_throttle is not None:
-        throttling.throttle_dirs(cluster, {broker for _, broker in plan.dirs}, options.dirs_throttle)
-        say(f"The replica-alter-dir throttle limit was set to {options.dirs_throttle} B/s")
+    if asked.throttle is not None:
+        throttling.throttle(cluster, held, asked.throttle, stays=asked.preserve_throttles)
+        say(f"The inter-broker throttle limit was set to {asked.throttle} B/s")
+    if asked.dirs_throttle is not None:
+        throttling.throttle_dirs(cluster, {broker for _, broker in asked.the_plan.dirs}, asked.dirs_throttle)
+        say(f"The replica-alter-dir throttle limit was set to {asked.dirs_throttle} B/s")
 
 
 def _answer(
     current: Mapping[TopicPartition, tuple[int, ...]],
     started: Iterable[TopicPartition],
     refused: Mapping[TopicPartition, Refused],
-    options: Options,
+    throttle: int | None,
 ) -> dict[str, Any]:
     return {
         "current": document(current),
         "started": named(started),
         "refused": refused_json(refused),
-        "throttle": options.throttle,
+        "throttle": throttle,
     }
 
 
@@ -167,22 +130,21 @@ def _reassignments(partitions: list[TopicPartition]) -> str:
 _NOTHING_RUNS = 85  # it ended by itself meanwhile
 
 
-def cancel(
-    cluster: Cluster, plan: Plan | None, *, preserve_throttles: bool, timeout_ms: int | None, as_json: bool
-) -> None:
-    """Cancels the reassignments of the plan, or all of them; there may be none. Raises Failed."""
+def cancel(cluster: Cluster, asked: Asked) -> None:
+    """Cancels the reassignments of the plan, or all of them without one; there may be none. Raises Failed."""
+    plan, as_json = asked.plan, asked.as_json
     running = cluster.reassignments()
     wanted = [tp for tp in (running if plan is None else plan.entries) if tp in running]
     refused: Mapping[TopicPartition, Refused] = {}
     if wanted:
-        answers = cluster.alter_reassignments(dict.fromkeys(wanted), timeout_ms or DEFAULT_TIMEOUT_MS)
+        answers = cluster.alter_reassignments(dict.fromkeys(wanted), asked.timeout_ms or DEFAULT_TIMEOUT_MS)
         refused = {tp: error for tp, error in answers.items() if error.code != _NOTHING_RUNS}
     cancelled = [tp for tp in wanted if tp not in refused]
     say = confirming(as_json=as_json)
     if not refused:
         say(_text(cancelled, plan))
     topics = sorted({tp.topic for tp in wanted} if plan is None else set(plan.topics))
-    clears = not refused and not preserve_throttles and not cluster.reassignments()
+    clears = not refused and not asked.preserve_throttles and not cluster.reassignments()
     if clears:
         throttling.clear(cluster, topics, {broker for _, broker in plan.dirs} if plan is not None else (), say)
     if as_json:

@@ -14,7 +14,6 @@ import click
 from controller.cli.kafka.errors import Failed, dumped, named
 from controller.cli.kafka.values import Broker, PartitionState, TopicState
 from controller.cli.printing import confirming, without_place
-from controller.cli.reassign.execute import Asked
 from controller.cli.reassign.plan import Plan, current_replicas, document, generate, replicas_of
 from controller.cli.reassign.throttling import (
     FOLLOWER_REPLICAS,
@@ -27,7 +26,7 @@ from controller.cli.reassign.throttling import (
     lists,
     removal_warning,
 )
-from controller.cli.reassign.verify import LOW_WARNING, VERIFY_WARNING, described, rollback_text, states, text
+from controller.cli.reassign.verify import LOW_WARNING, VERIFY_WARNING, Asked, described, rollback_text, states, text
 from controller.codec import broker as broker_codec
 from controller.codec import keys, legacy, small
 from controller.codec import topic as topic_codec

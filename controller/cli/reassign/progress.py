@@ -16,7 +16,7 @@ from controller.cli.kafka.errors import Failed, dumped
 from controller.cli.kafka.values import Description, Move
 from controller.cli.printing import clean, is_quiet
 from controller.cli.reassign.plan import Plan, document, replicas_of
-from controller.cli.reassign.verify import COMPLETED, IN_PROGRESS, states
+from controller.cli.reassign.verify import COMPLETED, IN_PROGRESS, Asked, states
 from controller.model.values import TopicPartition
 
 if TYPE_CHECKING:
@@ -90,13 +90,13 @@ class Bar:
         return (len(done) + sum(sum(each) / len(each) for each in shares.values())) / self._partitions
 
 
-def show_progress(cluster: Cluster, plan: Plan, *, watch: bool, as_json: bool) -> None:
-    """Prints the table; with `watch` a bar first, and the table at the end. Raises Failed if the plan cannot end."""
-    if watch:
-        _watch(cluster, plan, as_json=as_json)
+def show_progress(cluster: Cluster, asked: Asked) -> None:
+    """Prints the table; with --watch a bar first, and the table at the end. Raises Failed if the plan cannot end."""
+    if asked.watch:
+        _watch(cluster, asked.the_plan, as_json=asked.as_json)
         return
-    found = rows(cluster, plan)
-    click.echo(dumped(_object(found)) if as_json else table(found))
+    found = rows(cluster, asked.the_plan)
+    click.echo(dumped(_object(found)) if asked.as_json else table(found))
 
 
 def rows(cluster: Cluster, plan: Plan) -> list[Row]:
@@ -191,10 +191,10 @@ def _row(tp: TopicPartition, broker: int, status: str, behind: int | None = None
     return Row(tp.topic, tp.partition, broker, status, behind)
 
 
-def list_moves(cluster: Cluster, *, as_text: bool) -> None:
+def list_moves(cluster: Cluster, asked: Asked) -> None:
     """Prints the plan of all moves that run, sorted; one without partitions where none does."""
     moves = cluster.reassignments()
-    if not as_text:
+    if not asked.as_text:
         click.echo(dumped(document({tp: move.target for tp, move in moves.items()})))
     elif moves:
         lines = [_line(tp, move) for tp, move in moves.items()]

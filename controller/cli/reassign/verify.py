@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import attrs
 import click
 
 from controller.cli.kafka.errors import dumped
 from controller.cli.kafka.values import Description
 from controller.cli.printing import confirming
 from controller.cli.reassign import throttling
-from controller.cli.reassign.plan import Plan, document, replicas_of
+from controller.cli.reassign.plan import Plan, Wanted, document, replicas_of
 from controller.model.values import TopicPartition
 
 if TYPE_CHECKING:
@@ -27,14 +28,42 @@ IN_PROGRESS: Final = "in progress"
 OTHER: Final = "other replicas"
 
 
-def verify(cluster: Cluster, plan: Plan, *, preserve_throttles: bool, as_json: bool) -> None:
+@attrs.frozen
+class Asked:
+    """`wanted` of --generate, `plan` of what takes a plan; rates in bytes/s."""
+
+    wanted: Wanted | None = None
+    plan: Plan | None = None
+    throttle: int | None = None
+    dirs_throttle: int | None = None
+    timeout_ms: int | None = None
+    preserve_throttles: bool = False
+    watch: bool = False
+    as_text: bool = False
+    as_json: bool = False
+
+    @property
+    def the_plan(self) -> Plan:
+        """Of an action that needs one."""
+        assert self.plan is not None
+        return self.plan
+
+    @property
+    def the_wanted(self) -> Wanted:
+        """Of --generate."""
+        assert self.wanted is not None
+        return self.wanted
+
+
+def verify(cluster: Cluster, asked: Asked) -> None:
     """Prints the state of the plan. Throttles are removed if nothing moves in the whole cluster, between brokers or
     directories."""
+    plan, as_json = asked.the_plan, asked.as_json
     running = cluster.reassignments()
     present = replicas_of(cluster.topics(plan.topics).values())
     found = states(plan, running.keys(), present)
     lines, dirs_move = dir_states(cluster, plan.dirs) if plan.dirs else ([], False)
-    clears = not running and not dirs_move and not preserve_throttles
+    clears = not running and not dirs_move and not asked.preserve_throttles
     if not as_json:
         click.echo(text(plan, found, present))
         click.echo("\n".join(lines))
