@@ -92,7 +92,7 @@ _WHICH: Final = {"topic": "topic", "all_topic_partitions": "all-topic-partitions
 @json_option()
 @quiet_option
 def leader_election(**given: Any) -> None:
-    """Elect leaders of partitions (kafka-leader-election.sh).
+    """Elect leaders as kafka-leader-election.sh does.
 
     Prints which partitions got another leader and which already had the right one. A preferred election moves
     leadership back after a restart. An unclean one revives a partition without in-sync replicas, and may lose records.

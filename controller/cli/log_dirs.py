@@ -87,7 +87,7 @@ def log_dirs(
     topic_list: str | None,
     as_json: bool,
 ) -> None:
-    """Describe the log directories of brokers (kafka-log-dirs.sh).
+    """Describe log directories as kafka-log-dirs.sh does.
 
     Prints one JSON object: for each broker its directories, and for each replica its size in bytes and by how many
     messages it is behind.

@@ -46,16 +46,15 @@ def _commands(room: str, rows: Mapping[str, tuple[str, str]], extra: str | None 
 
 KAFKA: Final = Group(
     "Administer topics, configs, reassignments and leaders of a cluster.",
-    "The cluster is that of `kedge serve` or Kafka. Options and output are those of Kafka's own tools, the scripts "
-    "named in parentheses. The commands need no JVM.",
+    "The cluster is that of `kedge serve` or Kafka. Options and output are those of Kafka's own tools, without a JVM.",
     _commands(
         "controller.cli",
         {
-            "topics": ("topics", "Create, alter, delete, list and describe topics (kafka-topics.sh)."),
-            "configs": ("configs", "Describe and alter configs of topics and brokers (kafka-configs.sh)."),
-            "reassign-partitions": ("reassign", "Move partitions to other brokers (kafka-reassign-partitions.sh)."),
-            "leader-election": ("elections", "Elect leaders of partitions (kafka-leader-election.sh)."),
-            "log-dirs": ("log_dirs", "Describe the log directories of brokers (kafka-log-dirs.sh)."),
+            "topics": ("topics", "Manage topics as kafka-topics.sh does."),
+            "configs": ("configs", "Manage configs as kafka-configs.sh does."),
+            "reassign-partitions": ("reassign", "Move partitions as kafka-reassign-partitions.sh does."),
+            "leader-election": ("elections", "Elect leaders as kafka-leader-election.sh does."),
+            "log-dirs": ("log_dirs", "Describe log directories as kafka-log-dirs.sh does."),
         },
     ),
 )

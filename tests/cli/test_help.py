@@ -76,6 +76,7 @@ def test_help_fits_the_columns_uncut(path: tuple[str, ...]) -> None:
     for line in shown(path).splitlines():
         assert len(line) <= COLUMNS, line
         assert not re.search(r"[\w ]\.\.\.$", line) or line.startswith("Usage:"), line
+        assert not re.search(r"[a-z]-$", line), f"a name is broken at its hyphen: {line}"
 
 
 @pytest.mark.parametrize("path", PATHS, ids=named)

@@ -156,10 +156,10 @@ def _types(_context: click.Context, _option: click.Parameter, begun: str) -> lis
 @json_option()
 @quiet_option
 def configs(**given: Any) -> None:
-    """Describe and alter configs of topics and brokers (kafka-configs.sh).
+    """Manage configs as kafka-configs.sh does.
 
-    Prints what kafka-configs.sh prints: each config with its value and where the value comes from. Without --all,
-    --describe prints only what is set for the entity itself.
+    Describes and alters configs of topics and brokers. Prints what Kafka's tool prints: each config with its value and
+    where the value comes from. Without --all, --describe prints only what is set for the entity itself.
 
     Exit code: 0 done; 1 not done, or not for all entities; 2 the options cannot be used.
     """

@@ -178,8 +178,8 @@ def collect_files(
     """Collect snapshots of many clusters from files in a folder.
 
     LANDING is a pattern of folders, such as landing/{cluster}/{snapshot} or
-    s3://bucket/cluster={cluster}/snapshot={snapshot}. Each folder holds map.json or tree.json, and optionally
-    broker-list, log-dirs, partition-meta, broker-metrics, capacities and prometheus-ID.
+    s3://bucket/cluster={cluster}/snapshot={snapshot}. Each folder holds map.json or tree.json, and may hold
+    capacities, broker-list, log-dirs, partition-meta, broker-metrics and prometheus-ID.
 
     Exit code: 0 done; 1 done with quarantined rows; 2 the input cannot be used.
     """

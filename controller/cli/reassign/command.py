@@ -99,9 +99,9 @@ _FILE: Final = click.Path(path_type=Path)
 @json_option()
 @quiet_option
 def reassign_partitions(**given: Any) -> None:
-    """Move partitions to other brokers (kafka-reassign-partitions.sh).
+    """Move partitions as kafka-reassign-partitions.sh does.
 
-    Prints what kafka-reassign-partitions.sh prints. --execute prints the current assignment first: keep it to undo the
+    Prints what Kafka's tool prints. --execute prints the current assignment first: keep it to undo the
     plan. --progress, --list as a plan and --cancel-all are additions to Kafka's tool.
 
     Exit code: 0 done; 1 not done, or not for all partitions; 2 the options cannot be used.

@@ -93,10 +93,10 @@ _EITHER: Final = (
 @json_option()
 @quiet_option
 def topics(**given: Any) -> None:
-    """Create, alter, delete, list and describe topics (kafka-topics.sh).
+    """Manage topics as kafka-topics.sh does.
 
-    Prints what kafka-topics.sh prints. On Kedge, --alter also removes partitions (KIP-694): at once after a question
-    or with --yes, or with --delete-partitions-delay after their retention.
+    Creates, alters, deletes, lists and describes topics, and prints what Kafka's tool prints. On Kedge it also removes
+    partitions (KIP-694), at once after a question, or delayed until their retention.
 
     Exit code: 0 done; 1 not done, or not for all topics; 2 the options cannot be used.
     """
