@@ -192,7 +192,7 @@ def _is_there(cluster: Cluster, of: Entities) -> bool:
 
 
 def own_source(resource: Resource) -> Source | None:
-    """Where the settings of that resource itself come from; None: all that are told are its own."""
+    """The source of the configs of the resource itself; None: all of its configs are its own."""
     if resource.type is ResourceType.TOPIC:
         return Source.DYNAMIC_TOPIC_CONFIG
     if resource.type is ResourceType.BROKER:

@@ -17,7 +17,7 @@ BAR_STEPS = 10  # of a bare bar: one line each
 
 
 class Bar(Protocol):
-    """A progress bar that is told where it is."""
+    """A progress bar."""
 
     def at(self, done: float, total: float, text: str) -> None: ...
 

@@ -88,7 +88,7 @@ def controller_of(node: Node) -> Controller:
 
 
 def _finish(rig: Rig, screen: Screen, moves: int) -> bool:
-    """All moves end, or the time is over: a tree may wait for brokers that nobody simulates."""
+    """Waits until all moves end, or the time is over: a tree may name brokers that are not simulated."""
     with screen.bar("finishing the running moves") as bar:
         for _ in range(DEADLINE_MS // 100):
             running = [p for p in rig.committed.partitions.values() if p.move is not None]
@@ -156,8 +156,8 @@ _REQUESTS: Final = ("/admin/", f"{keys.ISR_CHANGES}/", f"{keys.LOG_DIR_EVENTS}/"
 
 
 def fields_lost(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
-    """What went although nobody asked for that: fields, but for those that say that something moves, and whole keys,
-    but for requests, which go once they are carried out, and for topics that were being deleted."""
+    """What was lost without a request: fields, except those that describe a move, and whole keys, except requests, which
+    are deleted once they are carried out, and topics that were being deleted."""
     deleted = {key.rpartition("/")[2] for key in before if key.startswith(f"{keys.DELETE_TOPICS}/")}
     lost = []
     for key, old in before.items():

@@ -138,7 +138,7 @@ def _write(found: Mapping[str, Audit], moves: Progress | None, report: Path | No
         with written_as(report):
             report.write_text(page, encoding="utf-8")
     if out is not None:
-        from pipeline.journal.parquet import write_audits  # noqa: PLC0415 - whoever writes no table needs no Arrow
+        from pipeline.journal.parquet import write_audits  # noqa: PLC0415 - Arrow is needed only for tables
 
         write_audits(found, out)
 

@@ -57,7 +57,7 @@ def follow(wanted: Wanted, engine: Engine) -> NoReturn:
 
 def _claimed(checkpoint: str) -> str:
     try:
-        from pipeline.errors import BadInput  # noqa: PLC0415 - whoever follows nothing needs no Arrow
+        from pipeline.errors import BadInput  # noqa: PLC0415 - Arrow is needed only here
         from pipeline.spark.checkpoint import claimed  # noqa: PLC0415
         from pipeline.tables.location import Location  # noqa: PLC0415
     except ImportError as error:

@@ -209,7 +209,7 @@ def read_plans(exports: Sequence[Path]) -> list[Exported]:
     """The plans in these folders. Exits with 2 for a folder that is not an export."""
     if not exports:
         return []
-    from pipeline.errors import BadInput  # noqa: PLC0415 - whoever names no plan needs no Arrow
+    from pipeline.errors import BadInput  # noqa: PLC0415 - Arrow is needed only with a plan
     from pipeline.submit.exported import read_export  # noqa: PLC0415
 
     try:

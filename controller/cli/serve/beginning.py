@@ -31,7 +31,7 @@ def create(controller: Controller, elsewhere: Asking | None, topics: Mapping[str
                 break
             except TopicAlreadyExists:
                 break
-            except (NotController, Refused) as error:  # whoever led does so no more
+            except (NotController, Refused) as error:  # the controller that was active is no longer
                 if time.monotonic() >= until_s:
                     raise CannotServe(f"--topic {name}: {one_line(error)}") from error
                 time.sleep(_PAUSE_S)
