@@ -90,7 +90,10 @@ def test_cluster_option_audits_only_that_cluster(fleet: Path) -> None:
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr.startswith(f"kedge: {len(written())} lines of 2 terms")
     unknown = run(fleet, "--cluster", "north")
-    assert (unknown.exit_code, unknown.stderr) == (2, "kedge: --cluster: there is no journal of cluster north; there are journals of east, west\n")
+    assert (unknown.exit_code, unknown.stderr) == (
+        2,
+        "kedge: --cluster: there is no journal of cluster north; there are journals of east, west\n",
+    )
 
 
 def test_a_page_of_several_clusters_is_refused(fleet: Path) -> None:

@@ -158,7 +158,11 @@ def test_a_broken_entry_of_a_user_names_the_user(entry: str, problem: str, tmp_p
 
 @pytest.mark.parametrize(
     "content, said",
-    [(None, "No such file or directory"), (b"short", "expected at least 8 characters, got 5"), (b"\xff" * 20, "not text")],
+    [
+        (None, "No such file or directory"),
+        (b"short", "expected at least 8 characters, got 5"),
+        (b"\xff" * 20, "not text"),
+    ],
 )
 def test_a_secret_that_is_none_is_refused(content: bytes | None, said: str, tmp_path: Path) -> None:
     file = tmp_path / "secret"

@@ -156,8 +156,8 @@ _REQUESTS: Final = ("/admin/", f"{keys.ISR_CHANGES}/", f"{keys.LOG_DIR_EVENTS}/"
 
 
 def fields_lost(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
-    """What was lost without a request: fields, except those that describe a move, and whole keys, except requests, which
-    are deleted once they are carried out, and topics that were being deleted."""
+    """What was lost without a request: fields, except those that describe a move, and whole keys, except requests,
+    which are deleted once they are carried out, and topics that were being deleted."""
     deleted = {key.rpartition("/")[2] for key in before if key.startswith(f"{keys.DELETE_TOPICS}/")}
     lost = []
     for key, old in before.items():
