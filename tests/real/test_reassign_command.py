@@ -107,7 +107,7 @@ REFUSED = {
     '{"topic":"t","partition":0,"replicas":[1,9]}': "Unknown broker id 9",
     '{"topic":"u","partition":0,"replicas":[1]}': "Topic u not found.",
     '{"topic":"t","partition":7,"replicas":[1]}': "Unable to find partition: t-7",
-    '{"topic":"t","partition":0,"replicas":[1],"log_dirs":["/d"]}': "log_dirs need --bootstrap-server: ",
+    '{"topic":"t","partition":0,"replicas":[1],"log_dirs":["/d"]}': "log_dirs: expected none with --zookeeper, ",
 }
 
 
