@@ -1,9 +1,6 @@
-"""`kedge completion SHELL`: the script that makes a shell complete commands, options and their values.
+"""`kedge completion SHELL`: the script with which a shell completes commands, options and their values.
 
-    eval "$(kedge completion bash)"              # in ~/.bashrc; for zsh the same in ~/.zshrc
-    kedge completion fish > ~/.config/fish/completions/kedge.fish
-
-The script asks `kedge` itself at each key, with the variable _KEDGE_COMPLETE: nothing in it grows old with a version.
+The script calls `kedge` with the variable _KEDGE_COMPLETE at each key, so it does not depend on the version.
 """
 
 from __future__ import annotations
@@ -13,20 +10,27 @@ from typing import Final
 import click
 from click.shell_completion import get_completion_class
 
+from controller.cli.options import command
+
 _SHELLS: Final = ("bash", "zsh", "fish")
 _NAME: Final = "kedge"
 _VARIABLE: Final = "_KEDGE_COMPLETE"  # what click makes of the name
 
 
-@click.command()
+@command(
+    "completion",
+    example="""\
+eval "$(kedge completion bash)"        # in ~/.bashrc; zsh in ~/.zshrc
+kedge completion fish > ~/.config/fish/completions/kedge.fish""",
+)
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:
-    """Print what makes a shell complete commands, options and files: bash (4.4 or later), zsh or fish.
+    """Print the script with which a shell completes commands.
 
-    In ~/.bashrc, or with zsh in ~/.zshrc: eval "$(kedge completion bash)"
+    The shell then completes commands, options and their values with Tab. bash needs version 4.4 or later.
 
-    With fish: kedge completion fish > ~/.config/fish/completions/kedge.fish
+    Exit code: 0 printed; 2 the shell is not known.
     """
     kind = get_completion_class(shell)
     assert kind is not None, shell

@@ -1,4 +1,4 @@
-"""Elect leaders: `kedge kafka leader-election`, as kafka-leader-election.sh."""
+"""`kedge kafka leader-election`: elects leaders of partitions, as kafka-leader-election.sh does."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.kafka import Endpoint, Whole, connected, ending, endpoint_options, json_option
+from controller.cli.kafka import Endpoint, Whole, connected, ending, endpoint_options
 from controller.cli.kafka.errors import Failed, Refused, dumped, named, refused_json
 from controller.cli.kafka.json_files import items, parse_object, partition_of, read_bytes, repeated
+from controller.cli.kafka.options import PROPERTIES
 from controller.cli.kafka.values import ElectionType
+from controller.cli.options import CONNECTION, command, group, json_option, option, quiet_option
+from controller.cli.printing import confirm
 from controller.model.values import TopicPartition
 
 if TYPE_CHECKING:
@@ -33,8 +36,8 @@ _NOT_NEEDED: Final = 84
 
 
 def elect(cluster: Cluster, kind: str, of: Sequence[TopicPartition] | None, *, as_json: bool) -> None:
-    """Each of these partitions, or with None all, is led by whom the election gives. Of all, those that need none are
-    not told. Raises Failed, also where some could not be elected."""
+    """Elects a leader of each of these partitions, or with None of all, and prints the outcome. Of all, those that need
+    no election are not printed. Raises Failed, also where some could not be elected."""
     found = cluster.elect_leaders(ElectionType[kind.upper()], of)
     elected = [tp for tp, error in found.items() if error is None]
     there = [tp for tp, error in found.items() if error is not None and error.code == _NOT_NEEDED]
@@ -52,7 +55,7 @@ def elect(cluster: Cluster, kind: str, of: Sequence[TopicPartition] | None, *, a
 def _say(what: str, partitions: Iterable[TopicPartition]) -> None:
     names = ", ".join(map(str, partitions))
     if names:
-        click.echo(f"{what} {names}")
+        confirm(f"{what} {names}")
 
 
 def _failure(kind: str, failed: Iterable[tuple[TopicPartition, Refused]]) -> str:
@@ -65,31 +68,37 @@ _ID: Final = Whole(0, 2**31 - 1)
 _WHICH: Final = {"topic": "topic", "all_topic_partitions": "all-topic-partitions", "path": "path-to-json-file"}
 
 
-@click.command("leader-election")
-@endpoint_options
-@click.option(
-    "--admin.config",
-    "admin_config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Another name of --command-config, as Kafka's tool has it.",
+@command(
+    "leader-election",
+    example="kedge leader-election --bootstrap-server localhost:9092 \\\n"
+    "    --election-type preferred --all-topic-partitions",
 )
-@click.option(
+@option(
     "--election-type",
     type=click.Choice(["preferred", "unclean"], case_sensitive=False),
-    help="preferred: the first replica, if it is in sync. unclean: any that lives, also if records are lost by it.",
+    help="Elect the first replica if in sync, or any live one. Required.",
 )
-@click.option("--topic", metavar="NAME", help="The topic of --partition.")
-@click.option("--partition", type=_ID, metavar="ID", help="One partition of --topic.")
-@click.option("--all-topic-partitions", is_flag=True, help="Every partition that needs it.")
-@click.option(
-    "--path-to-json-file", "path", type=_FILE, metavar="FILE", help='{"partitions":[{"topic":"foo","partition":1}]}'
+@group(
+    "Partitions (choose one way)",
+    option("--all-topic-partitions", is_flag=True, help="Every partition that needs an election."),
+    option("--topic", metavar="NAME", help="Topic of --partition."),
+    option("--partition", type=_ID, metavar="ID", help="Partition id in --topic."),
+    option(
+        "--path-to-json-file", "path", type=_FILE, help='File with {"partitions": [{"topic": "a", "partition": 1}]}.'
+    ),
 )
-@json_option
+@endpoint_options
+@option("--admin.config", "admin_config", type=PROPERTIES, group=CONNECTION, help="Another name of --command-config.")
+@json_option()
+@quiet_option
 def leader_election(**given: Any) -> None:
-    """Elect leaders of one partition, of those in a file, or of all.
+    """Elect leaders as kafka-leader-election.sh does.
 
-    Exit code 0: done, also where there was nothing to do; 1: not, or not for all of them; 2: options that do not fit.
+    Prints which partitions got another leader and which already had the right one. A preferred election moves
+    leadership back after a restart. An unclean one revives a partition without in-sync replicas, and may lose records.
+
+    Exit code: 0 done, also if there was nothing to do; 1 not done, or not for all partitions; 2 the options cannot
+    be used.
     """
     _check(given)
     with ending(as_json=given["as_json"]):
@@ -101,8 +110,6 @@ def leader_election(**given: Any) -> None:
         with connected(
             Endpoint(given["bootstrap_server"], given["command_config"] or given["admin_config"])
         ) as cluster:
-            from controller.cli.elections import elect  # noqa: PLC0415 - kafka-python is there
-
             elect(cluster, given["election_type"].lower(), of, as_json=given["as_json"])
 
 

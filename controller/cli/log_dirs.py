@@ -1,4 +1,4 @@
-"""The log directories of brokers: `kedge kafka log-dirs`, as kafka-log-dirs.sh."""
+"""`kedge kafka log-dirs`: describes the log directories of brokers, as kafka-log-dirs.sh does."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.kafka import Endpoint, connected, ending, endpoint_options, json_option
+from controller.cli.kafka import Endpoint, connected, ending, endpoint_options
 from controller.cli.kafka.errors import Failed, dumped
 from controller.cli.kafka.json_files import parse_brokers
 from controller.cli.kafka.values import Description
+from controller.cli.options import command, json_option, option, quiet_option
+from controller.cli.printing import confirm
 
 if TYPE_CHECKING:
     from controller.cli.kafka.cluster import Cluster
@@ -20,14 +22,14 @@ _ERRORS: Final = {
     -1: "org.apache.kafka.common.errors.UnknownServerException",
     56: "org.apache.kafka.common.errors.KafkaStorageException",
 }
-"""Why a directory cannot be told, as Kafka's tool names it."""
+"""Why a directory cannot be read, as Kafka's tool names it."""
 
 
 def describe_dirs(
     cluster: Cluster, brokers: Sequence[int] | None, topics: Collection[str] | None, *, as_json: bool
 ) -> None:
-    """Prints what these brokers (None: all that live) hold of these topics (None: all). Raises Failed; then nothing is
-    printed but what is asked."""
+    """Prints what these brokers (None: all live ones) hold of these topics (None: all). Raises Failed; then nothing but
+    progress is printed."""
     live = [*cluster.brokers()]
     gone = sorted(set(brokers or ()) - set(live))
     if gone:
@@ -38,10 +40,10 @@ def describe_dirs(
         raise Failed(f"The given topics do not exist from --topic-list: {','.join(unknown)}")
     asked = live if brokers is None else sorted(brokers)
     if not as_json:
-        click.echo("Querying brokers for log directories information")
+        confirm("Querying brokers for log directories information")
     found = {broker: cluster.log_dirs(broker) for broker in asked}
     if not as_json:
-        click.echo(f"Received log directory information from brokers {_ids(asked)}")
+        confirm(f"Received log directory information from brokers {_ids(asked)}")
     click.echo(dumped({"brokers": [_broker(b, said, topics) for b, said in found.items()], "version": 1}))
 
 
@@ -69,12 +71,13 @@ def _ids(brokers: Sequence[int]) -> str:
     return ",".join(map(str, brokers))
 
 
-@click.command("log-dirs")
+@command("log-dirs", example="kedge log-dirs --bootstrap-server localhost:9092 --describe")
+@option("--describe", is_flag=True, help="Print the directories and their replicas. Required.")
+@option("--broker-list", metavar="ID[,...]", none="all live brokers", help="Brokers to describe.")
+@option("--topic-list", metavar="NAME[,...]", none="all", help="Topics to describe.")
 @endpoint_options
-@click.option("--describe", is_flag=True, help="Tell directories and what lies in them.")
-@click.option("--broker-list", metavar="ID[,...]", help="Of these brokers; without, of all that live.")
-@click.option("--topic-list", metavar="NAME[,...]", help="Of these topics; without, of all.")
-@json_option
+@json_option("Print the JSON object alone, and an error as one.")
+@quiet_option
 def log_dirs(
     *,
     bootstrap_server: str | None,
@@ -84,9 +87,12 @@ def log_dirs(
     topic_list: str | None,
     as_json: bool,
 ) -> None:
-    """Tell which replica lies in which directory, its bytes there, and how many messages it is behind.
+    """Describe log directories as kafka-log-dirs.sh does.
 
-    Exit code 0: done; 1: not, with one line on stderr; 2: options that do not fit.
+    Prints one JSON object: for each broker its directories, and for each replica its size in bytes and by how many
+    messages it is behind.
+
+    Exit code: 0 done; 1 not done; 2 the options cannot be used.
     """
     if bootstrap_server is None:
         raise click.UsageError('Missing required argument "[bootstrap-server]"')
@@ -96,8 +102,6 @@ def log_dirs(
         brokers = parse_brokers(broker_list) if broker_list else None
         topics = _names(topic_list) if topic_list else None
         with connected(Endpoint(bootstrap_server, command_config)) as cluster:
-            from controller.cli.log_dirs import describe_dirs  # noqa: PLC0415 - kafka-python is there
-
             describe_dirs(cluster, brokers, topics, as_json=as_json)
 
 

@@ -1,14 +1,18 @@
-"""What every command says besides its output: one line on stderr, with the url of a store once. And how tables and
-text of strangers are printed."""
+"""How every command prints: errors and notes, confirmations, tables, and text that others wrote.
+
+An error is one line on stderr that begins with "kedge:". With --quiet a command prints its result, warnings and
+errors; progress and confirmations are left out.
+"""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+QUIET: Final = "controller.cli.quiet"
+"""Where click's context keeps whether --quiet is given."""
 _WIDTH_MAX: Final = 100_000
 _LINE_CHARACTERS_MAX: Final = 500
 _UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE)
@@ -29,24 +35,23 @@ _AT_PLACE: Final = re.compile(r" at etcd://[^\s?]*[^\s?:](?=: |$)")
 
 
 def one_line(error: BaseException) -> str:
-    """What an error says, on one line; its kind, if it says nothing."""
+    """The message of an error on one line, or its type if it has none."""
     return " ".join(str(error).split())[:_LINE_CHARACTERS_MAX] or type(error).__name__
 
 
 def of_system(error: OSError) -> str:
-    """What the system says, in words without its number, and of which file, where it names one."""
+    """The system's message without its number, and the file, if it names one."""
     said = error.strerror or one_line(error)
     return f"{error.filename}: {said}" if error.filename else said
 
 
 def is_of_stdout(error: OSError) -> bool:
-    """Whether stdout is full, or nobody reads it any more: of what is written, stdout alone is named by no error."""
+    """Whether stdout is full or closed: only an error of stdout names no file."""
     return error.errno in _UNWRITABLE and error.filename is None
 
 
 def without_place(error: BaseException) -> str:
-    """`one_line` without the store's own name, for a line that names the url already: stores say it with the ports that
-    a url may leave out, and the system with the file of a memory store."""
+    """`one_line` without the name of the store, for a line that names its url already."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     said = _AT_PLACE.sub("", one_line(error))
@@ -55,7 +60,7 @@ def without_place(error: BaseException) -> str:
 
 
 def clean(text: str) -> str:
-    """Control characters and broken surrogates as escapes: a name must not move the cursor of who reads it."""
+    """Control characters and broken surrogates as escapes, so that a name cannot change a terminal."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in text)
 
 
@@ -64,19 +69,47 @@ def say(text: str) -> None:
     click.echo(f"kedge: {clean(text)}", err=True)
 
 
+def is_quiet() -> bool:
+    """Whether the command that runs was called with --quiet."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(QUIET))
+
+
+def confirm(text: str) -> None:
+    """A line on stdout that confirms a change, or tells how far it is; none with --quiet."""
+    if not is_quiet():
+        click.echo(text)
+
+
+def confirming(*, as_json: bool) -> Callable[[str], object]:
+    """`confirm`, or with --json nothing: the object that is printed in the end says it all."""
+    return (lambda _: None) if as_json else confirm
+
+
+def note(text: str) -> None:
+    """A line on stderr on what the command does, no error and no result; none with --quiet."""
+    if not is_quiet():
+        say(text)
+
+
 def fail(text: str) -> NoReturn:
-    """One line on stderr, and exit code 2: what was given cannot be used."""
+    """One line on stderr, and exit code 2: the input cannot be used."""
     say(text)
     sys.exit(2)
 
 
+def compact(value: object) -> str:
+    """JSON on one line, without blanks."""
+    return json.dumps(value, separators=(",", ":"), default=str)
+
+
 def shortened(text: str, characters_max: int) -> str:
-    """A text that fits a cell of a table; what is cut off is said by dots."""
+    """A text that fits a cell of a table; "..." stands for what is cut off."""
     return text if len(text) <= characters_max else f"{text[:characters_max]}..."
 
 
 def print_unfolded(console: Console, table: Table) -> None:
-    """A table into a file or a pipe: nothing is folded, and no line ends in blanks."""
+    """Prints a table to a file or a pipe: nothing is folded, and no line ends in blanks."""
     console.width = _WIDTH_MAX
     with console.capture() as captured:
         console.print(table)
@@ -102,21 +135,29 @@ def print_rows(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         print_unfolded(console, table)
 
 
+def print_by_cluster(columns: Sequence[str], rows: Mapping[str, Sequence[tuple[str, ...]]]) -> None:
+    """A table, with a column for the cluster where there are several; nothing where there is no row."""
+    several = len(rows) > 1
+    found = [(cluster, *cells) if several else cells for cluster, some in rows.items() for cells in some]
+    if found:
+        print_rows(("cluster", *columns) if several else columns, found)
+
+
 def file_problem(path: Path) -> str | None:
-    """Why no file can be written at `path`, or the one there not be replaced; None where it can."""
+    """Why no file can be written at `path`; None where it can."""
     folder = path.absolute().parent
     if path.is_dir():
-        return f"{path}: is a folder, expected a file"
+        return f"{path}: expected a file, got a folder"
     if not folder.is_dir():
-        return f"{path}: no file can be written here, {folder} is {'a file' if folder.exists() else 'not there'}"
+        return f"{path}: cannot be written, because {folder} {'is a file' if folder.exists() else 'does not exist'}"
     try:
         if path.is_file():
             os.close(os.open(path, os.O_WRONLY))
-        elif not path.exists():  # else it is a device or a pipe, which only who writes may open
+        elif not path.exists():  # else it is a device or a pipe, which only the writer may open
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
             path.unlink()
     except OSError as error:
-        return f"{path}: no file can be written here, {error.strerror}"
+        return f"{path}: cannot be written: {error.strerror}"
     return None
 
 
@@ -126,11 +167,11 @@ def folder_problem(path: Path) -> str | None:
     while not there.exists() and there != there.parent:
         there = there.parent
     if not there.is_dir():
-        return f"{path}: expected a folder, {there} is a file"
+        return f"{path}: expected a folder, but {there} is a file"
     try:
         Path(tempfile.mkdtemp(dir=there)).rmdir()
     except OSError as error:
-        return f"{path}: nothing can be written here, {error.strerror}"
+        return f"{path}: cannot be written: {error.strerror}"
     return None
 
 
@@ -154,5 +195,5 @@ class Amount(click.ParamType[int]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         found = value if isinstance(value, int) else bytes_of(str(value))
         if found is None:
-            self.fail(f"{value!r:.80} is no number of bytes, as 123, 5GiB or 1.5GB are", param, ctx)
+            self.fail(f"{value!r:.80} is not a number of bytes such as 123, 5GiB or 1.5GB", param, ctx)
         return found

@@ -1,4 +1,4 @@
-"""The root of the command line: the options of `kedge` itself, its errors and exit codes. Commands are in tree.py."""
+"""The command `kedge` itself: its options, its errors and its exit codes. Its commands are in tree.py."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _HELP: Final[Any] = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
 class _BadUsage(click.ClickException):
-    """Arguments that cannot be used, as one line: with usage and hints around it, what is wrong is easily missed."""
+    """Arguments that cannot be used, as one line: between click's usage and hints the problem is easily missed."""
 
     exit_code = 2
 
     def __init__(self, error: click.UsageError) -> None:
         said = " ".join(error.format_message().split()).rstrip(".")
-        more = "" if error.ctx is None else f"; {error.ctx.command_path} --help says more"
+        more = "" if error.ctx is None else f"; see {error.ctx.command_path} --help"
         super().__init__(f"{said}{more}")
 
     def show(self, file: IO[Any] | None = None) -> None:  # noqa: ARG002 - it goes where all complaints go
@@ -88,8 +88,8 @@ def _version() -> str:
 def kedge() -> None:
     """Run, administer and audit Kafka-style clusters with an embeddable controller.
 
-    `kedge COMMAND --help` describes a command. Exit code: 0 done; 1 not done, or something was found; 2 arguments or
-    input cannot be used.
+    `kedge COMMAND --help` describes a command. Exit code: 0 done; 1 not done, or findings; 2 the options or the input
+    cannot be used.
     """
 
 

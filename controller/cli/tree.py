@@ -29,10 +29,10 @@ class Command:
 
 @attrs.frozen
 class Group:
-    """Commands below one name. `says`: its line in the list of commands; `help`: the first lines of its own help."""
+    """Commands below one name. `says`: its line in the list of commands; `more`: what its own help adds."""
 
     says: str
-    help: str
+    more: str
     commands: Mapping[str, Command]
     extra: str | None = None
 
@@ -45,63 +45,60 @@ def _commands(room: str, rows: Mapping[str, tuple[str, str]], extra: str | None 
 
 
 KAFKA: Final = Group(
-    "Administer a cluster as Kafka's own tools do: topics, configs, reassignments, elections, log directories.",
-    "Administer the cluster of `kedge serve` or a Kafka cluster, with the options and the output of Kafka's own tools.",
-    {
-        "topics": Command(
-            "Create, alter, delete, list and describe topics (kafka-topics.sh).", "controller.cli.topics", "topics"
-        ),
-        "configs": Command(
-            "Describe and alter configs of topics and brokers (kafka-configs.sh).", "controller.cli.configs", "configs"
-        ),
-        "reassign-partitions": Command(
-            "Move partitions to other brokers (kafka-reassign-partitions.sh).",
-            "controller.cli.reassign",
-            "reassign_partitions",
-        ),
-        "leader-election": Command(
-            "Elect leaders of partitions (kafka-leader-election.sh).", "controller.cli.elections", "leader_election"
-        ),
-        "log-dirs": Command(
-            "Describe the log directories of brokers (kafka-log-dirs.sh).", "controller.cli.log_dirs", "log_dirs"
-        ),
-    },
-)
-JOURNAL: Final = Group(
-    "Show, audit and replay the journal of a controller, and the progress of moves.",
-    "Read the journal of a controller, the file that lists each of its decisions in one JSON line.",
+    "Administer topics, configs, reassignments and leaders of a cluster.",
+    "The cluster is that of `kedge serve` or Kafka. Options and output are those of Kafka's own tools, without a JVM.",
     _commands(
         "controller.cli",
         {
-            "show": ("journal.show", "Show the lines of a journal, filtered by topic, partition, broker or event."),
-            "audit": ("audit", "Check every line against the rules of the controller, and report violations."),
-            "progress": ("progress", "Show how far each move is, which moves are stuck, and the remaining time."),
+            "topics": ("topics", "Manage topics as kafka-topics.sh does."),
+            "configs": ("configs", "Manage configs as kafka-configs.sh does."),
+            "reassign-partitions": ("reassign", "Move partitions as kafka-reassign-partitions.sh does."),
+            "leader-election": ("elections", "Elect leaders as kafka-leader-election.sh does."),
+            "log-dirs": ("log_dirs", "Describe log directories as kafka-log-dirs.sh does."),
+        },
+    ),
+)
+JOURNAL: Final = Group(
+    "Show, audit and replay the journal of a controller.",
+    "The journal is the file that lists each decision of a controller in one JSON line.",
+    _commands(
+        "controller.cli",
+        {
+            "show": ("journal.show", "Show the lines of a journal, filtered by topic, partition, event or term."),
+            "audit": ("journal.audit", "Check every line against the rules of the controller, and report violations."),
+            "progress": (
+                "journal.progress",
+                "Show how far each move is, which moves are stuck, and the remaining time.",
+            ),
             "replay": ("journal.replay", "Replay a journal step by step against the rules."),
         },
     ),
 )
 STORE: Final = Group(
     "Check, dump, load, compare and migrate metadata stores.",
-    "Work on a metadata store as a whole.\n\n"
-    "URL is memory:FILE, zookeeper://HOST:PORT[,...]/CHROOT or etcd://HOST:PORT[,...]/PREFIX, with options behind a "
-    '"?".',
+    "URL is memory:FILE, zookeeper://HOST:PORT[,...]/CHROOT or etcd://HOST:PORT[,...]/PREFIX. Options of "
+    'the store follow a "?".',
     _commands(
         "controller.cli",
         {
             "check": ("store.check", "Check whether a store can be used, and print its version and limits."),
-            "check-tree": ("check", "Check the keys of a cluster for what is broken, inconsistent or left behind."),
-            "diff": ("store.diff", "Print the keys that only one of two stores has, or that differ."),
-            "dump": ("store.dump", "Write all keys of a store to a JSON file."),
-            "load": ("store.load", "Write the keys of a JSON file into an empty store."),
+            "check-tree": (
+                "store.check_tree",
+                "Check the keys of a cluster for what is broken, inconsistent or left behind.",
+            ),
+            "diff": ("store.trees", "Print the keys that only one of two stores has, or that differ."),
+            "dump": ("store.trees", "Write all keys of a store to a JSON file."),
+            "load": ("store.trees", "Write the keys of a JSON file into an empty store."),
             "migrate": ("store.migrate", "Move a running cluster from one store to another."),
         },
     ),
 )
 PLAN: Final = Group(
-    "Plan reassignments: collect a snapshot, make a plan, cut it into waves, submit it.",
-    "Plan reassignments from snapshots of clusters, and submit them wave by wave.\n\n"
-    "TABLES is the folder of Parquet tables that the commands share. Exit code: 0 done; 1 done with findings (refused "
-    "moves, violations, quarantined rows); 2 arguments or input cannot be used.",
+    "Plan reassignments from snapshots, and submit them in waves.",
+    "The steps are collect, a plan such as drain, waves, export and submit. TABLES is the folder of tables that the "
+    "commands share.\n\n"
+    "Exit code: 0 done; 1 done with findings (refused moves, violations, quarantined rows); 2 the input cannot be "
+    "used.",
     _commands(
         "controller.cli.plan",
         {
@@ -137,7 +134,7 @@ ROOT: Final[Mapping[str, Command | Group]] = {
         "wire",
     ),
     "demo": Command(
-        "Watch a simulated cluster move partitions while controllers and brokers fail.",
+        "Watch a simulated cluster move partitions while controllers fail.",
         "controller.cli.demo.command",
         "demo",
     ),
@@ -181,7 +178,7 @@ class Lazy(click.Group):
     """A group whose commands are imported when they run."""
 
     def __init__(self, group: Group, name: str) -> None:
-        super().__init__(name=name, help=group.help)
+        super().__init__(name=name, help=f"{group.says}\n\n{group.more}")
         self._rows = group.commands
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - as click asks

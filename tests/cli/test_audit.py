@@ -135,12 +135,12 @@ def test_a_page_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path
     write(tmp_path, written())
     done = run("audit", tmp_path, "--report", tmp_path / "nowhere" / "page.html")
     assert done.exit_code == 2
-    assert "no file can be written here" in done.stderr
+    assert "cannot be written, because " in done.stderr
 
 
 @pytest.mark.parametrize("verb", ["audit", "progress"])
 @pytest.mark.parametrize(
-    "where,said", [("file", "expected a folder, "), ("file/below", "is a file"), ("/proc/x", "nothing can be")]
+    "where,said", [("file", "expected a folder, "), ("file/below", "is a file"), ("/proc/x", "cannot be written: ")]
 )
 def test_a_folder_that_cannot_be_written_is_one_line_and_nothing_is_written(
     verb: str, where: str, said: str, tmp_path: Path

@@ -114,12 +114,12 @@ def test_the_file_is_not_written(broken: Path) -> None:
 @pytest.mark.parametrize(
     "url,problem",
     [
-        ("memory:missing.json", "kedge: memory:missing.json cannot be read: "),
+        ("memory:missing.json", "kedge: memory:missing.json: cannot be read: "),
         (f"memory:{__file__}", "not a whole JSON file"),
         ("memory:", "kedge: memory: cannot be read: names no file"),
         ("zoo:keeper", "a store url begins with one of memory:"),
         ("", "a store url begins with one of memory:"),
-        ("memory:\x00\x1b[31m", "memory:\\x00\\x1b[31m cannot be read: "),
+        ("memory:\x00\x1b[31m", "memory:\\x00\\x1b[31m: cannot be read: "),
     ],
     ids=["missing", "foreign", "no file", "unknown", "empty", "control characters"],
 )
@@ -177,5 +177,5 @@ def test_a_password_in_the_url_is_not_printed() -> None:
     url = "zookeeper://127.0.0.1:1/x?connect_timeout=0.2&auth=digest:me:only-for-me"
     result = CliRunner().invoke(kedge, ["check", url])
     assert result.exit_code == 2
-    assert "zookeeper://127.0.0.1:1/x cannot be read" in result.output
+    assert "zookeeper://127.0.0.1:1/x: cannot be read" in result.output
     assert "only-for-me" not in result.output

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from controller.cli.demo.files import read_tree_file, recorded_tree
+from controller.cli.demo.command import longest_plain_trace
 from controller.cli.demo.plan import plan_drain, racks_kept, widen
 from controller.cli.demo.retire import Retirement
 from controller.cli.demo.screen import Silent
 from controller.cli.demo.takeover import difference, fields_lost, take_over
-from controller.cli.demo.trace import longest_plain_trace
-from controller.cli.demo.trees import brokers_of_tree
+from controller.cli.demo.trees import brokers_of_tree, read_tree_file, recorded_tree
 from controller.cli.root import kedge
 from controller.model.values import Partition
 from stores.base import Corrupt
@@ -49,7 +48,7 @@ def test_the_last_line_says_that_nothing_was_lost() -> None:
     assert lines[-1] == "lost: 0"
     acts = [line for line in lines if line.startswith("== ")]
     assert [act[3] for act in acts] == ["1", "2", "3", "4", "5"]
-    for word in ("cancelled", "undone", "replaced by", "was killed", "took over under epoch 2"):
+    for word in ("cancelled", "undone", "replaced by", "was killed", "took over with controller epoch 2"):
         assert any(word in line for line in lines), word
     assert any(re.split(" {2,}", line.strip()) == HEADER for line in lines)
 
@@ -137,7 +136,7 @@ def test_a_topic_shrinks_while_it_is_written_and_read_and_grows_again() -> None:
         ("--layout", '{"1":"a","2":"b","01":"c"}', "twice"),
         ("--layout", '{"1":"a","1":"b","2":"c","3":"d"}', "'1' stands in it twice"),
         ("--tree", "{", "JSON"),
-        ("--tree", "{}", "names no topic"),
+        ("--tree", "{}", "the tree has no topic"),
         ("--tree", '{"/brokers/topics/t":{"value":"{","version":0}}', "/brokers/topics/t"),
         ("--tree", '{"/a":{"value":1,"version":0}}', "/a"),
         ("--tree", '{"a b":{"value":"x","version":0}}', "a b"),
@@ -199,7 +198,7 @@ def test_a_broken_key_of_a_tree_is_one_clear_line(shared_data: Path, tmp_path: P
     path.write_text(json.dumps(tree))
     done = demo("--plain", "--tree", str(path))
     assert done.exit_code == 2, done.output
-    assert done.stderr.startswith(f"kedge demo: {key}: ")
+    assert done.stderr.startswith(f"kedge: {key}: ")
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
 
@@ -213,7 +212,7 @@ def test_what_a_takeover_still_stumbles_over_is_one_line(monkeypatch: pytest.Mon
     monkeypatch.setattr("controller.cli.demo.takeover.Rig", stumble)
     done = demo("--plain")
     assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == "kedge demo: the tree cannot be taken over: a\n"
+    assert done.stderr == "kedge: the tree cannot be taken over: a\n"
 
 
 CLUSTERS = ("main-eqiad", "main-codfw", "jumbo-eqiad", "logging-eqiad", "logging-codfw", "test-eqiad")

@@ -14,9 +14,9 @@ from click.testing import CliRunner, Result
 from kazoo.client import KazooClient
 
 from controller.cli.demo import stage
-from controller.cli.demo.files import recorded_tree
 from controller.cli.demo.screen import Silent
 from controller.cli.demo.takeover import take_over
+from controller.cli.demo.trees import recorded_tree
 from controller.cli.root import kedge
 from controller.rig import NotInTime
 from controller.rig.served import StoreServer
@@ -39,7 +39,7 @@ def test_nothing_is_lost_and_nothing_is_left(make: Make, tmp_path: Path) -> None
     lines = done.output.splitlines()
     assert lines[-1] == "lost: 0"
     assert [line[3] for line in lines if line.startswith("== ")] == ["1", "2", "3", "4", "5"]
-    for word in ("cancelled", "undone", "replaced by", "was killed", "took over under epoch 2"):
+    for word in ("cancelled", "undone", "replaced by", "was killed", "took over with controller epoch 2"):
         assert any(word in line for line in lines), word
     assert f"Store: {url.partition('?')[0]}/kedge-demo; sessions are real" in done.output
     assert content(url) == MINE
@@ -60,13 +60,13 @@ def test_keep_leaves_both_trees_and_the_next_run_is_refused(make: Make, tmp_path
     kept = content(url)
     refused = demo("--plain", *few)
     assert is_one_line(refused, 2)
-    assert "kedge-demo is taken, by a demo that runs, was kept or killed: --clean removes" in refused.stderr
+    assert "kedge-demo is taken by a demo that runs, was kept or was killed; --clean removes" in refused.stderr
     assert content(url) == kept
     with stage.stage(url, "another", keep=False) as free:
         assert free.url.endswith("/another")
     assert content(url) == kept
     cleaned = demo("--store", url, "--clean")
-    assert (cleaned.exit_code, "kedge-demo: removed, " in cleaned.stdout) == (0, True)
+    assert (cleaned.exit_code, "kedge-demo: removed " in cleaned.stdout) == (0, True)
     assert content(url) == {}
 
 
@@ -78,14 +78,14 @@ def test_only_what_a_demo_left_is_cleaned(make: Make, tmp_path: Path) -> None:
     for root in ("mine", "bare"):
         refused = demo("--store", url, "--clean", "--root", root)
         assert is_one_line(refused, 2)
-        assert "does not bear the demo's key; nothing was touched" in refused.stderr
+        assert ": not a root of a demo; nothing was removed" in refused.stderr
     with stage.stage(url, "kedge-demo", keep=False) as place, closing(open_store(str(place.opened))) as runs:
         runs.commit([Put("/controller", b"{}", ABSENT, ephemeral=True)], timeout_s=10)
         refused = demo("--store", url, "--clean")
         assert is_one_line(refused, 2)
         assert "a demo runs, or was killed a few seconds ago" in refused.stderr
     assert content(url) == before
-    assert "there is nothing" in demo("--store", url, "--clean").stdout
+    assert ": nothing to remove" in demo("--store", url, "--clean").stdout
 
 
 def test_in_this_process_there_is_nothing_to_clean() -> None:
@@ -106,7 +106,7 @@ def test_a_demo_that_is_told_to_end_removes_what_it_made(
         next(line for line in running.stdout if line.startswith("== 2"))
         running.send_signal(number)
         said = running.communicate(timeout=60)[1]
-    assert (running.returncode, said) == (code, f"kedge demo: ended by {by}; nothing is left\n")
+    assert (running.returncode, said) == (code, f"kedge: ended by {by}; its keys are removed\n")
     assert content(url) == MINE
 
 
@@ -117,7 +117,7 @@ def test_a_root_is_taken_by_one_demo_only(make: Make, tmp_path: Path) -> None:
     with stage.stage(url, "kedge-demo", keep=False):
         refused = demo("--plain", "--store", url)
     assert is_one_line(refused, 2)
-    assert "is taken, by a demo that runs, was kept or killed" in refused.stderr
+    assert "is taken by a demo that runs, was kept or was killed" in refused.stderr
     assert content(url) == {}
 
 
@@ -157,11 +157,14 @@ def test_no_node_of_zookeeper_is_left(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "arguments,problem",
     [
-        (("--store", "memory:some.json"), "a demo is not put into a file"),
+        (("--store", "memory:some.json"), "--store: expected memory:, zookeeper:// or etcd://, got memory:"),
         (("--store", "zoo:keeper"), "a store url begins with one of"),
         (("--store", "etcd://user:only-for-me@h"), "user and password are options"),
         (("--store", "etcd://127.0.0.1:1?connect_timeout=0.2", "--root", "no key"), "--root: not a key"),
-        (("--store", "etcd://127.0.0.1:1?connect_timeout=0.2", "--root", "a/b"), "--root: a name without slashes"),
+        (
+            ("--store", "etcd://127.0.0.1:1?connect_timeout=0.2", "--root", "a/b"),
+            "--root: expected a name without slashes",
+        ),
         (("--store", "etcd://127.0.0.1:1?connect_timeout=0.2"), "etcd://127.0.0.1:1 cannot be used: "),
     ],
 )

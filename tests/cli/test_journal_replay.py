@@ -234,7 +234,7 @@ def test_events_without_a_rule_are_said_and_legal(tmp_path: Path) -> None:
     file = changed(tmp_path, lambda found: found[23].update(event="ThrottleSomething"))
     result = replay(file, "--seq", "50")
     assert result.exit_code == 0
-    assert "kedge: no rules for these events, not checked: ThrottleSomething (1)\n" in result.stderr
+    assert "kedge: not checked, because no rule covers these events: ThrottleSomething (1)\n" in result.stderr
 
 
 def test_many_rows_of_one_move_are_kept_at_its_ends(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -257,12 +257,12 @@ def test_many_rows_of_one_move_are_kept_at_its_ends(monkeypatch: pytest.MonkeyPa
     [
         (["missing"], "kedge: missing: No such file or directory\n"),
         ([__file__], f"kedge: {__file__}:1: no line of a journal: "),
-        (["FOLDER", "--epoch", "9"], "kedge: there is no whole commit of epoch 9; epochs are: 7, 8\n"),
-        (["FOLDER", "--seq", "3"], "kedge: there is no commit up to seq 3\n"),
+        (["FOLDER", "--epoch", "9"], "kedge: --epoch: no whole commit of epoch 9; the journal has epochs 7, 8\n"),
+        (["FOLDER", "--seq", "3"], "kedge: --seq: no commit up to 3\n"),
         (["FOLDER", "--partition", "0"], "kedge: --partition needs --topic\n"),
         (["FOLDER", "--topic", "t", "--partition", "-1"], "-1 is not in the range x>=0"),
         (["FOLDER", "--epoch", "seven"], "'seven' is not a valid integer"),
-        ([], "Missing argument 'PATH...'"),
+        ([], "Missing argument 'JOURNAL...'"),
     ],
     ids=["missing", "foreign", "no such epoch", "no such seq", "partition alone", "negative", "no number", "no path"],
 )
@@ -280,7 +280,7 @@ def test_an_empty_folder_and_an_empty_file_are_exit_code_2(tmp_path: Path) -> No
     assert (result.exit_code, result.stderr.endswith("in this folder\n")) == (2, True)
     (tmp_path / "kedge-1-0.jsonl").touch()
     result = replay(tmp_path)
-    assert (result.exit_code, result.stderr) == (2, "kedge: there is no whole commit to replay\n")
+    assert (result.exit_code, result.stderr) == (2, "kedge: no whole commit to replay\n")
 
 
 def test_what_strangers_wrote_is_escaped(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_an_event_that_no_journal_has_is_exit_code_2_and_a_line(folder: Path) ->
     result = show(folder, "--event", "TargetSet", "--event", "Nope")
     assert (result.exit_code, result.stdout) == (2, "")
     (line,) = result.stderr.splitlines()
-    assert line.startswith("kedge: there is no event 'Nope'; events are BadKey, BrokerForgotten, ")
+    assert line.startswith("kedge: --event: expected one of BadKey, BrokerForgotten, ")
     assert show(folder, "--event", "ThrottleSet").exit_code == 0
 
 
@@ -115,7 +115,7 @@ def test_control_characters_of_strangers_are_shown_escaped(folder: Path) -> None
 def test_a_chain_that_holds_is_said_to_hold(folder: Path) -> None:
     """--verify says on stderr what it found, and the exit code says it again."""
     result = show(folder, "--verify", "--plain")
-    assert (result.exit_code, result.stderr) == (0, "kedge: the chain holds\n")
+    assert (result.exit_code, result.stderr) == (0, "kedge: the chain of hashes is intact\n")
 
 
 def test_a_broken_chain_is_exit_code_1_with_verify(folder: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_broken_chain_is_exit_code_1_with_verify(folder: Path) -> None:
     assert result.exit_code == 1
     first, last = result.stderr.splitlines()
     assert first.startswith(f"kedge: {file}:3: broken link: prev is ")
-    assert last == "kedge: the chain does not hold"
+    assert last == "kedge: the chain of hashes is broken"
     assert show(folder).exit_code == 0
 
 
@@ -144,7 +144,7 @@ def test_a_torn_tail_is_reported_and_is_no_broken_chain(folder: Path) -> None:
     [
         (["missing"], "kedge: missing: No such file or directory\n"),
         ([__file__], f"kedge: {__file__}:1: no line of a journal: "),
-        ([], "Missing argument 'PATH...'"),
+        ([], "Missing argument 'JOURNAL...'"),
         ([".", "--partition", "0"], "--partition needs --topic"),
         ([".", "--topic", "t", "--partition", "-1"], "-1 is not in the range x>=0"),
         ([".", "--json", "--plain"], "--json and --plain exclude each other"),
@@ -219,7 +219,7 @@ def test_a_closed_stdout_is_no_crash(folder: Path) -> None:
     """Started without a stdout at all, the command still checks the journal."""
     command = f"exec {sys.executable} -c '{PROGRAM}' journal show {folder} --verify >&-"
     done = subprocess.run(["/bin/sh", "-c", command], cwd=CHECKOUT, capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"kedge: the chain holds\n")
+    assert (done.returncode, done.stderr) == (0, b"kedge: the chain of hashes is intact\n")
 
 
 def test_the_version_is_told() -> None:

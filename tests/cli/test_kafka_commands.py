@@ -17,7 +17,7 @@ from controller.cli.kafka.errors import Failed
 from controller.cli.root import kedge
 
 NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
-BRACKET = "A bracket is not closed, or was not opened"
+BRACKET = "Unbalanced brackets"
 FORM = 'Invalid entity config: all configs to be added must be in the format "key=val".'
 
 
@@ -219,7 +219,7 @@ def test_a_file_of_settings_is_refused_where_it_says_nothing_or_is_not_there(tmp
     with pytest.raises(Failed, match="No such file or directory"):
         changes([], file, [])
     file.write_text("# nothing\n")
-    with pytest.raises(Failed, match="no configs in it"):
+    with pytest.raises(Failed, match="the file has no configs"):
         changes([], file, [])
     assert changes([], file, ["a"]).deleted == ("a",)
 

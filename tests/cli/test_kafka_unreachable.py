@@ -58,7 +58,7 @@ def test_who_speaks_plain_text_with_tls_is_told_so(tmp_path: Path, *, asks_for_c
     with Served(tls=tls, authorizer=allow_all, allow_anonymous=True) as served:
         done = ask(served.bootstrap, tmp_path, socket_connection_setup_timeout_ms=1000)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert done.stderr.endswith("; it speaks TLS: --command-config takes security.protocol=SSL\n")
+    assert done.stderr.endswith("; the server speaks TLS: set security.protocol=SSL in --command-config\n")
 
 
 def test_who_shows_no_certificate_is_told_long_before_the_time_to_connect_is_over(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_who_shows_no_certificate_is_told_long_before_the_time_to_connect_is_ove
             served.bootstrap, tmp_path, security_protocol="SSL", socket_connection_setup_timeout_ms=setup_ms, **trust
         )
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    said = "it asks for a certificate of ours: --command-config takes ssl.keystore.location\n"
+    said = "the server requires a client certificate: set ssl.keystore.location in --command-config\n"
     assert done.stderr.endswith(said), done.stderr
     assert time.monotonic() - began < _SETUP_S
 
@@ -80,9 +80,9 @@ def test_who_shows_no_certificate_is_told_long_before_the_time_to_connect_is_ove
 @pytest.mark.parametrize(
     "who, said",
     [
-        (None, "it asks for a certificate of ours: --command-config takes ssl.keystore.location"),
-        ("stranger", "it does not accept the certificate of ssl.keystore.location: unknown ca"),
-        ("late", "it does not accept the certificate of ssl.keystore.location: certificate expired"),
+        (None, "the server requires a client certificate: set ssl.keystore.location in --command-config"),
+        ("stranger", "the server rejects the certificate of ssl.keystore.location: unknown ca"),
+        ("late", "the server rejects the certificate of ssl.keystore.location: certificate expired"),
     ],
 )
 def test_what_a_server_says_of_our_certificate_is_told(tmp_path: Path, who: str | None, said: str) -> None:
@@ -111,9 +111,7 @@ def test_who_is_hung_up_on_without_a_word_is_told_what_may_be_wrong(tmp_path: Pa
             f"127.0.0.1:{listening.getsockname()[1]}", ssl.create_default_context(cafile=authority.file), None
         )
         thread.join(_SETUP_S)
-    assert said == (
-        "it hangs up once TLS is agreed on: perhaps it asks for a certificate that it accepts, ssl.keystore.location"
-    )
+    assert said == ("the server closes the connection after the TLS handshake; it may require ssl.keystore.location")
 
 
 def _shake_hands_once(listening: socket.socket, context: ssl.SSLContext) -> None:
@@ -136,7 +134,7 @@ def test_who_does_not_log_in_is_told_how(tmp_path: Path, *, with_tls: bool) -> N
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
     layer = "SASL_SSL" if with_tls else "SASL_PLAINTEXT"
     mechanisms = "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512"
-    said = f"it asks for a login: --command-config takes security.protocol={layer} and one of {mechanisms}\n"
+    said = f"the server requires a login: set security.protocol={layer} and sasl.mechanism to one of {mechanisms}\n"
     assert done.stderr.endswith(said), done.stderr
 
 
@@ -148,7 +146,7 @@ def test_who_logs_in_where_nobody_does_is_told_so(tmp_path: Path) -> None:
     }
     with Served() as served:
         done = ask(served.bootstrap, tmp_path, **login)
-    said = "it asks for no login: --command-config takes security.protocol=PLAINTEXT"
+    said = "the server has no login: set security.protocol=PLAINTEXT in --command-config"
     why = "Request is not valid given the current SASL state"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"Error: {served.bootstrap}: {why}; {said}\n")
 
@@ -156,7 +154,7 @@ def test_who_logs_in_where_nobody_does_is_told_so(tmp_path: Path) -> None:
 def test_a_cluster_without_brokers_is_told_as_such(tmp_path: Path) -> None:
     with Served(racks={}) as served:
         done = ask(served.bootstrap, tmp_path, socket_connection_setup_timeout_ms=1000)
-    told = f"Error: {served.bootstrap}: no broker of this cluster is alive\n"
+    told = f"Error: {served.bootstrap}: the cluster has no live broker\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 
 
@@ -165,7 +163,7 @@ def test_a_server_that_takes_connections_and_never_answers_is_told_as_such(tmp_p
     with socket.create_server(("127.0.0.1", 0)) as listening:
         servers = f"127.0.0.1:{listening.getsockname()[1]}"
         done = ask(servers, tmp_path, socket_connection_setup_timeout_ms=2000)
-    told = f"Error: {servers}: it takes connections, but did not answer within 2 s\n"
+    told = f"Error: {servers}: the server accepts connections, but did not answer within 2 s\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 
 

@@ -98,7 +98,7 @@ def test_settings_that_are_not_told_are_in_the_quarantine_and_the_rest_is_taken_
     denied.add("DESCRIBE_CONFIGS")
     assert collected().exit_code == 1
     told = [row["reason"].partition(":")[0] for row in rows(tmp_path, QUARANTINE)]
-    assert told == ["its settings are not told"] * 2
+    assert told == ["its configs cannot be read"] * 2
     assert [row["retention_ms"] for row in rows(tmp_path, PARTITION)] == [None, None]
     assert len(rows(tmp_path, REPLICA_LOG)) == 2
 
@@ -127,7 +127,7 @@ def test_a_broker_that_does_not_answer_costs_its_sizes_alone(tmp_path: Path) -> 
     assert (done.returncode, done.stderr) == (1, "")
     (held,) = rows(tmp_path / "t", QUARANTINE)
     assert held["raw"] == '{"broker": 4}'
-    assert held["reason"].startswith("its log dirs are not told: broker 4 at 127.0.0.1:1")
+    assert held["reason"].startswith("its log dirs cannot be read: broker 4 at 127.0.0.1:1")
     assert [row["size_bytes"] for row in rows(tmp_path / "t", REPLICA_LOAD)] == [6000]
 
 
@@ -140,9 +140,9 @@ def test_a_drain_is_planned_of_what_a_cluster_told(collected: Any, tmp_path: Pat
 @pytest.mark.parametrize(
     "more, problem",
     [
-        (["--bootstrap-server", "nowhere"], "'nowhere' is no HOST:PORT"),
-        (["--bootstrap-server", "127.0.0.1:1", "--tree", __file__], "give one of --store, --bootstrap-server"),
-        (["--tree", __file__, "--command-config", __file__], "--command-config is of the connection"),
+        (["--bootstrap-server", "nowhere"], "'nowhere' is not HOST:PORT"),
+        (["--bootstrap-server", "127.0.0.1:1", "--tree", __file__], "give exactly one of --store, --bootstrap-server"),
+        (["--tree", __file__, "--command-config", __file__], "--command-config needs --bootstrap-server"),
     ],
 )
 def test_options_that_do_not_fit_are_exit_code_2_and_write_nothing(

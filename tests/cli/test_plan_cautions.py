@@ -201,7 +201,7 @@ def test_a_throttle_without_its_unit_is_refused(made: Path) -> None:
     assert run("drain", made, "--brokers", "1001").exit_code == 0
     result = run("waves", made, "--name", "drain", "--throttle", "50")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == ("kedge: --throttle 50: 50 bytes/s is below 1.0 KiB/s; is a unit left out, as in 50MB?\n")
+    assert result.stderr == ("kedge: --throttle 50: expected at least 1.0 KiB/s; did you mean 50MB?\n")
     assert not Place(made, "east", "1").has(WAVE, "drain")
 
 

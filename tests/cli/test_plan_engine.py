@@ -46,8 +46,8 @@ def test_a_fleet_is_done_without_spark_where_there_is_none_and_that_is_said(
         monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))
     done = CliRunner().invoke(kedge, ["plan", "check", str(fleet), "--all-clusters", "--engine", "auto"])
     assert done.exit_code in (0, 1)
-    assert done.stderr.startswith("kedge: engine: local, though these are 2 clusters: ")
-    assert ("pyspark is not installed" in done.stderr) == (missing == "pyspark")
+    assert done.stderr.startswith("kedge: engine: local, although there are 2 clusters: ")
+    assert ("PySpark is not installed" in done.stderr) == (missing == "pyspark")
 
 
 def test_a_master_or_a_server_that_is_named_is_spark(fleet: Path) -> None:
@@ -56,4 +56,4 @@ def test_a_master_or_a_server_that_is_named_is_spark(fleet: Path) -> None:
         line = ["plan", "check", str(fleet), "--cluster", "east", "--engine", "auto", option, value]
         done = CliRunner().invoke(kedge, [*line, *(["--remote-timeout", "1"] if option == "--remote" else [])])
         assert done.exit_code == 2
-        assert done.stderr.startswith(f"kedge: engine: spark, as {option} names a ")
+        assert done.stderr.startswith(f"kedge: engine: spark, because {option} is given")

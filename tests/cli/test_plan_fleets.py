@@ -97,9 +97,9 @@ def test_a_fleet_is_of_the_snapshot_that_is_named_or_the_last_of_each_cluster(fl
 @pytest.mark.parametrize(
     "options, message",
     [
-        (("--all-clusters", "--cluster", "east"), "either --cluster or --all-clusters"),
+        (("--all-clusters", "--cluster", "east"), "--cluster and --all-clusters exclude each other"),
         (("--master", "local[1]"), "need --engine spark"),
-        (("--engine", "spark", "--master", "local", "--remote", "sc://x"), "either --master or --remote"),
+        (("--engine", "spark", "--master", "local", "--remote", "sc://x"), "--master and --remote exclude each other"),
         (("--all-clusters", "--snapshot", "9"), "holds no table partition of snapshot 9"),
         (("--all-clusters", "--out", "{file}"), "expected a folder"),
     ],

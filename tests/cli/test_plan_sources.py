@@ -105,7 +105,7 @@ def test_a_cluster_that_a_list_lacks_is_refused_with_those_that_it_has(tmp_path:
 
 
 def test_a_list_cluster_without_a_list_is_refused(tmp_path: Path) -> None:
-    assert "not given" in refused(tmp_path, collect(tmp_path, "--broker-list-cluster", "x", map=MAP))
+    assert "needs --broker-list" in refused(tmp_path, collect(tmp_path, "--broker-list-cluster", "x", map=MAP))
 
 
 @pytest.mark.parametrize("option", FILES)

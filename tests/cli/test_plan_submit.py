@@ -88,8 +88,8 @@ def test_each_wave_is_a_line_and_the_end_says_how_it_was_handed_over(running: Ma
     *waves, last = done.stdout.splitlines()
     assert all(line.startswith(f"wave {n} of {len(waves)}  ") for n, line in enumerate(waves, 1))
     assert waves[0].endswith(": done")
-    assert last == f"done: {len(waves)} waves, 8 moves handed over by the admin API"
-    assert run(running, *ADMIN).stdout == "done: 0 waves, 0 moves handed over by the admin API\n"
+    assert last == f"done: {len(waves)} waves, 8 moves submitted by the admin API"
+    assert run(running, *ADMIN).stdout == "done: 0 waves, 0 moves submitted by the admin API\n"
 
 
 def test_json_is_an_object_per_wave_and_one_at_the_end(running: Made) -> None:
@@ -125,12 +125,18 @@ def test_waves_of_unknown_size_are_handed_over_and_no_bytes_are_told(running: Ma
     assert all("partitions, bytes not known, " in line for line in waves)
 
 
+def test_quiet_leaves_nothing_of_a_plan_that_is_done(running: Made) -> None:
+    done = run(running, *ADMIN, "--quiet")
+    assert (done.exit_code, done.output) == (0, "")
+    assert run(running, *ADMIN, "--quiet", "--dry-run").stdout.startswith("dry run: 0 waves, ")
+
+
 def test_a_dry_run_says_what_would_be_handed_over(running: Made) -> None:
     done = run(running, "--no-throttle", "--dry-run")
     assert done.exit_code == 0
     first, *_, last = done.stdout.splitlines()
-    assert first.endswith(": to be handed over")
-    assert last.endswith("8 moves would be handed over by the legacy key, without throttles")
+    assert first.endswith(": to be submitted")
+    assert last.endswith("8 moves would be submitted by the legacy key, without throttles")
     assert not list(running.folder.parent.glob("*.progress.json"))
 
 
@@ -142,7 +148,7 @@ def test_a_wave_that_takes_too_long_is_exit_code_1_and_says_how_to_go_on(running
     assert done.exit_code == 1
     assert objects(done)[-1]["end"] == "stopped"
     assert "not complete within 2 s: " in done.stderr
-    assert done.stderr.endswith("; the same command goes on with it\n")
+    assert done.stderr.endswith("; the same command continues\n")
     cancelled = run(running, *ADMIN, "--cancel")
     assert (cancelled.exit_code, cancelled.stdout.partition(":")[0]) == (0, "cancelled")
 
@@ -165,7 +171,7 @@ def test_ctrl_c_leaves_the_wave_running_and_says_how_to_go_on(running: Made, mon
     done = run(running, *ADMIN)
     assert done.exit_code == 1
     assert done.stderr == (
-        "kedge: interrupted; wave 1 runs on in the cluster; the same command goes on, --rollback undoes\n"
+        "kedge: interrupted; wave 1 continues in the cluster; the same command continues, --rollback undoes\n"
     )
     monkeypatch.undo()
 
@@ -173,7 +179,7 @@ def test_ctrl_c_leaves_the_wave_running_and_says_how_to_go_on(running: Made, mon
 def test_a_memory_store_is_refused_since_nobody_would_see_the_key(still: Made) -> None:
     done = run(still, store=("--store", "memory:file"))
     assert done.exit_code == 2
-    assert done.stderr.startswith("kedge: memory:file: a memory store is its process's own")
+    assert done.stderr.startswith("kedge: memory:file: expected a store that other processes see")
 
 
 @pytest.mark.parametrize(
@@ -181,13 +187,13 @@ def test_a_memory_store_is_refused_since_nobody_would_see_the_key(still: Made) -
     [
         (("--admin", "nonsense"), "expected MODULE:NAME of a function"),
         (("--admin", "no.such.module:name"), "No module named"),
-        (("--rollback", "--cancel"), "give one of --rollback and --cancel"),
-        (("--timeout", "soon"), "is no duration, as 90s, 15m or 2h are"),
-        (("--timeout", "0s"), "is no duration"),
-        (("--rollback", "--from-wave", "2"), "--rollback and --cancel are of every wave that was begun"),
-        (("--cancel", "--to-wave", "2"), "--rollback and --cancel are of every wave that was begun"),
-        (("--bootstrap-server", "one:9092"), "give one of --bootstrap-server and --store"),
-        (("--command-config", __file__), "--command-config is of the connection to a --bootstrap-server"),
+        (("--rollback", "--cancel"), "--rollback and --cancel exclude each other"),
+        (("--timeout", "soon"), "is not a duration such as 90s, 15m or 2h"),
+        (("--timeout", "0s"), "is not a duration"),
+        (("--rollback", "--from-wave", "2"), "--rollback and --cancel exclude --from-wave"),
+        (("--cancel", "--to-wave", "2"), "--rollback and --cancel exclude --from-wave"),
+        (("--bootstrap-server", "one:9092"), "give exactly one of --bootstrap-server and --store"),
+        (("--command-config", __file__), "--command-config needs --bootstrap-server"),
     ],
 )
 def test_what_cannot_be_used_is_exit_code_2(still: Made, arguments: tuple[str, ...], says: str) -> None:
@@ -198,9 +204,9 @@ def test_what_cannot_be_used_is_exit_code_2(still: Made, arguments: tuple[str, .
 @pytest.mark.parametrize(
     "place, says",
     [
-        ((), "give one of --bootstrap-server and --store"),
-        (("--bootstrap-server", "nowhere"), "'nowhere' is no HOST:PORT"),
-        (("--bootstrap-server", "one:9092", "--admin", "a:b"), "--admin is of the controller of a --store"),
+        ((), "give exactly one of --bootstrap-server and --store"),
+        (("--bootstrap-server", "nowhere"), "'nowhere' is not HOST:PORT"),
+        (("--bootstrap-server", "one:9092", "--admin", "a:b"), "--admin needs --store"),
     ],
 )
 def test_a_place_that_cannot_be_used_is_exit_code_2(still: Made, place: tuple[str, ...], says: str) -> None:

@@ -17,9 +17,8 @@ from controller.cli.kafka.errors import Failed, dumped
 from controller.cli.kafka.json_files import parse_brokers
 from controller.cli.kafka.values import Move
 from controller.cli.reassign.plan import document, parse_plan, read_topics
-from controller.cli.reassign.progress import table
+from controller.cli.reassign.progress import Row, table
 from controller.cli.reassign.throttling import Lists, cleared_text, lists
-from controller.cli.reassign.watching import Row
 from controller.cli.root import kedge
 from controller.model.values import TopicPartition
 
@@ -66,8 +65,8 @@ def test_there_is_exactly_one_action(actions: tuple[str, ...]) -> None:
         ([*NOWHERE, "--list", "--text", "--json"], "Only one of --text and --json can be given"),
         ([*NOWHERE, "--execute", "--throttle", "0"], "--throttle"),
         ([*NOWHERE, "--execute", "--throttle", "-5"], "--throttle"),
-        (["--bootstrap-server", "nowhere", "--list"], "'nowhere' is no HOST:PORT"),
-        (["--zookeeper", "nowhere", "--verify", "--reassignment-json-file", "x"], "'nowhere' is no HOST:PORT"),
+        (["--bootstrap-server", "nowhere", "--list"], "'nowhere' is not HOST:PORT"),
+        (["--zookeeper", "nowhere", "--verify", "--reassignment-json-file", "x"], "'nowhere' is not HOST:PORT"),
         ([*NOWHERE, "--list", "--command-config", "/no/such"], "/no/such"),
     ],
 )
@@ -181,9 +180,9 @@ def test_bad_lists_of_topics_are_refused(text: str, problem: str, tmp_path: Path
     "text,problem",
     [
         ("1,2,1", r"Broker list contains duplicate entries: \[1\]"),
-        ("1,,2", "'' in the broker list is no broker id"),
-        ("-1", "'-1' in the broker list is no broker id"),
-        ("99999999999", "is no broker id"),
+        ("1,,2", "'' in the broker list is not a broker id"),
+        ("-1", "'-1' in the broker list is not a broker id"),
+        ("99999999999", "is not a broker id"),
     ],
 )
 def test_bad_lists_of_brokers_are_refused(text: str, problem: str) -> None:

@@ -39,7 +39,7 @@ def test_a_command_loads_no_other() -> None:
     """The journal is shown without stores, the rig and Arrow."""
     loaded = loaded_by("journal", "show", "--help")
     rooms = {name.split(".")[2] for name in loaded if name.startswith("controller.cli.")}
-    assert rooms <= {"extras", "root", "tree", "journal", "printing"}
+    assert rooms <= {"extras", "root", "tree", "journal", "options", "printing"}
     assert {"pyarrow", "numpy", "controller.rig"} & loaded == set()
 
 
@@ -48,7 +48,7 @@ def test_a_command_that_speaks_to_brokers_loads_nothing_of_the_others(name: str,
     """Nor kafka-python, before it connects."""
     loaded = loaded_by(name, "--help")
     rooms = {module.split(".")[2] for module in loaded if module.startswith("controller.cli.")}
-    assert rooms == {"extras", "root", "tree", "kafka", "printing", room}
+    assert rooms == {"extras", "root", "tree", "kafka", "options", "printing", room}
     assert {"kafka", "controller.rules", "rich"} & loaded == set()
 
 
@@ -108,7 +108,7 @@ def test_a_group_alone_shows_its_help(arguments: tuple[str, ...], said: str) -> 
         (("plane",), "No such command 'plane'"),
         (("--verbos",), "No such option '--verbos'"),
         (("plan", "dran"), "No such command 'dran'"),
-        (("plan", "drain"), "Missing argument 'TABLES'; kedge plan drain --help says more"),
+        (("plan", "drain"), "Missing argument 'TABLES'; see kedge plan drain --help"),
         (("plan", "drain", "t", "--brokrs", "1"), "No such option '--brokrs'"),
         (("plan", "drain", "t", "--brokers", "x"), "Invalid value for '--brokers'"),
         (("audit", "j", "--engine", "flink"), "'flink' is not one of 'auto', 'local', 'spark'"),

@@ -67,7 +67,10 @@ def test_a_cluster_in_a_file_is_moved_to_another_file_and_told_to_be(old: str, n
     """Progress on stderr, the end on stdout; run again it is done already; verified it is the same."""
     before = held(old)
     result = migrate(old, new)
-    assert (result.exit_code, result.stdout) == (0, f"moved to {new}: FROM is led by nobody any more\n"), result.output
+    assert (result.exit_code, result.stdout) == (
+        0,
+        f"moved to {new}; no controller can be active on FROM any more\n",
+    ), result.output
     assert "FROM is fenced under controller epoch" in result.stderr
     after = held(new)
     left = (EPOCH_KEY, "/kedge/commit", keys.ADMITTED, f"{keys.CONFIG_CHANGES}/")  # notifications are of their own tree
@@ -85,11 +88,11 @@ def test_a_dry_run_says_what_it_would_do_and_writes_nothing(old: str, new: str, 
     assert result.exit_code == 0
     told = dict(line.split(":", 1) for line in result.stdout.splitlines())
     assert told["stage"].strip() == "new"
-    assert told["leads over FROM"].strip() == "nobody"
-    assert told["holds"].strip() == "1 topic, 2 partitions"
-    assert re.fullmatch(r"[0-9]+ keys, [0-9]+ bytes; [0-9]+ keys left out", told["the whole copy"].strip())
-    assert told["to be copied"].strip().endswith(" keys in 1 commit")
-    assert told["goes on after it"].strip() == "1 move, 0 replicas to delete"
+    assert told["controller of FROM"].strip() == "none"
+    assert told["FROM has"].strip() == "1 topic, 2 partitions"
+    assert re.fullmatch(r"[0-9]+ keys, [0-9]+ bytes; [0-9]+ keys left out", told["to copy in all"].strip())
+    assert told["to copy now"].strip().endswith(" keys in 1 commit")
+    assert told["continues in TO"].strip() == "1 move, 0 replicas to delete"
     assert told["not registered in TO"].strip() == "none"
     assert files(tmp_path) == before
 
@@ -100,7 +103,7 @@ def test_a_foreign_write_after_the_fence_is_told_and_exit_code_1(old: str, new: 
     for arguments in ([old, new, "--verify"], [old, new]):
         result = migrate(*arguments)
         assert result.exit_code == 1
-        assert "FROM was written by others after its fence, and that was not copied: 1 key\n" in result.stdout
+        assert "others wrote to FROM after its fence, and those changes were not copied: 1 key\n" in result.stdout
         assert "  /config/users/x: created" in result.stdout
 
 
@@ -187,21 +190,21 @@ def test_a_store_below_the_other_is_refused_before_anybody_is_asked() -> None:
     """No server is there: the urls say it."""
     result = migrate("zookeeper://127.0.0.1:1/a", "zookeeper://127.0.0.1:1/a/b")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr == "kedge: FROM and TO are the same store, or one stands below the other\n"
+    assert result.stderr == "kedge: FROM and TO are the same store, or one is below the other\n"
 
 
 def test_what_never_began_is_not_aborted_and_it_says_so(old: str, new: str, tmp_path: Path) -> None:
     before = files(tmp_path)
     result = migrate(old, new, "--abort")
-    assert (result.exit_code, result.stdout) == (0, "nothing to abort: no move of FROM to TO has begun\n")
+    assert (result.exit_code, result.stdout) == (0, "nothing to abort: no migration from FROM to TO has started\n")
     assert files(tmp_path) == before
 
 
 BAD = {
     "the same store twice": ("{old}", "{old}", "FROM and TO are the same store"),
-    "one that nobody else sees": ("memory:", "{new}", "FROM is memory: without a file"),
-    "nor as the new one": ("{old}", "memory:", "TO is memory: without a file"),
-    "no such file": ("memory:{folder}/none.json", "{new}", "there is no file"),
+    "one that nobody else sees": ("memory:", "{new}", "FROM: expected a store that other processes see"),
+    "nor as the new one": ("{old}", "memory:", "TO: expected a store that other processes see"),
+    "no such file": ("memory:{folder}/none.json", "{new}", "FROM: no such file"),
     "an unknown url": ("{old}", "consul://h:1/x", "a store url begins with one of"),
     "no url": ("{old}", "new.json", "a store url begins with one of"),
     "a torn file": ("memory:{folder}/torn.json", "{new}", "not a whole JSON file"),

@@ -54,8 +54,8 @@ NOWHERE = ("--bootstrap-server", "127.0.0.1:1")
             "Partition replica lists may not contain duplicate entries: 1",
         ),
         (["--create", "--topic", "t", "--replica-assignment", "1:2,3"], "Partition 1 has different replication factor"),
-        (["--create", "--topic", "t", "--replica-assignment", "1,x"], "'x' is no list of broker ids"),
-        (["--create", "--topic", "t", "--replica-assignment", ""], "'' is no list of broker ids"),
+        (["--create", "--topic", "t", "--replica-assignment", "1,x"], "'x' is not a list of broker ids"),
+        (["--create", "--topic", "t", "--replica-assignment", ""], "'' is not a list of broker ids"),
     ],
 )
 def test_options_that_do_not_fit_are_exit_code_2(arguments: list[str], problem: str) -> None:

@@ -80,7 +80,7 @@ def test_a_bar_fills_as_copies_arrive_and_the_table_stands_alone_at_the_end(
         assert terminal.seen[-1] == TABLE
         assert terminal.shows_cursor()
         bars = [lines for lines in terminal.seen if lines and lines != TABLE and "%" in lines[0]]
-        assert bars[0][0].startswith("  0% looking at the plan")
+        assert bars[0][0].startswith("  0% reading the plan")
         assert all(len(lines) == 1 for lines in bars), "a bar has one line"
         percents = [int(lines[0][:3]) for lines in bars]
         assert percents == sorted(percents)

@@ -223,7 +223,14 @@ ROOMS: Final = (
     ),
     Room(
         "controller.cli.kafka",
-        (*_MODEL, "controller.cli.extras", "controller.cli.printing", "controller.wire.messages", "stores.reading"),
+        (
+            *_MODEL,
+            "controller.cli.extras",
+            "controller.cli.options",
+            "controller.cli.printing",
+            "controller.wire.messages",
+            "stores.reading",
+        ),
         "the one place of the commands that knows kafka-python: they see values, and errors that are one line",
         third_party=("attrs", "click", "kafka"),
     ),

@@ -64,7 +64,7 @@ def test_directories_are_told_as_kafkas_tool_tells_them(
             "The given brokers do not exist from --broker-list: 77. Current existent brokers: 1,2,3",
         ),
         (("--topic-list", "no-such"), "The given topics do not exist from --topic-list: no-such"),
-        (("--broker-list", "1,x"), "'x' in the broker list is no broker id"),
+        (("--broker-list", "1,x"), "'x' in the broker list is not a broker id"),
     ],
 )
 def test_who_is_not_there_is_a_line_and_exit_code_1(run: Kedge, words: tuple[str, ...], problem: str) -> None:

@@ -132,7 +132,7 @@ def test_a_throttled_move_is_listed_followed_and_cancelled(
     )
     assert done.stderr == (
         f"Warning: all replication throttles of brokers 1,2,3 and topic {ours} are removed, "
-        "also those that operators set themselves; --preserve-throttles keeps them.\n"
+        "including those that operators set; --preserve-throttles keeps them.\n"
     )
     shown(cluster, [ours], lambda found: not found)
     assert sorted(replicas(cluster, ours)) == [1, 2]
@@ -172,7 +172,7 @@ def test_moves_are_added_to_moves_and_a_cancel_leaves_throttles_to_those_that_ru
     assert throttles(cluster, [one])
     done = run(COMMAND, "--cancel-all")
     assert (done.exit_code, done.stdout.splitlines()[0]) == (0, "No partition reassignments found.")
-    assert done.stderr.startswith("Warning: all replication throttles of brokers 1,2,3 are removed, also those")
+    assert done.stderr.startswith("Warning: all replication throttles of brokers 1,2,3 are removed, including those")
     assert {one} <= throttles(cluster, [one, two]).keys()  # it cannot know of topics
     assert run(COMMAND, "--verify", FILE, first).exit_code == 0
     assert run(COMMAND, "--verify", FILE, second).exit_code == 0
@@ -209,7 +209,7 @@ def test_a_plan_is_watched_until_it_is_done(
     done = run(COMMAND, "--progress", "--watch", FILE, file)
     assert (done.exit_code, done.stderr) == (
         1,
-        f"Error: no reassignment runs of what is not where the plan wants it: {name}-0\n",
+        f"Error: no reassignment runs for these partitions, and they are not where the plan wants them: {name}-0\n",
     )
     assert run(COMMAND, "--execute", FILE, file).exit_code == 0
     done = run(COMMAND, "--progress", "--watch", FILE, file)

@@ -120,7 +120,7 @@ def test_a_wave_that_runs_is_cancelled_with_its_throttles(
     before = replicas(cluster, name)
     process = begin(cluster, servers, plan)
     process.send_signal(signal.SIGINT)
-    assert "wave 1 runs on in the cluster" in process.communicate()[1]
+    assert "wave 1 continues in the cluster" in process.communicate()[1]
     done = submit(servers, plan, "--cancel")
     assert (done.exit_code, done.stdout) == (0, "cancelled: 1 waves, 1 moves cancelled by the brokers\n"), done.output
     assert cluster.reassignments() == {}

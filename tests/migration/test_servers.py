@@ -113,7 +113,7 @@ def test_a_broker_that_does_not_come_in_time_ends_the_command_with_1_and_nothing
     before = first.states()
     late = CliRunner().invoke(kedge, ["store", "migrate", *urls, "--timeout", "0"])
     assert (late.exit_code, late.stdout) == (1, ""), late.output
-    assert "brokers [1, 2, 3, 4, 5] are not registered in TO; nothing is fenced" in late.stderr
+    assert "brokers [1, 2, 3, 4, 5] are not registered in TO; FROM is not fenced yet" in late.stderr
     first.until(lambda: first.look.get(keys.MIGRATION, sync=True, timeout_s=30) is not None)
     assert first.controller.is_active
     aborted = CliRunner().invoke(kedge, ["store", "migrate", *urls, "--abort"])

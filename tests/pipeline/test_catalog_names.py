@@ -57,7 +57,7 @@ def test_only_spark_reads_and_writes_a_catalog(command: str, tmp_path: Path) -> 
     """Another engine is refused before anything is read, also by the library."""
     more = ("--cluster", "c", "--snapshot", "1", "--map", __file__) if command == "collect" else ()
     done = CliRunner().invoke(kedge, ["plan", command, "catalog:kedge", *more, "--engine", "local"])
-    said = "kedge: catalog:kedge: only Spark reads and writes a catalog: --engine spark\n"
+    said = "kedge: catalog:kedge: only Spark reads and writes a catalog; use --engine spark\n"
     assert (done.exit_code, done.stdout, done.stderr) == (2, "", said)
     done = CliRunner().invoke(kedge, ["plan", command, str(tmp_path), *more, "--format", "delta", "--engine", "local"])
     assert (done.exit_code, done.stderr.count("only Spark reads and writes delta")) == (2, 1)
@@ -69,7 +69,7 @@ def test_collect_into_files_has_no_use_for_a_master() -> None:
     line = ["plan", "collect", "t", "--cluster", "c", "--snapshot", "1", "--map", __file__, "--master", "local[1]"]
     done = CliRunner().invoke(kedge, [*line, "--engine", "spark"])
     assert done.exit_code == 2
-    assert "are of TABLES in a catalog, or in Delta" in done.stderr
+    assert "need TABLES in a catalog or in Delta" in done.stderr
 
 
 def test_snapshots_are_found_in_what_a_catalog_lists() -> None:

@@ -87,7 +87,7 @@ def test_a_folder_that_does_not_fit_is_named(landing: Path, tmp_path: Path) -> N
     land(landing / "other place" / "1", map=placed(2))
     done = run("collect-files", tmp_path / "tables", f"{landing}/{{cluster}}/{{snapshot}}")
     assert done.exit_code == 0
-    assert done.stderr == f"kedge: {landing}/other place: skipped, as LANDING does not fit it\n"
+    assert done.stderr == f"kedge: {landing}/other place: skipped, because its name does not match LANDING\n"
     assert rows(tmp_path / "tables", "west", "2") == 9
 
 

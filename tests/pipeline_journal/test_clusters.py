@@ -91,13 +91,16 @@ def test_cluster_option_audits_only_that_cluster(fleet: Path) -> None:
     assert (done.exit_code, done.stdout) == (0, "")
     assert done.stderr.startswith(f"kedge: {len(written())} lines of 2 terms")
     unknown = run(fleet, "--cluster", "north")
-    assert (unknown.exit_code, unknown.stderr) == (2, "kedge: no journal of cluster north; there are: east, west\n")
+    assert (unknown.exit_code, unknown.stderr) == (
+        2,
+        "kedge: --cluster: there is no journal of cluster north; there are journals of east, west\n",
+    )
 
 
 def test_a_page_of_several_clusters_is_refused(fleet: Path) -> None:
     done = run(fleet, "--report", fleet / "page.html")
     assert done.exit_code == 2
-    assert "name one with --cluster: east, west" in done.stderr
+    assert "choose one with --cluster: east, west" in done.stderr
     assert run(fleet, "--report", fleet / "page.html", "--cluster", "west").exit_code == 1
     assert (fleet / "page.html").is_file()
 
@@ -131,7 +134,7 @@ def test_the_worst_cluster_is_the_exit_code_of_progress(fleet: Path) -> None:
 def test_a_plan_of_several_clusters_is_refused(fleet: Path) -> None:
     done = run(fleet, "--export", fleet, verb="progress")
     assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
-    assert "name one with --cluster: east, west" in done.stderr
+    assert "choose one with --cluster: east, west" in done.stderr
 
 
 def test_samples_of_each_cluster_are_its_own(fleet: Path) -> None:

@@ -57,7 +57,7 @@ def test_a_disk_that_is_slower_than_its_rate_makes_waves_late(tmp_path: Path) ->
     assert {wave["verdict"] for wave in found} == {"late"}
     done = run(made, "--export", made.folder)
     assert done.exit_code == 0
-    assert f"0 of {len(found)} waves took what was expected; real over expected: " in done.stderr
+    assert f"0 of {len(found)} waves took the expected time; real over expected: " in done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].split() == ["plan", "wave", "moves", "bytes", "expected", "took", "real/expected", "verdict"]
     assert [line.split()[:2] for line in lines[1:]] == [["drain", str(wave["wave"])] for wave in found]

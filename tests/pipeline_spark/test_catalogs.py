@@ -268,7 +268,7 @@ def test_tables_that_cannot_be_used_are_one_line_and_nothing_is_written(spark: S
     assert_refused(root, f"{root}: table partition is of parquet, expected --format delta", "--format", "delta")
     assert_refused("catalog:nowhere", "catalog:nowhere: [SCHEMA_NOT_FOUND] The schema `spark_catalog`.`nowhere` ")
     assert_refused("catalog:no.where", "catalog:no.where: ")
-    assert_refused(root, f"{root}: only Spark reads and writes a catalog: --engine spark", "--engine", "local")
+    assert_refused(root, f"{root}: only Spark reads and writes a catalog; use --engine spark", "--engine", "local")
     assert_refused("catalog:a..b", "catalog:a..b: expected catalog:SCHEMA or catalog:CATALOG.SCHEMA")
     assert_refused(
         "tables", "tables: tables of iceberg are in a catalog, catalog:CATALOG.SCHEMA", "--format", "iceberg"

@@ -40,7 +40,7 @@ def test_a_command_uses_the_active_session_and_leaves_it(spark: SparkSession, tm
     assert run(*check, "--engine", "spark") == run(*check)
     audit = ("audit", str(tmp_path / "journal"), "--json")
     code, out, err = run(*audit)
-    assert run(*audit, "--engine", "auto") == (code, out, f"kedge: engine: spark, as a session is active\n{err}")
+    assert run(*audit, "--engine", "auto") == (code, out, f"kedge: engine: spark, because a session is active\n{err}")
     assert spark.conf.getAll == before
     assert spark.range(3).count() == 3
     with session() as found:

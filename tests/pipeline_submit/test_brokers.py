@@ -99,7 +99,7 @@ def test_waves_are_handed_over_under_rates_that_are_gone_at_the_end_and_undone(
     assert replicas(cluster, TOPIC) == wanted(LAYOUT, plan, TOPIC)
     assert throttles(cluster, RACKS, TOPIC) == OPERATORS
     again = submit(living, plan)
-    assert again.stdout == "done: 0 waves, 0 moves handed over by the brokers\n"
+    assert again.stdout == "done: 0 waves, 0 moves submitted by the brokers\n"
     back = submit(living, plan, "--rollback")
     assert (back.exit_code, back.stderr) == (0, "")
     assert replicas(cluster, TOPIC) == before
@@ -134,7 +134,7 @@ def test_a_wave_that_runs_is_cancelled_with_its_rates_and_undone(
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
     assert process.returncode == 1
-    assert "wave 1 runs on in the cluster; the same command goes on, --rollback undoes" in said
+    assert "wave 1 continues in the cluster; the same command continues, --rollback undoes" in said
     done = submit(living, plan, "--cancel")
     assert (done.exit_code, done.stdout.startswith("cancelled: 1 waves, 2 moves ")) == (0, True), done.output
     assert not living.is_moving
@@ -187,7 +187,7 @@ def test_a_topic_that_was_deleted_is_refused(living: Living, cluster: Cluster, t
 @pytest.mark.parametrize(
     "lacks, denied, says",
     [
-        (45, "", "the brokers do not know AlterPartitionReassignments: it takes Kafka 2.4 or later, or Kedge"),
+        (45, "", "the brokers do not offer AlterPartitionReassignments; expected Kafka 2.4 or later, or Kedge"),
         (0, "ALTER", "the cluster refuses to alter reassignments: Cluster authorization failed."),
         (0, "DESCRIBE", "the cluster refuses to list reassignments: Cluster authorization failed."),
     ],

@@ -95,7 +95,7 @@ def test_a_plan_goes_by_the_key_with_throttles_and_verify_takes_them_away(zookee
             "Status of partition reassignment:\nReassignment of partition t-0 is completed.\n\n"
             "Clearing broker-level throttles on brokers 1,2,3\nClearing topic-level throttles on topic t\n"
         )
-        warning = "Warning: all replication throttles of brokers 1,2,3 and topic t are removed, also those that"
+        warning = "Warning: all replication throttles of brokers 1,2,3 and topic t are removed, including those that"
         assert done.stderr.startswith(DEPRECATED + warning)
         assert throttled(zookeeper, *keys) == [{}, {}, {}]
         assert cluster.partition(t1).replicas == (2, 1)
@@ -107,7 +107,7 @@ REFUSED = {
     '{"topic":"t","partition":0,"replicas":[1,9]}': "Unknown broker id 9",
     '{"topic":"u","partition":0,"replicas":[1]}': "Topic u not found.",
     '{"topic":"t","partition":7,"replicas":[1]}': "Unable to find partition: t-7",
-    '{"topic":"t","partition":0,"replicas":[1],"log_dirs":["/d"]}': "log_dirs need --bootstrap-server: ",
+    '{"topic":"t","partition":0,"replicas":[1],"log_dirs":["/d"]}': "log_dirs: expected none with --zookeeper, ",
 }
 
 

@@ -82,7 +82,7 @@ def test_a_plan_of_a_real_store_is_submitted_through_its_legacy_key(zookeeper: S
         said: list[tuple[str, str]] = []
         cluster.while_working(lambda: said.append(first.communicate(timeout=30)), "the command ends")
         assert first.returncode == 1
-        assert "runs on in the cluster; the same command goes on" in said[0][1]
+        assert "continues in the cluster; the same command continues" in said[0][1]
         cluster.let_go(targets)
         code, out, problem = run(cluster, *submit, "--json")
         assert (code, problem) == (0, "")

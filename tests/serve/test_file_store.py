@@ -93,7 +93,7 @@ def test_a_second_signal_loses_nothing(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_saved_is_said_once_and_saved_later(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    said = f"kedge: memory:{folder}/store: not saved, but tried again every now and then: No such file or directory"
+    said = f"kedge: memory:{folder}/store: not saved, retrying: No such file or directory"
     with running("--store", f"memory:{folder}/store", may_say=re.escape(said)) as found:
         folder.rename(tmp_path / "away")
         create(found.at["bootstrap"], "orders")
@@ -114,5 +114,5 @@ def test_the_ready_line_says_that_the_file_is_saved(tmp_path: Path) -> None:
         process.communicate(timeout=DEADLINE_S)
     finally:
         process.kill()
-    assert last.startswith("ready; Ctrl-C ends it, and what was produced is gone then; ")
-    assert last.endswith("; the metadata are saved every 5 s and at the end\n")
+    assert last.startswith("ready; Ctrl-C ends it, and the records are lost then; ")
+    assert last.endswith("; the metadata is saved every 5 s and at the end\n")

@@ -139,7 +139,7 @@ def test_what_operators_throttle_themselves_outlives_moves(
         until(lambda: not living.is_moving)
     done = run(MOVES, ending) if ending == "--cancel-all" else run(MOVES, ending, FILE, file)
     assert (done.exit_code, done.stderr, throttles(living, tp.topic)) == (0, "", before)
-    said = "Throttles that were set for moves are taken back; those that operators set themselves are kept."
+    said = "Throttles of reassignments are removed; those that operators set themselves are kept."
     assert done.stdout.splitlines()[-1] == said
 
 

@@ -44,7 +44,7 @@ def test_it_says_where_what_listens_and_ends_when_it_is_told(number: signal.Sign
     assert (process.returncode, rest, said) == (0, "ended\n", "")
     shapes = [
         r"cluster \S{22}, metadata in memory:, controller 101",
-        r"clients begin at  127\.0\.0\.1:\d+",
+        r"bootstrap server  127\.0\.0\.1:\d+",
         r"broker 1          127\.0\.0\.1:\d+, rack a",
         r"broker 2          127\.0\.0\.1:\d+, rack b",
         r"status            http://127\.0\.0\.1:\d+/",
@@ -203,5 +203,5 @@ def test_a_file_that_cannot_be_written_at_the_end_is_one_line(tmp_path: Path) ->
     shutil.rmtree(folder)
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=DEADLINE_S)
-    why = "what changed was not written: No such file or directory"
+    why = "the last changes were not saved: No such file or directory"
     assert (process.returncode, said) == (2, f"kedge: memory:{folder / 'tree'}: {why}\n")

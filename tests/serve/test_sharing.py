@@ -147,10 +147,10 @@ def test_a_second_process_needs_an_id_of_its_own_and_no_brokers(
 ) -> None:
     said = refused(*store, "--node-id", "102", *NONE)
     where = leading.at["bootstrap"]
-    assert said.startswith(f"kedge: --node-id 102: controller 102 runs already, its gateway listens at {where}: ")
+    assert said.startswith(f"kedge: --node-id 102: controller 102 runs already, its gateway listens at {where}; ")
     said = refused(*store, "--node-id", "103")
     first = standing_by.at["brokers"]["1"]
-    assert said.startswith(f"kedge: --brokers: broker 1 is registered already, at {first}: ")
+    assert said.startswith(f"kedge: --brokers: broker 1 is already registered at {first}; ")
     assert [leading.is_active, standing_by.is_active] == [True, False]
     assert produced(leading, "orders") == 0
 
@@ -204,7 +204,7 @@ def test_processes_whose_clients_log_in_know_each_other_by_a_secret(store: tuple
     secret.write_text("of the processes alone\n")
     options = ["--users", str(users), "--acls", str(rights), "--tls-certificate", str(ours.certificate)]
     options += ["--tls-key", str(ours.key), *store]
-    assert "--peers-secret FILE is asked for" in refused(*options)
+    assert "--peers-secret FILE is needed" in refused(*options)
     options += ["--peers-secret", str(secret), "--peers-ca", str(authority.file)]
     login = {"sasl_plain_username": "root", "sasl_plain_password": "secret", "sasl_mechanism": "SCRAM-SHA-256"}
     login |= {"security_protocol": "SASL_SSL", "ssl_cafile": str(authority.file)}

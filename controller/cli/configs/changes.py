@@ -1,4 +1,4 @@
-"""Whose settings are meant: options with Kafka's rules, and the value that they become."""
+"""Which entity `kedge kafka configs` is about, and which changes: options by Kafka's rules, as values."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def changes(added: Sequence[str], file: Path | None, deleted: Sequence[str]) -> 
     if twice := _twice(both):
         raise Failed(f"Config(s) given more than once: {','.join(twice)}")
     if not both:
-        raise Failed(f"{file}: no configs in it" if file is not None else _FORM)
+        raise Failed(f"{file}: the file has no configs" if file is not None else _FORM)
     return Changes(dict(pairs), tuple(names))
 
 
@@ -133,7 +133,7 @@ def parse_pairs(text: str) -> list[tuple[str, str]]:
     """Names and values of `k=v,k=[a,b]`: brackets hold commas and equal signs together, and go. Raises Failed."""
     found = []
     if _CLOSED.fullmatch(text) is None:
-        raise Failed(f"A bracket is not closed, or was not opened: {text:.200}")
+        raise Failed(f"Unbalanced brackets: {text:.200}")
     parts = _split(text, ",")
     while parts and not parts[-1]:
         parts.pop()
@@ -192,7 +192,7 @@ def _is_there(cluster: Cluster, of: Entities) -> bool:
 
 
 def own_source(resource: Resource) -> Source | None:
-    """Where the settings of that resource itself come from; None: all that are told are its own."""
+    """The source of the configs of the resource itself; None: all of its configs are its own."""
     if resource.type is ResourceType.TOPIC:
         return Source.DYNAMIC_TOPIC_CONFIG
     if resource.type is ResourceType.BROKER:

@@ -1,4 +1,4 @@
-"""--alter: settings of one entity are set and deleted, all that is asked for or nothing."""
+"""`kedge kafka configs`: the options, --describe, and --alter, which applies all changes of an entity or none."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ from controller.cli.configs.changes import (
     own_source,
     resources,
 )
-from controller.cli.kafka import Endpoint, connected, ending, endpoint_options, json_option
+from controller.cli.kafka import Endpoint, action, connected, ending, endpoint_options
 from controller.cli.kafka.errors import Failed, Refused, dumped
 from controller.cli.kafka.values import Change, Op, Resource, Setting
-from controller.cli.printing import clean
+from controller.cli.options import command, group, json_option, option, quiet_option
+from controller.cli.printing import clean, confirm
 
 if TYPE_CHECKING:
     from controller.cli.kafka.cluster import Cluster
@@ -41,9 +42,9 @@ def alter(cluster: Cluster, of: Entities, wanted: Changes, *, as_json: bool) -> 
     if as_json:
         click.echo(dumped({**named(of, resource), "added": dict(wanted.added), "deleted": [*wanted.deleted]}))
     elif resource.name == DEFAULT:
-        click.echo(f"Completed updating default config for {of.type} in the cluster.")
+        confirm(f"Completed updating default config for {of.type} in the cluster.")
     else:
-        click.echo(f"Completed updating config for {of.one} {resource.name}.")
+        confirm(f"Completed updating config for {of.one} {resource.name}.")
 
 
 def _check_names(cluster: Cluster, of: Entities, resource: Resource, wanted: Changes) -> None:
@@ -130,44 +131,48 @@ def _types(_context: click.Context, _option: click.Parameter, begun: str) -> lis
     return [type_ for type_ in TYPES if type_.startswith(begun)]
 
 
-@click.command("configs")
-@endpoint_options
-@click.option("--describe", "action", flag_value="describe", multiple=True, help="Tell settings, change nothing.")
-@click.option("--alter", "action", flag_value="alter", multiple=True, help="Set and delete settings of one entity.")
-@click.option("--all", "everything", is_flag=True, help="Also what nobody set: of files, of all brokers, defaults.")
-@click.option(
-    "--entity-type", multiple=True, metavar="TYPE", shell_complete=_types, help="topics, brokers or broker-loggers."
+@command("configs", example="kedge configs --bootstrap-server localhost:9092 --describe --topic orders")
+@action("--describe", "Print configs.")
+@action("--alter", "Set and delete configs of one entity.")
+@group(
+    "Choose the entity",
+    option("--topic", metavar="NAME", help="The configs of this topic."),
+    option("--broker", metavar="ID", help="The configs of this broker."),
+    option("--broker-defaults", is_flag=True, help="The configs that apply to all brokers."),
+    option("--broker-logger", metavar="ID", help="The log levels of this broker."),
+    option("--entity-type", multiple=True, metavar="TYPE", shell_complete=_types, help=f"One of {', '.join(TYPES)}."),
+    option("--entity-name", metavar="NAME", none="all of the type", help="A topic's name or a broker's id."),
+    option("--entity-default", is_flag=True, help="The configs that apply to all brokers."),
+    option("--all", "everything", is_flag=True, help="Describe configs of all sources, defaults included."),
 )
-@click.option("--entity-name", metavar="NAME", help="A topic's name or a broker's id.")
-@click.option("--entity-default", is_flag=True, help="What holds for all brokers.")
-@click.option("--topic", metavar="NAME", help="--entity-type topics --entity-name NAME")
-@click.option("--broker", metavar="ID", help="--entity-type brokers --entity-name ID")
-@click.option("--broker-defaults", is_flag=True, help="--entity-type brokers --entity-default")
-@click.option("--broker-logger", metavar="ID", help="--entity-type broker-loggers --entity-name ID")
-@click.option("--add-config", multiple=True, metavar="K=V[,K=[V,V]]", help="Set these.")
-@click.option("--add-config-file", type=_FILE, metavar="FILE", help="Set what a file of properties says.")
-@click.option("--delete-config", multiple=True, metavar="K[,K]", help="Take these back.")
-@click.option("--force", is_flag=True, help="Accepted, as Kafka's: nothing is asked.")
-@json_option
+@group(
+    "Changes of --alter",
+    option("--add-config", multiple=True, metavar="K=V[,K=[V,V]]", help="Configs to set."),
+    option("--add-config-file", type=_FILE, help="Properties file with configs to set."),
+    option("--delete-config", multiple=True, metavar="K[,K]", help="Configs to delete."),
+    option("--force", is_flag=True, help="Ignored; accepted because Kafka's tool has it."),
+)
+@endpoint_options
+@json_option()
+@quiet_option
 def configs(**given: Any) -> None:
-    """Tell and change settings of topics, brokers and loggers of brokers.
+    """Manage configs as kafka-configs.sh does.
 
-    Exactly one action. Exit code 0: done; 1: not, or not wholly, with one line on stderr; 2: options that do not fit.
+    Describes and alters configs of topics and brokers. Prints what Kafka's tool prints: each config with its value and
+    where the value comes from. Without --all, --describe prints only what is set for the entity itself.
+
+    Exit code: 0 done; 1 not done, or not for all entities; 2 the options cannot be used.
     """
-    action = _checked(given)
-    of = entities(given, altered=action == "alter")
+    chosen = _checked(given)
+    of = entities(given, altered=chosen == "alter")
     with ending(as_json=given["as_json"]):
         wanted = None
-        if action == "alter":
+        if chosen == "alter":
             wanted = changes(given["add_config"], given["add_config_file"], given["delete_config"])
         with connected(Endpoint(given["bootstrap_server"], given["command_config"])) as cluster:
             if wanted is not None:
-                from controller.cli.configs.command import alter  # noqa: PLC0415 - kafka-python is there
-
                 alter(cluster, of, wanted, as_json=given["as_json"])
             else:
-                from controller.cli.configs.command import describe  # noqa: PLC0415 - as above
-
                 describe(cluster, of, everything=given["everything"], as_json=given["as_json"])
 
 

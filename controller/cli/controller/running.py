@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
-import click
 
 from controller.cli.kafka.errors import Failed
 from controller.cli.kafka.properties import read_properties, settings
-from controller.cli.printing import one_line, say, without_place
+from controller.cli.printing import confirm, one_line, say, without_place
 from controller.cli.serve import sharing
-from controller.cli.serve.entry import authorizer_of, logins_of
 from controller.cli.serve.options import CannotServe, Listening
 from controller.cli.serve.pages import Pages
 from controller.cli.serve.running import alone, in_the_store, listening
@@ -50,8 +48,9 @@ class Options(Listening):
 
 @attrs.frozen
 class Running:
-    """What runs, and where. `metrics`: a url, None for none."""
+    """What runs, and where. `store`: its url without secrets. `metrics`: a url, None for none."""
 
+    store: str
     cluster_id: str
     controller: Controller
     address: Address
@@ -66,8 +65,8 @@ def running(options: Options) -> Iterator[Running]:
 
 
 def _begin(options: Options, stack: ExitStack) -> Running:
-    users, tls = logins_of(options)
-    authorizer = sharing.trusting_gateways(authorizer_of(options))
+    users, tls = sharing.logins_of(options)
+    authorizer = sharing.trusting_gateways(sharing.authorizer_of(options))
     shown = public_url(options.url)
     peers = sharing.peers_of(options, shown, stack)
     brokers = _brokers(options)
@@ -110,7 +109,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
         address = stack.enter_context(gateway).address
     host.serves_at(address)
     controller.start()
-    return Running(known_as, controller, address, _metrics(options, controller, gateway, stack))
+    return Running(shown, known_as, controller, address, _metrics(options, controller, gateway, stack))
 
 
 def hand_back(url: str) -> None:
@@ -120,7 +119,7 @@ def hand_back(url: str) -> None:
         store = _store(url, shown, stack)
         with in_the_store(shown):
             done = give_back(store, _CALL_S)
-    click.echo(f"handed back: Kafka's brokers elect a controller, which goes on with {done.moves} reassignments")
+    confirm(f"handed back: Kafka's brokers elect a controller, which goes on with {done.moves} reassignments")
     for key in done.throttles:
         say(f"{key} names throttles that were to be removed: remove them with kafka-configs.sh")
 

@@ -1,1 +1,1 @@
-"""`kedge demo`: three acts on simulated brokers and real controllers, with a real cluster's metadata as input."""
+"""`kedge demo`: five acts with real controllers, simulated brokers, and the metadata of a recorded Kafka cluster."""

@@ -1,15 +1,15 @@
-"""`kedge demo`: the command and its third act, the account of the two before it."""
+"""`kedge demo`: the options, and act 3, the account of the two acts before it."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from controller.cli.demo.files import JUMBO, BadInput, read_layout, read_tree_file, recorded_tree
 from controller.cli.demo.retire import Retirement
 from controller.cli.demo.screen import Plain, Rich, Screen, Silent
 from controller.cli.demo.shrink import Shrinking
@@ -17,26 +17,31 @@ from controller.cli.demo.stage import ROOT, Ended, Interrupted, Stage, ended_by_
 from controller.cli.demo.stage import clean as remove_what_is_left
 from controller.cli.demo.takeover import take_over
 from controller.cli.demo.throttle import ThrottledMove
-from controller.cli.demo.trace import columns, longest_plain_trace
-from controller.cli.demo.trees import check_tree
+from controller.cli.demo.trees import JUMBO, BadInput, check_tree, read_layout, read_tree_file, recorded_tree
+from controller.cli.options import OUTPUT, command, json_option, option, quiet_option
+from controller.cli.printing import confirm, is_quiet, say
 
 SEED_MAX: Final = 2**63 - 1
 _INTERRUPTED: Final = 130  # as shells say it: 128 and the number of the signal
 _TERMINATED: Final = 143
+_TRACE: Final = {"TargetSet", "IsrChanged", "ReplicasGrown", "ReplicasChanged", "TargetCleared", "IsrShrunk"}
 
 
-@click.command()
-@click.option("--layout", type=click.Path(path_type=Path), help='Brokers and racks: {"<id>": "<rack>" or null}.')
-@click.option("--tree", type=click.Path(path_type=Path), help="A recorded metadata tree: path -> value, version.")
-@click.option(
-    "--seed", type=click.IntRange(0, SEED_MAX), default=1, show_default=True, help="The same one, the same run."
-)
-@click.option("--store", "url", metavar="URL", default="memory:", show_default=True, help="Where the metadata stand.")
-@click.option("--root", default=ROOT, show_default=True, help="The key below the url that the demo works under.")
-@click.option("--keep", is_flag=True, help="Leave what was made in the store for a look at it.")
-@click.option("--clean", is_flag=True, help="Remove what a demo left below its root; run none.")
-@click.option("--plain", is_flag=True, help="No colours, no live bar; so it is, too, where stdout is no terminal.")
-@click.option("--json", "as_json", is_flag=True, help="Only the result, as one JSON object.")
+_FILE: Final = click.Path(path_type=Path)
+_SEED: Final = click.IntRange(0, SEED_MAX)
+
+
+@command("demo", example="kedge demo --seed 7")
+@option("--seed", type=_SEED, metavar="N", default=1, help="Number that selects the run; each is repeatable.")
+@option("--layout", type=_FILE, none="nine brokers in three racks", help='Brokers as JSON: {"ID": "RACK" or null}.')
+@option("--tree", type=_FILE, none="a recorded Kafka 3.9", help="Keys to take over, as recorded from ZooKeeper.")
+@option("--store", "url", metavar="URL", default="memory:", help="Where to keep the metadata.")
+@option("--root", metavar="NAME", default=ROOT, help="Key below which the demo works.")
+@option("--keep", is_flag=True, help="Keep the demo's keys in the store.")
+@option("--clean", is_flag=True, help="Remove the keys that an earlier demo left, and run none.")
+@option("--plain", is_flag=True, group=OUTPUT, help="Print no colours and no bar, as when stdout is not a terminal.")
+@json_option("Print only the result, as one JSON object.")
+@quiet_option
 def demo(
     layout: Path | None,
     tree: Path | None,
@@ -49,31 +54,36 @@ def demo(
     plain: bool,
     as_json: bool,
 ) -> None:
-    """Take over a real cluster's metadata, empty a broker while a controller dies, throttle, shrink a topic.
+    """Watch a simulated cluster move partitions while controllers fail.
 
-    Real controllers, simulated brokers, virtual time: nothing is listened to, nothing is left behind. The store is in
-    this process, or a real one: zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX, where a root below the url is
-    taken that must be empty, and is empty again at the end.
+    Real controllers and simulated brokers in virtual time: they take over the metadata of a Kafka cluster, empty a
+    broker while a controller dies, throttle a move, and reduce a topic. Nothing listens.
+
+    URL is memory:, zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX. The demo needs an empty --root there, and
+    removes its keys at the end.
+
+    Exit code: 0 no record was lost; 1 records were lost, or the store failed; 2 the input cannot be used; 130 or 143
+    ended by Ctrl-C or SIGTERM.
     """
     try:
         if clean:
-            click.echo(remove_what_is_left(url, root))
+            confirm(remove_what_is_left(url, root))
             return
         racks = dict(JUMBO) if layout is None else read_layout(layout)
         entries = recorded_tree() if tree is None else read_tree_file(tree)
-        check_tree(entries)  # what cannot be used is said before anything is shown
+        check_tree(entries)  # an error comes before any output
         with ended_by_sigterm(), stage(url, root, keep=keep) as place:
             result = _acts(racks, entries, seed, _screen(plain=plain, as_json=as_json), place)
     except BadInput as error:
-        click.echo(f"kedge demo: {error}", err=True)
+        say(str(error))
         sys.exit(2)
     except Interrupted as error:
-        click.echo(f"kedge demo: {error}", err=True)
+        say(str(error))
         sys.exit(1)
     except KeyboardInterrupt as error:  # it comes through the stage, which has removed what was made
         by, code = ("SIGTERM", _TERMINATED) if isinstance(error, Ended) else ("Ctrl-C", _INTERRUPTED)
-        left = "what was made stays" if keep else "nothing is left"
-        click.echo(f"kedge demo: ended by {by}; {left}", err=True)
+        left = "its keys stay in the store" if keep else "its keys are removed"
+        say(f"ended by {by}; {left}")
         sys.exit(code)
     if as_json:
         click.echo(json.dumps(result, indent=2))
@@ -84,7 +94,7 @@ def demo(
 
 
 def _screen(*, plain: bool, as_json: bool) -> Screen:
-    if as_json:
+    if as_json or is_quiet():
         return Silent()
     return Plain() if plain or not sys.stdout.isatty() else Rich()
 
@@ -139,3 +149,45 @@ def _account(result: dict[str, Any], screen: Screen) -> None:
     screen.say(
         f"records written and acknowledged: {result['written']}; virtual seconds: {result['virtual_ms'] / 1000:.1f}"
     )
+
+
+def traces(lines: Iterable[str]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each partition that are a trace's, in their order."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for line in lines:
+        row = json.loads(line)
+        if row["event"] in _TRACE:
+            found.setdefault(f"{row['topic']}-{row['partition']}", []).append(row)
+    return found
+
+
+def longest_plain_trace(
+    lines: Iterable[str], leave_out: Iterable[str], preferred: str | None = None
+) -> tuple[str, list[dict[str, Any]]] | None:
+    """The partition whose one move has the most rows, of those that went through undisturbed; `preferred` if it did."""
+    left_out = set(leave_out)
+    whole = {
+        name: rows
+        for name, rows in traces(lines).items()
+        if name not in left_out
+        and [row["event"] for row in rows].count("TargetSet") == 1
+        and any(row["event"] == "TargetCleared" and row["cause"] == "completed" for row in rows)
+    }
+    name = max(whole, key=lambda name: (name == preferred, len(whole[name]), name), default=None)
+    return None if name is None else (name, _from_target_on(whole[name]))
+
+
+def _from_target_on(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    first = next(i for i, row in enumerate(rows) if row["event"] == "TargetSet")
+    return rows[first:]
+
+
+def columns(row: dict[str, Any]) -> tuple[str, ...]:
+    """R, I, T, leader and epoch, event."""
+    target = "-" if "target" not in row else _ids(row["target"])
+    leader = f"{row['leader']}/{row['leader_epoch']}"
+    return (f"R {_ids(row['replicas'])}", f"I {_ids(row['isr'])}", f"T {target}", leader, row["event"])
+
+
+def _ids(brokers: list[int]) -> str:
+    return "[" + ",".join(map(str, brokers)) + "]"

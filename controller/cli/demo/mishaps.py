@@ -1,5 +1,5 @@
-"""What happens while a broker is emptied: a move is cancelled half way and undone, one gets another target, and the
-active controller is killed."""
+"""What happens while a broker is emptied: a move is cancelled and undone, one gets another target, and the active
+controller is killed."""
 
 from __future__ import annotations
 
@@ -118,13 +118,13 @@ class Mishaps:
             return
         dead = active.node_id
         rig.mishaps.kill_controller(dead)
-        screen.event(f"controller {dead} was killed; its session ends, the stand-by takes over")
+        screen.event(f"controller {dead} was killed; when its session ends, the stand-by takes over")
         rig.until(lambda: rig.active is not None, what="the stand-by took over")
         successor = rig.active
         assert successor is not None
         self.act.remembered["killed"] = dead
         epoch = controller_of(successor).controller_epoch
-        screen.event(f"controller {successor.node_id} took over under epoch {epoch} and goes on")
+        screen.event(f"controller {successor.node_id} took over with controller epoch {epoch} and continues")
 
 
 def _joined(partition: Partition) -> list[int]:

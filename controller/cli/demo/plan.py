@@ -1,4 +1,4 @@
-"""The plan that empties a broker: each of its replicas goes to the least loaded broker that keeps the racks apart."""
+"""The plan that empties a broker: each replica goes to the least loaded broker that keeps the racks apart."""
 
 from __future__ import annotations
 

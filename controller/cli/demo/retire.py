@@ -1,5 +1,4 @@
-"""Act 2: one broker is emptied while records are written, a move is cancelled and undone, one is overridden, and the
-active controller is killed half way."""
+"""Act 2: a broker is emptied while records are written, moves are changed, and the active controller is killed."""
 
 from __future__ import annotations
 
@@ -102,7 +101,7 @@ class Retirement:
         rig.copying.rate_bytes_s = COPY_BYTES_S  # from here on a copy takes its time
         counts = ", ".join(f"{name} with {count}" for name, count in TOPICS.items())
         self.screen.say(
-            f"Topics placed by rack, {factor} replicas: {counts} partitions; records are written all the while."
+            f"Topics placed by rack, {factor} replicas: {counts} partitions; records are written meanwhile."
         )
 
     def _live(self) -> tuple[int, ...]:
@@ -126,7 +125,7 @@ class Retirement:
         """What the cancelled move left on the broker goes now."""
         rest = plan_drain(self.partitions(), self.leaving, self.racks)
         if rest:
-            self.screen.say(f"The move that was undone is asked for again: {', '.join(map(str, rest))}.")
+            self.screen.say(f"The cancelled move is requested again: {', '.join(map(str, rest))}.")
             self.rig.reassign(rest)
             self._follow(rest, "the rest")
 

@@ -1,7 +1,4 @@
-"""What the demo shows: rich on a terminal, bare lines with `--plain` or into a pipe, only the result with `--json`.
-
-Nothing that is shown is needed to decide anything: a screen is told what happened.
-"""
+"""Where the demo prints: rich on a terminal, plain lines otherwise, nothing with --json or --quiet."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ BAR_STEPS = 10  # of a bare bar: one line each
 
 
 class Bar(Protocol):
-    """A progress bar that is told where it is."""
+    """A progress bar."""
 
     def at(self, done: float, total: float, text: str) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Act 5: a topic goes from twelve partitions to eight while it is written and read (KIP-694); then it grows again."""
+"""Act 5: a topic is reduced from twelve partitions to eight while it is in use (KIP-694), and grows again."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Shrinking:
         say(f"{TOPIC} has {BEFORE} partitions; keyed and keyless records are written, two consumers read them.")
         rig.result(rig.admin.delete_partitions({TOPIC: DeletePartitions(AFTER)}).all())
         rig.until(lambda: self._told() == BEFORE - AFTER, what="all brokers know")
-        self.screen.event(f"asked for {AFTER}: the last {BEFORE - AFTER} are read-only, until their retention is over")
+        self.screen.event(f"reduced to {AFTER}: the last {BEFORE - AFTER} are read-only until their retention ends")
         at_request = dict(producer.sent_to)
         rig.run(1_000)
         self._show(producer, group, at_request)
@@ -59,7 +59,7 @@ class Shrinking:
         producer.stop()
         rig.until(lambda: not rig.producers.waiting and not producer.waiting, what="all is acknowledged")
         rig.until(lambda: sum(group.consumed.values()) == sum(producer.sent_to.values()), what="all is read")
-        say(f"The partitions are gone, with their logs, keys and committed offsets; {len(KEYS)} keys go on in {AFTER}.")
+        say(f"The partitions are deleted, with logs, keys and committed offsets; {len(KEYS)} keys continue in {AFTER}.")
         again = self._grow(group)
         rig.check_end()
         return {
@@ -92,7 +92,7 @@ class Shrinking:
 
     def _until_purged(self, group: Group) -> None:
         rig = self.rig
-        with self.screen.bar("waiting for the retention, then deleting") as bar:
+        with self.screen.bar("waiting for the retention to end") as bar:
             for _ in range(DEADLINE_MS // 500):
                 left = [tp for tp in self._tail() if tp in rig.committed.partitions]
                 bar.at(len(self._tail()) - len(left), len(self._tail()), f"{len(left)} partitions left")
@@ -110,6 +110,6 @@ class Shrinking:
         rig.fill([new], 10)
         rig.until(lambda: group.committed(new) == 10, what="it is read from its beginning")
         self.screen.event(
-            f"{new} is made anew: it begins at offset 0, under leader epoch {rig.partition(new).leader_epoch}"
+            f"{new} is created again: it begins at offset 0, with leader epoch {rig.partition(new).leader_epoch}"
         )
         return 10

@@ -1,12 +1,10 @@
-"""Where the demo stands: in this process, or below a root of its own in a real store.
+"""The store of the demo: in this process, or below a key of its own in a real store.
 
-Rules
-* A root is taken by putting its key, which must not be there, and nothing below it: so nothing of a cluster is touched,
+* The demo takes its root by creating the key, which must not exist and have nothing below it. So it touches no cluster,
   and two demos do not meet.
-* At the end everything below the root goes, and then its key; with `keep` it stays, and the next run needs another
-  root. What could not be removed is said. SIGTERM ends it as Ctrl-C does.
-* What is left by one that was kept or killed bears the demo's own key: `clean` removes that, and nothing else.
-* Sessions are short, since the demo waits for the one of the controller that it kills.
+* At the end it removes everything below the root, and the key; with `keep` they stay. SIGTERM ends it as Ctrl-C does.
+* `clean` removes what a demo left that was kept or killed, which it knows by the value of the key, and nothing else.
+* Sessions are short, because the demo waits for the one of the controller that it kills.
 """
 
 from __future__ import annotations
@@ -20,8 +18,8 @@ from typing import Final, NoReturn
 
 import attrs
 
-from controller.cli.demo.files import BadInput
 from controller.cli.demo.takeover import IN_MEMORY
+from controller.cli.demo.trees import BadInput
 from controller.cli.printing import without_place
 from controller.model.errors import ControllerError
 from controller.rig import InvariantBroken, NotInTime
@@ -35,7 +33,7 @@ from stores.transfer import BrokenOff, write_all
 ROOT: Final = "kedge-demo"
 SESSION_S: Final = 4
 _MARK: Final = b"taken by kedge demo, which removes it when it ends"
-_LEFT: Final = "is taken, by a demo that runs, was kept or killed: --clean removes what is left, --root takes another"
+_LEFT: Final = "is taken by a demo that runs, was kept or was killed; --clean removes it, --root chooses another key"
 _CALL_S: Final = 10.0
 _SWEEPS_MAX: Final = 20
 
@@ -92,9 +90,7 @@ def stage(url: str, root: str, *, keep: bool) -> Iterator[Stage]:
     fails later."""
     if url.startswith("memory:"):
         if url != "memory:":
-            raise BadInput(
-                f"{public_url(url)}: a demo is not put into a file: --store memory:, zookeeper:// or etcd://"
-            )
+            raise BadInput(f"--store: expected memory:, zookeeper:// or etcd://, got {public_url(url)}")
         yield Stage("memory:", IN_MEMORY)
         return
     shown = f"{public_url(url).rstrip('/')}/{root}"
@@ -116,7 +112,7 @@ def clean(url: str, root: str) -> str:
     """What a demo left below its root is gone. Returns what can be said of it. BadInput where nothing is changed: the
     root holds something else, or a demo runs there; Interrupted where it fails on the way."""
     if url.startswith("memory:"):
-        raise BadInput("--clean: a demo in this process leaves nothing; --store names where one was killed")
+        raise BadInput("--clean needs --store, because a demo with memory: leaves nothing")
     shown = f"{public_url(url).rstrip('/')}/{root}"
     with closing(_open(url, root)) as store:
         try:
@@ -127,13 +123,15 @@ def clean(url: str, root: str) -> str:
         except StoreError as error:
             raise BadInput(f"{shown} cannot be used: {_line(error)}") from None
         if mark is None and not found.entries:
-            return f"{shown}: there is nothing"
+            return f"{shown}: nothing to remove"
         if mark is None or mark.value != _MARK:
-            raise BadInput(f"{shown} does not bear the demo's key; nothing was touched")
+            raise BadInput(f"{shown}: not a root of a demo; nothing was removed")
         if any(entry.owner is not None for entry in found.entries):
-            raise BadInput(f"{shown}: sessions hold keys there: a demo runs, or was killed a few seconds ago")
+            raise BadInput(
+                f"{shown}: sessions hold keys there; a demo runs, or was killed a few seconds ago: try again"
+            )
         _remove(store, f"/{root}", shown)
-    return f"{shown}: removed, {len(found.entries)} keys"
+    return f"{shown}: removed {len(found.entries)} keys"
 
 
 def below(url: str, path: str) -> str:
@@ -156,7 +154,9 @@ def _open(url: str, root: str) -> MetadataStore:
     except InvalidKey as error:
         raise BadInput(f"--root: {error}") from None
     if "/" in root:
-        raise BadInput(f"--root: a name without slashes, not {root}")  # what stands above it could not be removed
+        raise BadInput(
+            f"--root: expected a name without slashes, got {root}"
+        )  # what stands above it could not be removed
     place, _, options = below(url, "").partition("?")
     try:
         return open_store(f"{place.rstrip('/')}?{options}")
@@ -171,7 +171,7 @@ def _take(store: MetadataStore, root: str, shown: str) -> None:
         if mark is not None and mark.value == _MARK:
             raise BadInput(f"{shown} {_LEFT}")
         if store.snapshot(root, timeout_s=_CALL_S).entries:
-            raise BadInput(f"{shown} is not empty; nothing was touched: --root takes another")
+            raise BadInput(f"{shown}: not empty; nothing was changed; --root chooses another key")
         store.commit([Put(root, _MARK, ABSENT)], timeout_s=_CALL_S)
     except Conflict:
         raise BadInput(f"{shown} {_LEFT}") from None
@@ -194,7 +194,7 @@ def _remove(store: MetadataStore, root: str, shown: str) -> None:
                     raise
         store.commit([Delete(root, PRESENT)], timeout_s=_CALL_S)
     except StoreError as error:
-        raise Interrupted(f"{shown}: what the demo made there is not all removed: {_line(error)}") from error
+        raise Interrupted(f"{shown}: not all keys of the demo were removed: {_line(error)}") from error
 
 
 def _line(error: BaseException) -> str:

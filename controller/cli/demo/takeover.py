@@ -1,4 +1,4 @@
-"""Act 1: the metadata tree of a real cluster, taken over while moves are running in it."""
+"""Act 1: Kedge takes over the metadata of a real cluster, in which moves are running."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from controller.cli.demo.files import BadInput
 from controller.cli.demo.screen import Screen
-from controller.cli.demo.trees import brokers_of_tree, one_line
+from controller.cli.demo.trees import BadInput, brokers_of_tree, one_line
 from controller.codec import keys
 from controller.host import Controller
 from controller.model.errors import ControllerError
@@ -49,10 +48,10 @@ def _take_over(
     moves = rig.result(rig.admin.list_partition_reassignments())  # nothing is shown before this went well
     screen.act("1. Take over a real cluster")
     screen.say(place)
-    screen.say(f"The store holds {len(before)} keys that the former controller left, under epoch {kafka_epoch}.")
+    screen.say(f"The store has {len(before)} keys of the former controller, with controller epoch {kafka_epoch}.")
     screen.say(f"Simulated brokers join: {_listed(brokers)}.")
     epoch = controller_of(rig.nodes[101]).controller_epoch
-    screen.say(f"Kedge took over under epoch {epoch}; {len(moves)} moves are running:")
+    screen.say(f"Kedge took over with controller epoch {epoch}; {len(moves)} moves are running:")
     screen.table(
         ("partition", "replicas", "target", "in sync", "waiting on"),
         [
@@ -63,14 +62,14 @@ def _take_over(
     names = list(moves)
     finished = _finish(rig, screen, len(names))
     after = _values(rig)
-    screen.say("What changed in the tree (+ new, - gone, ~ rewritten):")
+    screen.say("Keys that changed (+ new, - deleted, ~ rewritten):")
     changes = difference(before, after)
     for line in changes[:LINES_MAX]:
         screen.say(f"  {line}")
     if len(changes) > LINES_MAX:
         screen.say(f"  ... and {len(changes) - LINES_MAX} more")
     lost_fields = fields_lost(before, after)
-    screen.say(f"Fields of the former controller's that Kedge does not know: {lost_fields or 'all kept'}.")
+    screen.say(f"Fields that Kedge does not know: {lost_fields or 'all kept'}.")
     return {
         "epoch_before": kafka_epoch,
         "epoch": epoch,
@@ -89,19 +88,19 @@ def controller_of(node: Node) -> Controller:
 
 
 def _finish(rig: Rig, screen: Screen, moves: int) -> bool:
-    """All moves end, or the time is over: a tree may wait for brokers that nobody simulates."""
-    with screen.bar("finishing what was left half done") as bar:
+    """Waits until all moves end, or the time is over: a tree may name brokers that are not simulated."""
+    with screen.bar("finishing the running moves") as bar:
         for _ in range(DEADLINE_MS // 100):
             running = [p for p in rig.committed.partitions.values() if p.move is not None]
             waiting = ", ".join(f"{p.topic}-{p.partition} on {_ids(set(p.members) - set(p.isr))}" for p in running[:4])
-            bar.at(moves - len(running), moves, f"waiting: {waiting or 'nobody'}")
+            bar.at(moves - len(running), moves, f"waiting: {waiting or 'none'}")
             if not running:
                 break
             rig.run(100)
     try:
         rig.wait.until_converged()
     except NotInTime as late:
-        screen.event(f"not everything came to rest: {str(late).splitlines()[0]}")
+        screen.event(f"not all moves ended: {str(late).splitlines()[0]}")
         return False
     return True
 
@@ -136,7 +135,7 @@ def _changed(old: bytes | None, new: bytes | None) -> str:
         for name in sorted({*was, *now})
         if was.get(name) != now.get(name)
     ]
-    return "; ".join(told) or "the same fields in another spelling"
+    return "; ".join(told) or "the same fields in another form"
 
 
 def _members(value: bytes | None) -> dict[str, Any] | None:
@@ -157,8 +156,8 @@ _REQUESTS: Final = ("/admin/", f"{keys.ISR_CHANGES}/", f"{keys.LOG_DIR_EVENTS}/"
 
 
 def fields_lost(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> list[str]:
-    """What went although nobody asked for that: fields, but for those that say that something moves, and whole keys,
-    but for requests, which go once they are carried out, and for topics that were being deleted."""
+    """What was lost without a request: fields, except those that describe a move, and whole keys, except requests,
+    which are deleted once they are carried out, and topics that were being deleted."""
     deleted = {key.rpartition("/")[2] for key in before if key.startswith(f"{keys.DELETE_TOPICS}/")}
     lost = []
     for key, old in before.items():

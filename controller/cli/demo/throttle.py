@@ -1,4 +1,4 @@
-"""Act 4: a move under a throttle that is changed half way, and gone at the end; what an operator had set comes back."""
+"""Act 4: a throttled move. The throttle is changed half way, and removed at the end; the operator's value returns."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ThrottledMove:
         self._operator_sets(source)
         self.brokers = tuple(sorted({b for tp, to in targets.items() for b in (*rig.partition(tp).replicas, *to)}))
         before = self._settings()
-        say(f"An operator has set {LEADER_RATE} = {OPERATORS_BYTES_S} on broker {source}, for reasons of his own.")
+        say(f"An operator has set {LEADER_RATE} = {OPERATORS_BYTES_S} on broker {source}.")
         options = ReassignPartitionsOptions(throttle=THROTTLE_BYTES_S)
         rig.result(rig.admin.reassign_partitions(targets, options).all())
         say(f"{len(targets)} partitions of {TOPIC} move, each broker throttled to {THROTTLE_BYTES_S} bytes/s:")
@@ -67,7 +67,7 @@ class ThrottledMove:
         rig.wait.until_replicas(targets, timeout_s=TIMEOUT_S)
         rig.until(lambda: self._settings() == before, what="the throttle is gone")
         rig.wait.until_converged()
-        say("All moves ended. Nobody asked for it, and the throttle is gone; the operator's value is back:")
+        say("All moves ended. The controller removed the throttle, and the operator's value is back:")
         self._show(before)
         rig.check_end()
         return {
@@ -96,7 +96,7 @@ class ThrottledMove:
     def _follow(self, targets: Mapping[TopicPartition, Replicas], source: int) -> list[int]:
         """Bytes a second out of the leader under the first throttle, and under the second one."""
         rig, measured = self.rig, list[int]()
-        with self.screen.bar("moving under a throttle") as bar:
+        with self.screen.bar("moving with a throttle") as bar:
             flow, since_ms = rig.watch_flow(source, "leader"), rig.clock.elapsed_ms
             while any(rig.partition(tp).move is not None for tp in targets):
                 rig.run(LOOK_MS)

@@ -1,12 +1,16 @@
-"""Whether a recorded tree can be taken over at all: what cannot be read, or led, is said before anything is shown."""
+"""The files that a user gives to `kedge demo`, and whether a recorded tree can be taken over.
+
+What cannot be used is one line that says what, where and why, before anything is shown.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
-from controller.cli.demo.files import BROKERS_MAX, BadInput
 from controller.codec import broker as broker_codec
 from controller.codec import keys, partition_state, small
 from controller.codec import topic as topic_codec
@@ -15,12 +19,70 @@ from controller.codec.orders import CONTROLLER_VERSION, FORMAT_KEY, decode_forma
 from controller.codec.text import BadValue, parse
 from controller.codec.topic import TopicKey
 from stores.base import Corrupt
+from stores.reading import parse_json, read_whole
 from stores.recipes import EPOCH_KEY, TOKEN_KEY, Token, decode_epoch
-from stores.tree import TreeEntry
+from stores.transfer.formats import TwiceError, once_each
+from stores.tree import TreeEntry, parse_tree
 
 PARTITIONS_MAX: Final = 5_000
 _TEXT_MAX: Final = 300
 _BLANKS: Final = re.compile(r"\s+")
+BROKERS_MAX: Final = 100
+_RECORDED: Final = "kafka_3_9_tree_moving.json"
+
+JUMBO: Final[Mapping[int, str | None]] = {
+    1010: "E", 1011: "E", 1012: "E", 1013: "F", 1014: "F", 1015: "F", 1016: "E", 1017: "F", 1018: "A",
+}  # fmt: skip
+"""Nine brokers in racks of four, four and one: the shape of a published production cluster."""
+
+
+class BadInput(Exception):
+    """A file that cannot be used."""
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return read_whole(path)
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror or error}") from None
+
+
+def read_layout(path: Path) -> dict[int, str | None]:
+    """`{"<broker id>": "<rack>"}`, null for no rack."""
+    content = _read(path)
+    try:
+        found = parse_json(content, once_each)
+    except ValueError as error:
+        raise BadInput(f"{path}: not JSON: {error}") from None
+    except TwiceError as error:
+        raise BadInput(f"{path}: {error} stands in it twice") from None
+    if not isinstance(found, dict) or not found:
+        raise BadInput(f'{path}: expected {{"<broker id>": "<rack>" or null}}, got {found!r:.80}')
+    layout: dict[int, str | None] = {}
+    for name, rack in found.items():
+        if not (name.isdecimal() and name.isascii()) or not 0 <= int(name[:12]) <= 2**31 - 1:
+            raise BadInput(f"{path}: {name!r:.80} is not a broker id")
+        if rack is not None and not isinstance(rack, str):
+            raise BadInput(f"{path}: the rack of broker {name} must be a text or null, not {rack!r:.80}")
+        if int(name) in layout:
+            raise BadInput(f"{path}: broker {int(name)} stands in it twice")
+        layout[int(name)] = rack or None
+    if not 3 <= len(layout) <= BROKERS_MAX:
+        raise BadInput(f"{path}: {len(layout)} brokers; a drain is shown with 3 to {BROKERS_MAX}")
+    return layout
+
+
+def recorded_tree() -> tuple[TreeEntry, ...]:
+    """What real Kafka 3.9.1 brokers left in ZooKeeper while four moves were running."""
+    return parse_tree(files("controller.cli").joinpath(_RECORDED).read_bytes(), _RECORDED)
+
+
+def read_tree_file(path: Path) -> tuple[TreeEntry, ...]:
+    """A recorded tree: path -> {"value": text, "version": int, "ephemeral": bool}."""
+    try:
+        return parse_tree(_read(path), str(path))
+    except Corrupt as error:
+        raise BadInput(str(error)) from None
 
 
 def check_tree(tree: Sequence[TreeEntry]) -> None:
@@ -59,7 +121,7 @@ def brokers_of_tree(tree: Sequence[TreeEntry]) -> dict[int, str | None]:
         partitions += len(found.assignments)
         brokers |= {b: None for replicas in found.assignments for b in replicas if b not in brokers}
     if not partitions:
-        raise BadInput("the tree names no topic (/brokers/topics/<name> with a value)")
+        raise BadInput("the tree has no topic (/brokers/topics/<name> with a value)")
     if partitions > PARTITIONS_MAX or len(brokers) > BROKERS_MAX:
         raise BadInput(
             f"the tree has {partitions} partitions on {len(brokers)} brokers; "
@@ -86,7 +148,7 @@ def _check(key: str, value: bytes) -> None:
     if key == FORMAT_KEY:
         least = decode_format(value)
         if least > CONTROLLER_VERSION:
-            raise BadValue(f"asks for a controller of version {least}; this one is {CONTROLLER_VERSION}")
+            raise BadValue(f"needs a controller of version {least}, this one has {CONTROLLER_VERSION}")
     elif key == EPOCH_KEY:
         decode_epoch(value)
     elif key == TOKEN_KEY:

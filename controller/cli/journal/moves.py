@@ -1,19 +1,18 @@
-"""The moves that rows of a journal tell of, each as a table: R, I and T, row below row.
+"""The moves in the rows of a journal, each as a table of R, I and T.
 
-A move begins with its TargetSet, or with the Takeover that finds it running; it ends with the commit in which T is
-cleared. Of a move with very many rows (an isr that flaps for days) the first and the last are kept.
+A move begins with its TargetSet, or with the Takeover that finds it running. It ends with the commit in which T is
+cleared. Of a move with very many rows (an ISR that flaps for days) the first and the last are kept.
 """
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import attrs
 
-from controller.cli.printing import clean
+from controller.cli.printing import clean, compact
 
 Row = Mapping[str, Any]
 Key = tuple[str, int]
@@ -25,7 +24,7 @@ _VALUES: Final = ("replicas", "isr", "target", "leader", "leader_epoch")
 
 @attrs.define
 class Move:
-    """One move: its rows, whom it told to delete, and how it ended (None: it runs)."""
+    """One move: its rows, the brokers that have to delete a replica, and how it ended (None: it runs)."""
 
     epoch: int
     topic: str
@@ -59,7 +58,7 @@ class Move:
             "rows": [*self.first, *self.last],
             "rows_left_out": self.left_out,
         }
-        return json.dumps(said, separators=(",", ":"))
+        return compact(said)
 
     def as_text(self) -> Iterator[str]:
         """A heading, then a line per row with its columns below each other."""
@@ -77,8 +76,7 @@ class Move:
 def _cells(said: Mapping[str, Any]) -> list[str]:
     lists = (said.get(name) for name in ("replicas", "isr", "target"))
     letters = [
-        f"{letter} {'-' if value is None else json.dumps(value, separators=(',', ':'))}"
-        for letter, value in zip("RIT", lists, strict=True)
+        f"{letter} {'-' if value is None else compact(value)}" for letter, value in zip("RIT", lists, strict=True)
     ]
     led = [f"leader {said.get('leader')}", f"leader epoch {said.get('leader_epoch')}"]
     at = "" if said["event"] == "before" else f"{said['seq']}.{said['row']}"

@@ -1,14 +1,12 @@
-"""`kedge journal replay`: rows of a journal through the rules of a legal trace, and the table of each move.
+"""`kedge journal replay`: checks the rows of a journal against the rules, and prints the table of each move.
 
-* Every row of every term (or of one) is checked, whatever is printed of it, up to `--seq`. The first illegal row ends
-  the replay: file, line, rule, expected and got go to stderr, exit code 1.
-* A broken link of the chain is an illegal row as well. A torn tail, a gap and files that are gone are said, no more.
-* Events without a rule are said, and are not illegal.
+* Every row up to --seq is checked, whatever is printed. The first illegal row ends the replay: file, line, rule,
+  expected and got go to stderr, exit code 1. A broken link of the chain of hashes is an illegal row as well.
+* A torn tail, a gap, files that are gone, and events without a rule are printed, and are not illegal.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,22 +17,21 @@ import click
 
 from controller.audit import RULES, Illegal, Trace
 from controller.cli.journal.moves import Move, Moves
-from controller.cli.printing import fail, say
+from controller.cli.options import command, json_option, option
+from controller.cli.printing import compact, fail, say
 from controller.runtime.journal import JournalError, JournalProblem, Reading
 
 _ROWS_ARE_GONE: Final = ("missing start", "missing file")
 EPOCHS_SAID_MAX: Final = 20
 
 
-@click.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--epoch", "--term", metavar="N", type=click.IntRange(min=0), help="Only this controller epoch.")
-@click.option(
-    "--seq", metavar="N", type=click.IntRange(min=0), help="As of this commit, it included; default: the end."
-)
-@click.option("--topic", metavar="T", help="Print only moves of this topic; all rows are checked.")
-@click.option("--partition", metavar="P", type=click.IntRange(min=0), help="Print only this partition of --topic.")
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON per move.")
+@command("replay", example="kedge journal replay journals/ --topic orders")
+@click.argument("paths", metavar="JOURNAL...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@option("--topic", metavar="NAME", none="all", help="Topic to print; all rows are checked.")
+@option("--partition", metavar="ID", type=click.IntRange(min=0), none="all", help="Partition id in --topic.")
+@option("--epoch", "--term", metavar="N", type=click.IntRange(min=0), none="all", help="Controller epoch, a number.")
+@option("--seq", metavar="N", type=click.IntRange(min=0), none="the end", help="Number of the last commit to check.")
+@json_option("Print one JSON line per move.")
 def replay(
     paths: tuple[Path, ...],
     *,
@@ -44,9 +41,12 @@ def replay(
     partition: int | None,
     as_json: bool,
 ) -> None:
-    """Check journal files, and folders of them, against the rules of a legal trace; print the table of each move.
+    """Replay a journal step by step against the rules.
 
-    R: replicas, I: isr, T: target replicas. Exit code 1: a row is illegal, 2: there is nothing to replay.
+    JOURNAL is a file, or a folder of files. Prints the rows of each move; use it to see what led to a decision.
+    Columns: R replicas, I in-sync replicas, T target replicas.
+
+    Exit code: 0 all rows are legal; 1 a row is illegal; 2 the input cannot be used.
     """
     if partition is not None and topic is None:
         fail("--partition needs --topic")
@@ -60,7 +60,7 @@ def replay(
 
 @attrs.define
 class Replay:
-    """One run over a reading. `illegal`: what ended it, and where it stands; None if nothing did."""
+    """One run over a reading. `illegal`: the row that ended it, with file and line; None if all are legal."""
 
     reading: Reading
     moves: Moves
@@ -76,7 +76,7 @@ class Replay:
     _link: JournalProblem | None = None
 
     def run(self) -> None:
-        """Feed the rows that are asked for, and print moves as they end. Raises JournalError."""
+        """Check the rows that the options choose, and print moves as they end. Raises JournalError."""
         for row in self.reading:
             if row["epoch"] not in self._seen[-1:]:
                 self._seen.append(row["epoch"])
@@ -147,7 +147,7 @@ class Replay:
                 say(str(finding))
         if self.trace.unchecked:
             counts = ", ".join(f"{event} ({count})" for event, count in sorted(self.trace.unchecked.items()))
-            say(f"no rules for these events, not checked: {counts}")
+            say(f"not checked, because no rule covers these events: {counts}")
         if self.illegal is not None:
             self._condemn(*self.illegal)
         if not self.rows:
@@ -161,12 +161,12 @@ class Replay:
     def _condemn(self, path: Path, line: int, found: Illegal) -> None:
         if self.as_json:
             said = attrs.asdict(found) | {"file": str(path), "line": line, "rule_in_words": RULES[found.rule]}
-            click.echo(json.dumps({"illegal": said}, separators=(",", ":")))
+            click.echo(compact({"illegal": said}))
         say(f"{path}:{line}: illegal: {found}")
         sys.exit(1)
 
     def _refuse(self) -> None:
         if self.epoch is not None and self.epoch not in self._seen:
             there = ", ".join(map(str, self._seen[:EPOCHS_SAID_MAX])) or "none"
-            fail(f"there is no whole commit of epoch {self.epoch}; epochs are: {there}")
-        fail("there is no whole commit to replay" if self.seq is None else f"there is no commit up to seq {self.seq}")
+            fail(f"--epoch: no whole commit of epoch {self.epoch}; the journal has epochs {there}")
+        fail("no whole commit to replay" if self.seq is None else f"--seq: no commit up to {self.seq}")

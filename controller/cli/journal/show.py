@@ -1,8 +1,7 @@
 """`kedge journal show`: the lines of a journal as a table, as tab-separated text or as JSON lines.
 
-* R, I and T stand side by side, so that the rows of one partition are the trace of its move (KIP-455).
-* Findings (a broken link, a torn tail, a gap) go to stderr after the rows; a broken link is exit code 1 with --verify.
-* What strangers wrote (causes, details) is shown with its control characters escaped.
+R, I and T are next to each other, so that the rows of one partition are the trace of its move (KIP-455). Findings (a
+broken link, a torn tail, a gap) go to stderr after the rows. Text that others wrote has its control characters escaped.
 """
 
 from __future__ import annotations
@@ -21,16 +20,17 @@ from rich.table import Table
 from rich.text import Text
 
 from controller.audit import CHECKED
-from controller.cli.printing import clean, fail, print_unfolded, shortened
+from controller.cli.options import OUTPUT, command, json_option, option
+from controller.cli.printing import clean, compact, fail, print_unfolded, say, shortened
 from controller.runtime.journal import EVENTS, JournalError, Reading
 
 Row: TypeAlias = dict[str, Any]
 
 TABLE_ROWS: Final = 500
-"""Rows per table: the widths of a table are known only when all of its rows are, and a journal can be long."""
+"""Rows per table: its widths are known only when all of its rows are, and a journal can be long."""
 
 CELL_CHARACTERS_MAX: Final = 300
-"""In a table: a Takeover names everything in flight. --plain and --json show the whole."""
+"""In a table: a Takeover names everything in flight. --plain and --json print all of it."""
 
 CAUSE_WIDTH_MIN: Final = 40
 
@@ -53,7 +53,7 @@ def _brokers(name: str) -> Callable[[Row], str]:
     def text(row: Row) -> str:
         if name not in row:
             return "-" if name == "target" and "replicas" in row else ""
-        return clean(json.dumps(row[name], separators=(",", ":")))
+        return clean(compact(row[name]))
 
     return text
 
@@ -95,15 +95,15 @@ COLUMNS: Final[tuple[tuple[str, Callable[[Row], str]], ...]] = (
 )
 
 
-@click.command()
-@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--topic", metavar="T", help="Only rows of this topic.")
-@click.option("--partition", metavar="P", type=click.IntRange(min=0), help="Only rows of this partition of --topic.")
-@click.option("--event", "events", metavar="E", multiple=True, help="Only rows of this event; may be repeated.")
-@click.option("--term", "--epoch", metavar="EPOCH", type=click.IntRange(min=0), help="Only this controller epoch.")
-@click.option("--json", "as_json", is_flag=True, help="JSON lines, as they stand in the journal.")
-@click.option("--plain", is_flag=True, help="Tab-separated columns with one line of headings.")
-@click.option("--verify", is_flag=True, help="Exit with 1 if the chain of hashes does not hold.")
+@command("show", example="kedge journal show journals/ --topic orders --partition 0")
+@click.argument("paths", metavar="JOURNAL...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@option("--topic", metavar="NAME", none="all", help="Topic to show.")
+@option("--partition", metavar="ID", type=click.IntRange(min=0), none="all", help="Partition id in --topic.")
+@option("--event", "events", metavar="NAME", multiple=True, none="all", help="Event to show; may be repeated.")
+@option("--term", "--epoch", metavar="N", type=click.IntRange(min=0), none="all", help="Controller epoch, a number.")
+@option("--verify", is_flag=True, help="Verify the chain of hashes; exit code 1 if it is broken.")
+@json_option("Print the JSON lines of the journal.")
+@option("--plain", is_flag=True, group=OUTPUT, help="Print tab-separated columns.")
 def show(
     paths: tuple[Path, ...],
     *,
@@ -115,9 +115,12 @@ def show(
     plain: bool,
     verify: bool,
 ) -> None:
-    """Show the rows of journal files and of folders of them, in the order in which they were written.
+    """Show the lines of a journal, filtered by topic, partition, event or term.
 
-    R: replicas, I: isr, T: target replicas of a partition that is being reassigned ("-": it is not); times are UTC.
+    JOURNAL is a file, or a folder of files. Prints one row per decision, in the order in which they were made. Columns:
+    R replicas, I in-sync replicas, T target replicas ("-": no reassignment runs). Times are UTC.
+
+    Exit code: 0 shown; 1 --verify found a broken chain; 2 the input cannot be used.
     """
     if partition is not None and topic is None:
         raise click.UsageError("--partition needs --topic")
@@ -134,18 +137,18 @@ def show(
     except JournalError as error:
         fail(str(error))
     for finding in reading.findings:
-        click.echo(f"kedge: {clean(str(finding))}", err=True)
+        say(str(finding))
     if not count:
-        click.echo("kedge: no rows match", err=True)
+        say("no rows match")
     if verify:
         _verdict(reading, read.count)
 
 
 def _check_events(events: tuple[str, ...]) -> None:
-    """A name that no journal has would show nothing, and look like an answer."""
+    """A misspelt name would show nothing, and look like an answer."""
     known = EVENTS | CHECKED
     if unknown := [event for event in events if event not in known]:
-        fail(f"there is no event {unknown[0]!r}; events are {', '.join(sorted(known))}")
+        fail(f"--event: expected one of {', '.join(sorted(known))}, got {unknown[0]!r}")
 
 
 class _Counted:
@@ -162,13 +165,13 @@ class _Counted:
 
 
 def _verdict(reading: Reading, rows: int) -> None:
-    """What could not be checked does not look like success."""
+    """The verdict on stderr, and the exit code: nothing to verify is not a success."""
     if not rows:
-        fail("there is no whole commit to verify")
+        fail("no whole commit to verify")
     if reading.broken_link is not None:
-        click.echo("kedge: the chain does not hold", err=True)
+        say("the chain of hashes is broken")
         sys.exit(1)
-    click.echo("kedge: the chain holds", err=True)
+    say("the chain of hashes is intact")
 
 
 def _print(rows: Iterator[Row], *, as_json: bool, plain: bool) -> int:
@@ -176,7 +179,7 @@ def _print(rows: Iterator[Row], *, as_json: bool, plain: bool) -> int:
     count = 0
     if as_json:
         for count, row in enumerate(rows, 1):  # noqa: B007 - the last one is the answer
-            click.echo(json.dumps(row, separators=(",", ":")))
+            click.echo(compact(row))
     elif plain:
         click.echo("\t".join(name for name, _ in COLUMNS))
         for count, row in enumerate(rows, 1):  # noqa: B007

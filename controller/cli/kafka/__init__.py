@@ -1,37 +1,27 @@
-"""What every command shares that speaks to brokers of Kafka's protocol, Kedge's own gateway or a real Kafka cluster.
+"""What the commands share that connect to brokers: the gateway of Kedge or a Kafka cluster.
 
-A command is written so:
+A command declares `endpoint_options`, and runs inside `ending()` and `connected(Endpoint(...))`, which gives it a
+`Cluster`: values in and out, errors of servers as `Refused`. No command imports kafka-python itself.
 
-    @click.command()
-    @endpoint_options                      # --bootstrap-server, --command-config
-    def configs(*, bootstrap_server: str | None, command_config: Path | None, as_json: bool) -> None:
-        with ending(as_json=as_json), connected(Endpoint(bootstrap_server, command_config)) as cluster:
-            click.echo(...)                # what it found: stdout
-            raise Failed("Unknown broker id 77")   # what it could not do: a line on stderr, exit code 1
-
-Rules
-* `Cluster` (cluster.py, configs.py, dirs.py) is all that commands see of a cluster: values of values.py in and out,
-  errors of servers as `Refused`, of which `str()` is the server's own message. No command imports kafka-python.
-* Exit codes: 0 done, 1 not done or not wholly (nothing of a traceback, one line "Error: ..." on stderr), 2 options that
-  cannot be used. Whatever was found wrong before the first request has changed nothing.
-* Each request has a deadline: `request.timeout.ms` of the file given by --command-config, 30 s without. Connecting has
-  `socket.connection.setup.timeout.ms`, 10 s without; wrong passwords and certificates end it at once.
-* With --json, the answer and the error are one JSON object each, the latter {"error": "..."} on stdout too.
+* Exit code: 0 done; 1 not done, or not all of it (one line "Error: ..." on stderr); 2 the options cannot be used.
+* Each request has a deadline: `request.timeout.ms` of --command-config, or 30 s. Connecting has
+  `socket.connection.setup.timeout.ms`, or 10 s; a wrong password or certificate ends it at once.
+* With --json the result is one JSON object on stdout, and so is an error: {"error": "..."}.
 """
 
 from __future__ import annotations
 
 from controller.cli.kafka.connecting import connected
 from controller.cli.kafka.errors import Failed, Refused, ending
-from controller.cli.kafka.options import Endpoint, Whole, endpoint_options, json_option
+from controller.cli.kafka.options import Endpoint, Whole, action, endpoint_options
 
 __all__ = [
     "Endpoint",
     "Failed",
     "Refused",
     "Whole",
+    "action",
     "connected",
     "ending",
     "endpoint_options",
-    "json_option",
 ]

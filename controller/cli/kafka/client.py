@@ -1,9 +1,9 @@
-"""The one place that knows how kafka-python sends: a request to a broker, to any broker, to the controller.
+"""How requests are sent with kafka-python: to a broker, to any broker, or to the controller.
 
-* kafka-python's own methods leave out the messages of servers, which operators must read: so requests are its classes,
-  and answers are given back as they came.
-* Whatever goes wrong on the way becomes Failed or Refused here; nothing of kafka-python's errors gets further.
-* What was not sent is sent again until the deadline; what may have been, only if it is a question.
+* kafka-python's own methods drop the messages of servers. So requests are its classes, and answers are returned as
+  they came.
+* Its errors become Failed or Refused here.
+* A request that was not sent is retried until the deadline; one that may have been sent, only if it is repeatable.
 """
 
 from __future__ import annotations
@@ -104,13 +104,13 @@ class Client(KafkaAdminClient):  # type: ignore[misc] # kafka-python brings no t
         return offered
 
     def _unreachable(self, broker: int | None, error: Any) -> str:
-        """Which addresses were tried: they are those that the cluster tells, which need not be ours."""
+        """Names the addresses that were tried: those that the cluster announces, not those that were given."""
         known = {b.node_id: f"{b.host}:{b.port}" for b in self._manager.cluster.brokers()}
         why = "" if isinstance(error, _NOT_SENT) else f": {_said(error)}"
         if broker is None:
             said = ", ".join(f"{each} at {known[each]}" for each in sorted(known, key=str)[:_NAMED_MAX])
             more = f" and {len(known) - _NAMED_MAX} more" if len(known) > _NAMED_MAX else ""
-            return f"no broker can be reached any more of those that the cluster names, {said or 'none'}{more}{why}"
+            return f"no broker of the cluster can be reached any more: {said or 'none'}{more}{why}"
         return f"broker {broker}{f' at {known[broker]}' if broker in known else ''} cannot be reached{why}"
 
     async def _send(self, request: Any, broker: int | None) -> Any:
@@ -141,7 +141,7 @@ def _failure(error: Any, request: Any, broker: int | None, deadline_s: float) ->
     if isinstance(error, kafka_errors.IncompatibleBrokerVersion):
         return Refused(UNSUPPORTED, f"The server does not support {named.removesuffix('Request')}")
     if isinstance(error, (kafka_errors.KafkaTimeoutError, kafka_errors.RequestTimedOutError)):
-        return Failed(f"{_at(broker)} gave no answer to {named} within {deadline_s:g} s")
+        return Failed(f"{_at(broker)} did not answer {named} within {deadline_s:g} s")
     if isinstance(error, _LOST):
         return Failed(f"{_at(broker)}: the connection was lost, {named} may have been executed: {_said(error)}")
     code = getattr(error, "errno", None)

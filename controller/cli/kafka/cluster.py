@@ -1,7 +1,7 @@
-"""A cluster as commands see it: questions and orders of operators, values in and out.
+"""A cluster as commands see it: requests of operators, with values in and out.
 
-Errors of a whole request are raised (`Refused`); those of a partition, topic or resource are given back, by it, so that
-one that is bad hides no other.
+Errors of a whole request are raised (`Refused`). Those of one partition, topic or resource are returned by name, so
+that one bad entry hides no other.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Settings of topics and brokers: read, and changed in steps (KIP-339).
+"""Configs of topics and brokers: described, and altered incrementally (KIP-339).
 
-Settings of a broker are asked of that broker, and changed there: no other answers.
+Requests about a broker's configs go to that broker, because no other answers them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Connecting a command: `connected(endpoint)` gives a Cluster, or ends in one line that says why not."""
+"""`connected(endpoint)`: a Cluster for the time of a block, or an error of one line that says why there is none."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def connected(endpoint: Endpoint) -> Iterator[Cluster]:
 
 
 def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
-    """kafka-python alone would try again until its time is over, and not say why, what a wrong password answers."""
+    """kafka-python alone retries until its timeout, also after a wrong password, and does not say why."""
     from kafka.errors import KafkaError  # noqa: PLC0415 - as above
 
     from controller.cli.kafka.client import Client  # noqa: PLC0415 - as above
@@ -63,16 +63,16 @@ def _connect(servers: str, given: dict[str, Any], heard: _Heard) -> Client:
                 ) from None
             if left_ms <= try_ms or heard.is_final:
                 if not heard.last and any(is_empty(each, given.get("ssl_context")) for each in servers.split(",")):
-                    said = "no broker of this cluster is alive"
+                    said = "the cluster has no live broker"
                 elif not heard.last and heard.is_silent:
                     patience_s = given["bootstrap_timeout_ms"] / 1000
-                    said = f"it takes connections, but did not answer within {patience_s:g} s"
+                    said = f"the server accepts connections, but did not answer within {patience_s:g} s"
                 raise NotConnected(f"{servers}: {said}") from None
             try_ms *= 2
 
 
 def _hint(servers: str, given: dict[str, Any]) -> str:
-    """Who speaks something else than a server is hung up on, and told nothing: the first that says what it wants."""
+    """What the first server that a probe gets an answer from requires; servers close such connections in silence."""
     speaks = given.get("ssl_context"), given.get("sasl_mechanism")
     return next((found for server in servers.split(",") if (found := misfit(server, *speaks))), "")
 
@@ -84,7 +84,7 @@ def _said(error: Exception) -> str:
 
 
 class _Heard(logging.Handler):
-    """Keeps why a connection failed last, of what kafka-python writes into its log: its errors do not say it."""
+    """Keeps the last reason for a failed connection from the log of kafka-python, whose errors do not contain it."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -96,7 +96,7 @@ class _Heard(logging.Handler):
         from kafka import errors  # noqa: PLC0415 - it wrote this
 
         given = record.args if isinstance(record.args, tuple) else ()
-        of_time = (errors.KafkaTimeoutError, errors.RequestTimedOutError)  # says what was left of it, and not why
+        of_time = (errors.KafkaTimeoutError, errors.RequestTimedOutError)  # these say how long it took, and not why
         for error in given:
             self.is_silent |= isinstance(error, of_time)
             if isinstance(error, Exception) and not isinstance(error, of_time) and not self.is_final:
@@ -108,7 +108,7 @@ class _Heard(logging.Handler):
 
 @contextmanager
 def _listening() -> Iterator[_Heard]:
-    """kafka-python's log goes to the handler, and not to the operator's terminal."""
+    """The log of kafka-python goes to the handler, and not to the terminal."""
     heard, log = _Heard(), logging.getLogger("kafka")
     before = log.propagate
     log.addHandler(heard)

@@ -1,4 +1,4 @@
-"""How commands fail: the errors of this folder, and the one place that turns them into a line and an exit code."""
+"""How commands fail: the errors of this package, and how they become a line on stderr and an exit code."""
 
 from __future__ import annotations
 

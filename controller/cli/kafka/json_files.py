@@ -1,5 +1,7 @@
-"""Files of JSON and lists of brokers that operators give, parsed and checked with the words of Kafka's tools; what is
-wrong is said before anything is asked of a cluster. Every function raises Failed."""
+"""JSON files and broker lists of operators, parsed and checked with the messages of Kafka's tools.
+
+Everything is checked before the first request to a cluster. Every function raises Failed.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ INT32_MAX: Final = 2**31 - 1
 
 
 def read_bytes(path: Path) -> bytes:
-    """What stands in a file that is there and not empty."""
+    """The content of a file that exists and is not empty."""
     from stores.reading import read_whole  # noqa: PLC0415 - stores are loaded where a file is read
 
     try:
@@ -102,7 +104,7 @@ def parse_brokers(text: str) -> list[int]:
     words = [word.strip() for word in text.split(",")]
     for word in words:
         if not (word.isascii() and word.isdigit() and len(word) <= 10 and int(word) <= INT32_MAX):
-            raise Failed(f"{word!r:.80} in the broker list is no broker id")
+            raise Failed(f"{word!r:.80} in the broker list is not a broker id")
     brokers = [int(word) for word in words]
     if several := repeated(brokers):
         raise Failed(f"Broker list contains duplicate entries: [{', '.join(map(str, several))}]")

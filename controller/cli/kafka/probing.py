@@ -1,7 +1,6 @@
-"""Knocks at the servers: before kafka-python does, whether one is there and whether TLS with it works; when they hung
-up on kafka-python, what they want.
+"""Probes of servers: before kafka-python connects, and after it failed, to say why in one line.
 
-kafka-python answers all of this with the same "Unable to bootstrap", after its whole time, and leaves its sockets open.
+kafka-python reports most failures as "Unable to bootstrap" after its whole timeout, and leaves its sockets open.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ _METADATA: Final = 3
 _SASL_HANDSHAKE: Final = 17
 _ANSWER_MIN: Final = 10
 _ANSWER_MAX: Final = 10_000
-_ASKS_FOR_LOGIN: Final = (0, 33)  # it has that mechanism, or others
-_NO_LOGIN: Final = 34  # ILLEGAL_SASL_STATE: nobody logs in there
+_ASKS_FOR_LOGIN: Final = (0, 33)  # the server has that mechanism, or others
+_NO_LOGIN: Final = 34  # ILLEGAL_SASL_STATE: the server has no login
 
 
 def await_server(servers: Sequence[str], context: ssl.SSLContext | None, deadline_s: float) -> None:
-    """One of them takes connections. Raises NotConnected at the deadline, or when TLS cannot work, with the reasons."""
+    """Waits until one of them accepts connections. Raises NotConnected at the deadline, or when TLS cannot work."""
     while True:
         said = [problem for server in servers if (problem := _problem(server, context, deadline_s))]
         if len(said) < len(servers):
@@ -39,10 +38,10 @@ def await_server(servers: Sequence[str], context: ssl.SSLContext | None, deadlin
 
 
 def misfit(server: str, context: ssl.SSLContext | None, mechanism: str | None) -> str:
-    """What about --command-config does not fit the server; empty: nothing that can be seen. Asked where it hung up."""
+    """What in --command-config does not fit a server that closed the connection; empty: nothing that can be seen."""
     layer = "SASL_{}" if mechanism else "{}"
     if context is None and _speaks_tls(server):
-        return f"it speaks TLS: --command-config takes security.protocol={layer.format('SSL')}"
+        return f"the server speaks TLS: set security.protocol={layer.format('SSL')} in --command-config"
     try:
         with _connection(server, context) as connection:
             if context is not None and (refusal := _refusal(connection)):
@@ -54,16 +53,16 @@ def misfit(server: str, context: ssl.SSLContext | None, mechanism: str | None) -
     plain = "PLAINTEXT" if context is None else "SSL"
     if mechanism is None and code in _ASKS_FOR_LOGIN:
         has = ", ".join(offered)
-        return f"it asks for a login: --command-config takes security.protocol=SASL_{plain} and one of {has}"
+        return f"the server requires a login: set security.protocol=SASL_{plain} and sasl.mechanism to one of {has}"
     if mechanism is not None and code == _NO_LOGIN:
-        return f"it asks for no login: --command-config takes security.protocol={plain}"
+        return f"the server has no login: set security.protocol={plain} in --command-config"
     if mechanism is not None and code in _ASKS_FOR_LOGIN and mechanism not in offered:
-        return f"it has {', '.join(offered)}, but not {mechanism}"
+        return f"sasl.mechanism: expected one of {', '.join(offered)}, got {mechanism}"
     return ""
 
 
 def is_empty(server: str, context: ssl.SSLContext | None) -> bool:
-    """Whether it answers, without a login, and names no broker: kafka-python does not tell that from silence."""
+    """Whether it answers without a login, and names no broker. kafka-python cannot distinguish that from silence."""
     header = struct.pack(">hhih", _METADATA, 1, 1, -1)
     try:
         with _connection(server, context) as connection:
@@ -74,8 +73,8 @@ def is_empty(server: str, context: ssl.SSLContext | None) -> bool:
 
 
 def _speaks_tls(server: str) -> bool:
-    """Whether it answers a hello of TLS by TLS, whatever it thinks of us."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # nothing is told to it, so it need not prove who it is
+    """Whether it answers a TLS handshake, even with a refusal."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # nothing is sent to it, so its identity does not matter
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
         _connection(server, context).close()
@@ -97,7 +96,7 @@ def _connection(server: str, context: ssl.SSLContext | None) -> socket.socket:
 
 
 def _refusal(connection: socket.socket) -> str:
-    """In TLS 1.3 a server looks at our certificate after we think that all is done. One that likes it waits for us."""
+    """In TLS 1.3 a server checks the client certificate after the client's handshake; one that accepts it waits."""
     connection.settimeout(_ALERT_S)
     try:
         connection.recv(1)
@@ -108,17 +107,17 @@ def _refusal(connection: socket.socket) -> str:
             return said
     except OSError:
         pass
-    return "it hangs up once TLS is agreed on: perhaps it asks for a certificate that it accepts, ssl.keystore.location"
+    return "the server closes the connection after the TLS handshake; it may require ssl.keystore.location"
 
 
 def _of_certificate(error: ssl.SSLError) -> str:
-    """What it tells of ours by an alert of TLS; empty: nothing."""
+    """What a TLS alert says about the client certificate; empty: nothing."""
     _, is_alert, alert = (error.reason or "").partition("ALERT_")
     if not is_alert or not ("CERTIFICATE" in alert or alert == "UNKNOWN_CA"):
         return ""
     if alert == "CERTIFICATE_REQUIRED":
-        return "it asks for a certificate of ours: --command-config takes ssl.keystore.location"
-    return f"it does not accept the certificate of ssl.keystore.location: {alert.replace('_', ' ').lower()}"
+        return "the server requires a client certificate: set ssl.keystore.location in --command-config"
+    return f"the server rejects the certificate of ssl.keystore.location: {alert.replace('_', ' ').lower()}"
 
 
 def _shake_hands(connection: socket.socket, mechanism: str) -> tuple[int, list[str]]:
@@ -159,11 +158,9 @@ def _problem(server: str, context: ssl.SSLContext | None, deadline_s: float) -> 
             if context is not None:
                 context.wrap_socket(connection, server_hostname=host).close()
     except ssl.SSLCertVerificationError as error:
-        raise NotConnected(f"{server}: its certificate is not accepted: {error.verify_message}") from None
+        raise NotConnected(f"{server}: the certificate of the server is not trusted: {error.verify_message}") from None
     except ssl.SSLError as error:
-        raise NotConnected(
-            f"{server}: {_of_certificate(error) or f'no TLS with it: {error.reason or error}'}"
-        ) from None
+        raise NotConnected(f"{server}: {_of_certificate(error) or f'TLS failed: {error.reason or error}'}") from None
     except (OSError, UnicodeError) as error:
         return f"{server}: {getattr(error, 'strerror', None) or error}"
     return ""

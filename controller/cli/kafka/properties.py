@@ -1,4 +1,4 @@
-"""Files of properties as Java reads them: `key=value`, `key: value`, `key value`, comments, escapes, long lines."""
+"""Properties files in Java's format, and the settings of a connection that they hold: TLS, SASL, timeouts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from controller.cli.printing import one_line
 _SPLIT: Final = re.compile(r"((?:\\.|[^\\=:\s])*)\s*[=:]?\s*(.*)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _NAME: Final = re.compile(r"[!-~]+")
-_UNPRINTED: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f]")  # what no text holds
+_UNPRINTED: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f]")  # characters that no text has
 _NAMED: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """What stands in the file; of a key that stands there twice, the last. Raises Failed."""
+    """The properties in the file; of a key that is there twice, the last value. Raises Failed."""
     from stores.reading import read_whole  # noqa: PLC0415 - stores are loaded where a file is read
 
     try:
@@ -33,11 +33,11 @@ def read_properties(path: Path) -> dict[str, str]:
         text = data.decode("latin-1")  # what Java's own files were written in
     wrong = next((number for number, line in enumerate(text.split("\n"), 1) if _UNPRINTED.search(line)), None)
     if wrong is not None:
-        raise Failed(f"{path}: no file of properties, line {wrong} is not text")
+        raise Failed(f"{path}: expected a properties file, line {wrong} is not text")
     found = parse_properties(text)
     strange = next((name for name in found if not _NAME.fullmatch(name)), None)
     if strange is not None:
-        raise Failed(f"{path}: no file of properties, {strange!a:.80} is no name of one")
+        raise Failed(f"{path}: expected a properties file, {strange!a:.80} is not a name")
     return found
 
 
@@ -129,7 +129,7 @@ def _login(jaas: str) -> tuple[str, str]:
         raise Failed("sasl.jaas.config: expected a PlainLoginModule or ScramLoginModule with username and password")
     given = {found[1]: _plain(found) for found in _OPTION.finditer(module[2])}
     if not {"username", "password"} <= given.keys():
-        raise Failed("sasl.jaas.config: username and password are both needed")
+        raise Failed("sasl.jaas.config: expected username and password")
     return given["username"], given["password"]
 
 
@@ -182,7 +182,7 @@ def _check_pem(properties: Mapping[str, str], store: str) -> None:
     if kind != "PEM":
         location = properties[f"{store}.location"]
         raise Failed(
-            f"{store}.type: {kind} cannot be read here, only PEM: "
+            f"{store}.type: expected PEM, got {kind}; "
             f"`keytool -list -rfc -keystore {location}` prints certificates, `openssl pkcs12 -in {location}` keys too"
         )
 

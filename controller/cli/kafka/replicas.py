@@ -1,4 +1,4 @@
-"""Requests about replicas: their directories, elections of leaders, and what Kedge answers beyond Kafka."""
+"""Requests about replicas: log directories, leader elections, and the APIs that only Kedge has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partitions by topic, as requests have them."""
+"""Requests about topics: create, delete, add partitions, and where their logs end."""
 
 from __future__ import annotations
 

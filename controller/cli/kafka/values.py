@@ -1,4 +1,4 @@
-"""What commands see of a cluster: values, made from answers of servers in `cluster.py`."""
+"""What commands see of a cluster: values that `cluster.py` makes of the answers of servers."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Op(IntEnum):
 
 
 class Source(IntEnum):
-    """Where a setting comes from, with Kafka's numbers."""
+    """Where a config comes from, with Kafka's numbers."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1

@@ -1,10 +1,9 @@
-"""What a running cluster tells of itself over Kafka's protocol, behind a gateway or of Kafka, as rows of a snapshot.
+"""A snapshot of a running cluster over Kafka's protocol: partitions, reassignments, retentions and sizes.
 
-* Metadata says where replicas are, who leads, who is in sync and who lives; the list of reassignments what moves;
-  DescribeConfigs how long topics keep what they have; DescribeLogDirs, of each broker, how large replicas are.
-* These are several questions, so what is told need not be of one instant.
-* A broker that does not answer, a directory that cannot be read, a topic that hides its settings: a row in the
-  quarantine, and what else is told is taken in. Where the cluster as a whole does not answer, Failed is raised.
+* It comes from several requests (Metadata, ListPartitionReassignments, DescribeConfigs, DescribeLogDirs of each
+  broker), so it is not an atomic snapshot.
+* A broker that does not answer, a directory or a topic's configs that cannot be read: a row in the quarantine. If the
+  cluster does not answer, Failed is raised.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def _retentions(cluster: Cluster, topics: Iterable[str], source: str, into: Gath
     while some := [Resource(ResourceType.TOPIC, name) for name in islice(left, _TOPICS_AT_ONCE)]:
         for resource, said in cluster.describe_configs(some).items():
             if isinstance(said, Refused):
-                into.rejects.add(source, None, {"topic": resource.name}, f"its settings are not told: {said}")
+                into.rejects.add(source, None, {"topic": resource.name}, f"its configs cannot be read: {said}")
             elif (retention_ms := _retention(said)) is not None:
                 found[resource.name] = retention_ms
     return found
@@ -86,7 +85,7 @@ def _sizes(cluster: Cluster, broker_id: int, source: str, into: Gathered) -> Non
     try:
         found = cluster.log_dirs(broker_id)
     except Failed as error:
-        into.rejects.add(source, None, {"broker": broker_id}, f"its log dirs are not told: {error}")
+        into.rejects.add(source, None, {"broker": broker_id}, f"its log dirs cannot be read: {error}")
         return
     for path, code in sorted(found.dirs.items()):
         if code:

@@ -1,10 +1,9 @@
-"""The way of `kedge plan submit --bootstrap-server`: moves by the requests of KIP-455, on Kedge's gateway and on Kafka.
+"""`kedge plan submit --bootstrap-server`: runs waves by the requests of KIP-455, on Kedge and on Kafka.
 
-* The list of reassignments is asked for first, then where replicas are: so a move that ends in between is seen as
-  running or as done. A broker may hear of an end a while after the controller, and then tells what was before: what
-  looks like the work of somebody else is looked at again for some seconds.
-* Rates are set before the moves begin, as the server takes them (rates.py).
-* What a server refuses for good (rights, an API that it does not have) ends the command; all else is asked again.
+* It lists reassignments first and replicas after that, so a move that ends in between is seen as running or as done.
+  Brokers may hear of an end later than the controller, so what looks like another's change is read again for seconds.
+* Rates are set before the moves start (rates.py).
+* A permanent refusal (no rights, an API that is missing) ends the command; other errors are retried.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def by_brokers(cluster: Cluster) -> Callable[[Progress], Way]:
     def made(progress: Progress) -> Way:
         lacks = [name for api, name in _NEEDED.items() if not cluster.offers(api)]
         if lacks:
-            raise Refused(f"the brokers do not know {' and '.join(lacks)}: it takes Kafka 2.4 or later, or Kedge")
+            raise Refused(f"the brokers do not offer {' and '.join(lacks)}; expected Kafka 2.4 or later, or Kedge")
         return BrokersWay(cluster, rates_for(cluster, progress))
 
     return made
@@ -50,7 +49,7 @@ def by_brokers(cluster: Cluster) -> Callable[[Progress], Way]:
 
 @attrs.frozen
 class BrokersWay:
-    """By the brokers of a cluster. Of use while the connection is."""
+    """By the brokers of a cluster, while it is connected."""
 
     cluster: Cluster
     rates: Rates
@@ -70,7 +69,7 @@ class BrokersWay:
         return Look({(tp.topic, tp.partition): _seen(there.get(tp), moves.get(tp)) for tp in wanted})
 
     def alive(self) -> tuple[frozenset[int], bool]:
-        """Those that the cluster names. Somebody leads: else nothing would have been answered before."""
+        """Those that the cluster names. A controller is active, or no request would have been answered before."""
         with _asking("to describe the cluster"):
             return frozenset(self.cluster.brokers()), True
 
@@ -80,8 +79,8 @@ class BrokersWay:
             return frozenset((tp.topic, tp.partition) for tp in self.cluster.reassignments())
 
     def check(self, wave: Wave, moves: Sequence[Move]) -> dict[Name, str]:  # noqa: ARG002 - as below
-        """Whether throttles may be set, and moves be asked for: an empty request is refused to who may not. What a
-        server would say of the moves themselves cannot be asked."""
+        """Whether this user may set throttles and start moves: an empty request is refused to one that may not. Whether
+        the server accepts the moves themselves cannot be asked."""
         with _asking("to alter throttles"):
             self.rates.check(wave)
         with _asking("to alter reassignments"):
@@ -99,7 +98,7 @@ class BrokersWay:
         return Sent(len(moves) - len(refused), refused, has_rates=self.rates.stay_set)
 
     def set_rates(self, wave: Wave) -> None:
-        """Whoever set them before."""
+        """Also over those that others set."""
         with _asking("to alter throttles"):
             self.rates.set(wave)
 

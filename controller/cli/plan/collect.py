@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 import click
 
-from controller.cli.audit.engines import Engine, spark
-from controller.cli.plan.options import Common, alone, failing, formatted
+from controller.cli.engines import Engine, spark
+from controller.cli.options import CONNECTION, command, group, option
+from controller.cli.plan.options import Common, alone, failing, formatted, output_options
 from controller.cli.plan.running import finish, of_catalog, say_json, say_rows, told_of
 from controller.cli.printing import fail, say, without_place
 from controller.cli.store.opening import bar
@@ -28,32 +29,35 @@ from pipeline.verbs.load import Load
 from pipeline.verbs.verb import Said, unheard
 from stores.reading import read_whole
 
-_FILES: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
+_FILE: Final = click.Path(exists=True, dir_okay=False, allow_dash=False)
 
 
-def _files(name: str, text: str, *, many: bool = False) -> Callable[[Any], Any]:
-    return click.option(name, metavar="FILE", type=_FILES, multiple=many, help=text)
-
-
-@click.command()
+@command(
+    "collect",
+    example="kedge plan collect tables --cluster prod --snapshot monday \\\n    --bootstrap-server broker1:9092",
+)
 @formatted
-@click.option("--cluster", metavar="ID", required=True, help="What to call the cluster.")
-@click.option("--snapshot", metavar="ID", required=True, help="What to call it; the last by name is the newest.")
-@click.option("--store", metavar="URL", help="Partitions and brokers of a metadata store.")
-@click.option("--bootstrap-server", metavar="HOST:PORT[,...]", help="What a gateway or a Kafka cluster tells.")
-@click.option("--command-config", metavar="FILE", type=_FILES, help="Properties of that connection: TLS, SASL.")
-@_files("--tree", "Partitions and brokers of a tree in a file (kedge store dump, or recorded).")
-@_files("--map", "Partitions of a map, as kafka-reassign-partitions and kafka-kit write it.")
-@_files("--broker-list", "Brokers by id with their racks, as JSON.")
-@click.option("--broker-list-cluster", metavar="NAME", help="Of a list of several clusters; default: --cluster.")
-@_files("--log-dirs", "Sizes: the output of kafka-log-dirs --describe.", many=True)
-@_files("--partition-meta", "Sizes: kafka-kit's partition metrics.")
-@_files("--broker-metrics", "Free disks: kafka-kit's broker metrics.")
-@_files("--capacities", "Capacities: Cruise Control's capacity file.")
-@click.option("--prometheus", metavar="[ID=]FILE", multiple=True, help="Sizes and rates: Prometheus text of a broker.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@click.option("--dry-run", is_flag=True, help="Say what would come of it, and write nothing.")
-@click.option("--plain", is_flag=True, help="No progress bar; so it is, too, where stderr is no terminal.")
+@option("--cluster", metavar="ID", required=True, help="Name for the cluster.")
+@option("--snapshot", metavar="ID", required=True, help="Name for the snapshot; the last by name is the newest.")
+@group(
+    "Source (give exactly one)",
+    option("--bootstrap-server", metavar="HOST:PORT[,...]", help="Brokers of the cluster."),
+    option("--store", metavar="URL", help="Metadata store of the cluster."),
+    option("--tree", type=_FILE, help="Recorded keys, as `kedge store dump` writes them."),
+    option("--map", type=_FILE, help="Partitions, as kafka-reassign-partitions writes them."),
+)
+@group(
+    "More about the cluster",
+    option("--broker-list", type=_FILE, help="Brokers by id with their racks, JSON."),
+    option("--broker-list-cluster", metavar="NAME", none="that of --cluster", help="Name in a list of clusters."),
+    option("--log-dirs", type=_FILE, multiple=True, help="Sizes: output of kafka-log-dirs --describe."),
+    option("--partition-meta", type=_FILE, help="Sizes: partition metrics of kafka-kit."),
+    option("--broker-metrics", type=_FILE, help="Free disks: broker metrics of kafka-kit."),
+    option("--capacities", type=_FILE, help="Capacities: capacity file of Cruise Control."),
+    option("--prometheus", metavar="[ID=]FILE", multiple=True, help="Sizes and rates: Prometheus text of a broker."),
+)
+@option("--command-config", type=_FILE, group=CONNECTION, help="Properties file for TLS, SASL and timeouts.")
+@output_options
 @alone
 def collect(
     *,
@@ -67,16 +71,21 @@ def collect(
     plain: bool,
     **sources: Any,
 ) -> None:
-    """Take a snapshot of a cluster into TABLES: one of --store, --bootstrap-server, --tree and --map, and what is known
-    beside it."""
+    """Collect a snapshot of a cluster, from brokers, a store or files.
+
+    Writes it into TABLES, which every other command of `kedge plan` reads, and prints what it holds. Rows that cannot
+    be used go to the quarantine table.
+
+    Exit code: 0 done; 1 done with quarantined rows; 2 the input cannot be used.
+    """
     if sum(sources[name] is not None for name in ("store", "bootstrap_server", "tree", "map")) != 1:
-        raise click.UsageError("give one of --store, --bootstrap-server, --tree and --map")
+        raise click.UsageError("give exactly one of --store, --bootstrap-server, --tree and --map")
     if sources["command_config"] is not None and sources["bootstrap_server"] is None:
-        raise click.UsageError("--command-config is of the connection to a --bootstrap-server, which is not given")
+        raise click.UsageError("--command-config needs --bootstrap-server")
     if broker_list_cluster is not None and sources["broker_list"] is None:
-        raise click.UsageError("--broker-list-cluster names a cluster of a --broker-list, which is not given")
+        raise click.UsageError("--broker-list-cluster needs --broker-list")
     if not tables.in_spark and (engine.master or engine.remote or engine.settings):
-        raise click.UsageError("--master, --remote, --conf and --packages are of TABLES in a catalog, or in Delta")
+        raise click.UsageError("--master, --remote, --conf and --packages need TABLES in a catalog or in Delta")
     with failing(), bar("collecting", shown=not plain):
         engine = of_catalog(engine, tables) if tables.in_spark else engine
         place = Place(tables, check_name(cluster, "--cluster"), check_name(snapshot, "--snapshot"))
@@ -157,29 +166,29 @@ def _read_cluster(servers: str, config_file: str | None, into: Gathered) -> None
         raise BadInput(str(error)) from None
 
 
-@click.command("collect-files")
+@command("collect-files", example="kedge plan collect-files tables 'landing/{cluster}/{snapshot}' --new")
 @formatted
 @click.argument("landing", metavar="LANDING")
+@option("--new", is_flag=True, help="Skip snapshots that TABLES already holds.")
+@output_options
 @alone
-@click.option("--new", is_flag=True, help="Skip snapshots that TABLES already holds.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option("--dry-run", is_flag=True, help="Read everything and write nothing.")
-@click.option("--plain", is_flag=True, help="Show no progress bar. The default where stderr is no terminal.")
 def collect_files(
     *, tables: Location, landing: str, engine: Engine, new: bool, as_json: bool, dry_run: bool, plain: bool
 ) -> None:
-    """Take snapshots of many clusters into TABLES from files of other tools.
+    """Collect snapshots of many clusters from files in a folder.
 
-    LANDING says where the folders are, as landing/{cluster}/{snapshot} or
-    s3://bucket/cluster={cluster}/snapshot={snapshot}. Each holds map.json or tree.json, and what is known beside it:
-    broker-list, log-dirs, partition-meta, broker-metrics, capacities, prometheus-ID.
+    LANDING is a pattern of folders, such as landing/{cluster}/{snapshot} or
+    s3://bucket/cluster={cluster}/snapshot={snapshot}. Each folder holds map.json or tree.json, and may hold
+    capacities, broker-list, log-dirs, partition-meta, broker-metrics and prometheus-ID.
+
+    Exit code: 0 done; 1 done with quarantined rows; 2 the input cannot be used.
     """
     common = Common(tables, None, None, as_json, dry_run, plain, engine, True, True)  # noqa: FBT003
     with failing():
         pattern = Landing(landing)
         found, skipped = pattern.find()
         for folder in skipped:
-            say(f"{folder}: skipped, as LANDING does not fit it")
+            say(f"{folder}: skipped, because its name does not match LANDING")
 
         def wanted(root: Location) -> list[Place]:
             places = [Place(root, cluster, snapshot) for cluster, snapshot in found]

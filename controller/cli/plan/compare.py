@@ -1,8 +1,4 @@
-"""`kedge plan compare`: plans side by side, of every snapshot that has them: the past, and what other settings would
-have made of it.
-
-Exit code: 0 compared, 2 there is no such plan in any snapshot, or a snapshot cannot be read. Nothing is written.
-"""
+"""`kedge plan compare`: plans of several snapshots side by side, such as those of other options on old snapshots."""
 
 from __future__ import annotations
 
@@ -12,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import attrs
-import click
 
-from controller.cli.audit.engines import Engine
-from controller.cli.plan.options import Common, alone, failing, formatted, since, until
+from controller.cli.engines import Engine
+from controller.cli.options import command, json_option, option, quiet_option
+from controller.cli.plan.options import CHOOSE, Common, alone, cluster_option, failing, formatted, since, until
 from controller.cli.plan.running import places, say_json, say_rows, told_of
 from controller.cli.printing import print_rows
 from pipeline.amounts import duration
@@ -41,18 +37,25 @@ _COLUMNS: Final = (
 _BOTH: Final = "{:.4f} to {:.4f}"
 
 
-@click.command()
+@command("compare", example="kedge plan compare tables --name drain --since 2026-11")
 @formatted
-@click.option("--name", "names", metavar="NAME", multiple=True, required=True, help="Of a plan; may be given again.")
-@click.option("--cluster", metavar="ID", help="Of the tables; needed where there are several.")
-@click.option("--snapshot", metavar="ID", help="Of the tables; default: every one that has a plan of that name.")
+@option("--name", "names", metavar="NAME", multiple=True, required=True, help="Plan to compare; may be repeated.")
+@cluster_option
+@option("--snapshot", metavar="ID", group=CHOOSE, none="all with such a plan", help="Snapshot to work on.")
 @since
 @until
-@click.option("--all-clusters", is_flag=True, help="Of every cluster of TABLES.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+@option("--all-clusters", is_flag=True, group=CHOOSE, help="Every cluster of TABLES.")
+@json_option()
+@quiet_option
 @alone
 def compare(*, tables: Location, engine: Engine, names: tuple[str, ...], as_json: bool, **where: Any) -> None:
-    """Compare plans of past snapshots: what each moves, what comes of it, how long its waves take."""
+    """Compare the plans of earlier snapshots.
+
+    Prints for each snapshot and plan what it moves, how balanced the brokers are before and after, and how long its
+    waves take; then the options in which the plans differ. Nothing is written.
+
+    Exit code: 0 compared; 2 no snapshot has such a plan, or a snapshot cannot be read.
+    """
     named = tuple(dict.fromkeys(names))
     with failing():
         for name in named:
@@ -84,9 +87,9 @@ def _common(
 ) -> Common:
     """Which snapshots are meant, as the commands say it that plan."""
     if snapshot is not None and (since is not None or until is not None):
-        raise BadInput("either --snapshot, or --since and --until")
+        raise BadInput("--snapshot and --since or --until exclude each other")
     if cluster is not None and all_clusters:
-        raise BadInput("either --cluster or --all-clusters")
+        raise BadInput("--cluster and --all-clusters exclude each other")
     every = snapshot is None
     plain = Common(tables, cluster, snapshot, as_json=False, dry_run=True, plain=True, engine=engine)
     return attrs.evolve(plain, all_clusters=all_clusters, all_snapshots=every, since=since, until=until)

@@ -1,16 +1,17 @@
-"""`kedge plan drain|add|rebalance|fix-racks|set-rf|reduce-partitions|leaders`: a plan of a snapshot, as tables.
-
-Exit code: 0 everything that was asked for is in the plan, 1 something is not, and is told, 2 it cannot be asked.
+"""The commands of `kedge plan` that make a plan of a snapshot: drain, add, rebalance, fix-racks, set-rf,
+reduce-partitions and leaders. Each writes the plan as tables, and prints what it changes.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
+from controller.cli.options import OUTPUT, Command, command, option
 from controller.cli.plan.options import Brokers, Common, NewBrokers, failing, replayed
 from controller.cli.plan.running import finish, told_of
 from controller.cli.printing import Amount, file_problem, folder_problem
@@ -36,100 +37,122 @@ _T = TypeVar("_T", bound=Callable[..., Any])
 _LIMITS: Final = Limits()
 
 
+_AFTER: Final = (
+    "Prints what the plan changes, and stores it in TABLES for `kedge plan waves`.\n\n"
+    "Exit code: 0 the plan does all of it; 1 a part is not possible, and is printed; 2 the input cannot be used."
+)
+
+
 def _making(command: _T) -> _T:
-    """The options that every plan has."""
-    wrapped: Any = command
-    for decorate in reversed(
-        (
-            click.option("--name", metavar="NAME", help="Of the plan; default: what is asked for."),
-            click.option("--out", metavar="FILE", type=click.Path(), help="Write plan.json there, too."),
-            click.option("--report", metavar="FILE", type=click.Path(), help="Write a page with plots there."),
-            click.option("--disk-share", default=_LIMITS.disk_share, show_default=True, help="Of a disk, at most."),
-            click.option("--network-share", default=_LIMITS.network_share, show_default=True, help="Of a network."),
-            click.option("--ignore-racks", is_flag=True, help="Plan as if there were no racks."),
-        )
+    """Adds the options that every plan has."""
+    wrapped: Any = replayed(command)
+    for decorate in (
+        option("--report", metavar="FILE", type=click.Path(), group=OUTPUT, none="none", help="HTML page with plots."),
+        option("--out", metavar="FILE", type=click.Path(), group=OUTPUT, none="none", help="File for plan.json."),
+        option("--ignore-racks", is_flag=True, help="Plan as if no broker had a rack."),
+        option("--network-share", default=_LIMITS.network_share, help="Share of a broker's network to use, at most."),
+        option("--disk-share", default=_LIMITS.disk_share, help="Share of a disk to fill, at most."),
+        option("--name", metavar="NAME", none="that of the command", help="Name of the plan."),
     ):
         wrapped = decorate(wrapped)
-    found: _T = replayed(wrapped)
+    found: _T = wrapped
     return found
 
 
-_tolerance = click.option("--tolerance", default=TOLERANCE, show_default=True, help="Above the mean, and level.")
-_max_bytes = click.option("--max-bytes", "bytes_max", type=Amount(), help="Copy no more than that.")
-_topics = click.option("--topics", metavar="A,B", help="These topics; default: all.")
+_tolerance = option("--tolerance", default=TOLERANCE, help="Share above the mean that counts as balanced.")
+_max_bytes = option("--max-bytes", "bytes_max", type=Amount(), none="no limit", help="Bytes to copy, at most.")
+_topics = option("--topics", metavar="A,B", none="all", help="Topics to change.")
 
 
-@click.command()
-@click.option("--brokers", type=Brokers(), default=(), help="Default: the brokers whose state is draining.")
+@command("drain", example="kedge plan drain tables --brokers 3")
+@option("--brokers", type=Brokers(), default=(), none="those in state draining", help="Brokers to empty.")
 @_making
 def drain(common: Common, *, brokers: tuple[int, ...], **options: Any) -> None:
-    """Empty brokers: every replica on them goes elsewhere."""
+    """Plan to move every replica away from some brokers.
+
+    The other brokers take the replicas, with as few bytes copied as possible.
+    """
     _make(common, lambda: Drain(brokers), **options)
 
 
-@click.command()
-@click.option("--brokers", type=NewBrokers(), required=True, help="The new ones; with the rack where it is not known.")
+@command("add", example="kedge plan add tables --brokers 7:a,8:b --max-bytes 500GB")
+@option("--brokers", type=NewBrokers(), required=True, help="New brokers, with the rack where TABLES lacks it.")
 @_tolerance
 @_max_bytes
 @_making
 def add(common: Common, *, brokers: Any, tolerance: float, bytes_max: int | None, **options: Any) -> None:
-    """Level bytes onto new brokers, until none is above the mean by more than the tolerance."""
+    """Plan to move bytes to new brokers.
+
+    Replicas move to them until no broker holds more than the mean and the tolerance.
+    """
     _make(common, lambda: Add(brokers, tolerance, bytes_max), **options)
 
 
-@click.command()
+@command("rebalance", example="kedge plan rebalance tables --max-bytes 500GB")
 @_tolerance
 @_max_bytes
 @_making
 def rebalance(common: Common, *, tolerance: float, bytes_max: int | None, **options: Any) -> None:
-    """Level bytes over all brokers, until none is above the mean by more than the tolerance."""
+    """Plan to balance bytes over all brokers.
+
+    Replicas move until no broker holds more than the mean and the tolerance.
+    """
     _make(common, lambda: Rebalance(tolerance, bytes_max), **options)
 
 
-@click.command("fix-racks")
+@command("fix-racks", example="kedge plan fix-racks tables")
 @_making
 def fix_racks(common: Common, **options: Any) -> None:
-    """Spread partitions over racks where two replicas share one without need."""
+    """Plan to spread the replicas of each partition over racks.
+
+    Only partitions change that have two replicas in one rack although another rack is free.
+    """
     _make(common, FixRacks, **options)
 
 
-@click.command("set-rf")
-@click.option("--factor", type=int, required=True, help="Replicas of every partition.")
+@command("set-rf", example="kedge plan set-rf tables --factor 3 --topics orders,payments")
+@option("--factor", type=int, required=True, help="Count of replicas of every partition.")
 @_topics
 @_making
 def set_rf(common: Common, *, factor: int, topics: str | None, **options: Any) -> None:
-    """Give partitions another number of replicas."""
+    """Plan another replication factor.
+
+    Replicas are added where racks and disks allow it, or removed.
+    """
     _make(common, lambda: SetFactor(factor, _split(topics)), **options)
 
 
-@click.command("reduce-partitions")
-@click.option("--partition-bytes-max", type=Amount(), required=True, help="Of a partition afterwards.")
-@click.option("--partition-rate-max", type=Amount(), required=True, help="Bytes per second of a partition afterwards.")
+@command(
+    "reduce-partitions",
+    example="kedge plan reduce-partitions tables \\\n    --partition-bytes-max 50GB --partition-rate-max 10MB",
+)
+@option("--partition-bytes-max", type=Amount(), required=True, help="Bytes of a partition afterwards, at most.")
+@option("--partition-rate-max", type=Amount(), required=True, help="Bytes per second of a partition, at most.")
 @_topics
 @_making
 def reduce_partitions(
     common: Common, *, partition_bytes_max: int, partition_rate_max: int, topics: str | None, **options: Any
 ) -> None:
-    """Say which topics can do with fewer partitions, and with how many (KIP-694)."""
+    """Plan which topics can do with fewer partitions.
+
+    Prints for each topic the smallest number of partitions within the limits (KIP-694).
+    """
     _make(common, lambda: ReducePartitions(partition_bytes_max, partition_rate_max, _split(topics)), **options)
 
 
-@click.command()
+@command("leaders", example="kedge plan leaders tables")
 @_making
 def leaders(common: Common, **options: Any) -> None:
-    """Even out preferred leaders by order alone: nothing is copied."""
+    """Plan to balance preferred leaders without moving data.
+
+    Only the order of replicas changes, so no bytes are copied.
+    """
     _make(common, Leaders, **options)
 
 
-MAKING: Final[tuple[click.Command, ...]] = (
-    add,
-    drain,
-    fix_racks,
-    leaders,
-    rebalance,
-    reduce_partitions,
-    set_rf,
-)
+MAKING: Final[tuple[Command, ...]] = (add, drain, fix_racks, leaders, rebalance, reduce_partitions, set_rf)
+for _one in MAKING:
+    _one.help = f"{inspect.cleandoc(_one.help or '')}\n\n{_AFTER}"
 
 
 def _split(topics: str | None) -> tuple[str, ...]:
@@ -150,7 +173,7 @@ def _make(
     with failing():
         request = asked()
         if common.all_snapshots and name is None and not common.dry_run:
-            raise BadInput("--all-snapshots needs --name or --dry-run: what was planned of them then is kept")
+            raise BadInput("--all-snapshots needs --name or --dry-run, so that it does not replace the plans of then")
         named = KINDS[type(request)] if name is None else name
         check_name(named, "--name")  # a bad name is found before the work
         plans, pages = _output("--out", out, "json", common), _output("--report", report, "html", common)

@@ -1,21 +1,20 @@
-"""Options that the commands of `kedge plan` share, and texts of them as values."""
+"""Options that the commands of `kedge plan` share, and the values that their texts become."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import attrs
 import click
 
-from controller.cli.audit.engines import AUTO, REMOTE_TIMEOUT_S, WHERE_SPARK_IS, Engine, checked
+from controller.cli.engines import Engine, engine_options, renamed
+from controller.cli.options import ENGINE, OUTPUT, T, json_option, option, plain_option, quiet_option
 from controller.cli.printing import fail, of_system, one_line
 from pipeline.errors import PipelineError
 from pipeline.tables.location import FORMATS, PARQUET, Location
-
-_T = TypeVar("_T", bound=Callable[..., Any])
 
 
 class Brokers(click.ParamType[tuple[int, ...]]):
@@ -29,9 +28,9 @@ class Brokers(click.ParamType[tuple[int, ...]]):
         try:
             found = tuple(int(part) for part in str(value).split(","))
         except ValueError:
-            self.fail(f"{value!r:.80} is no list of broker ids, as 1,2,3 is", param, ctx)
+            self.fail(f"{value!r:.80} is not a list of broker ids such as 1,2,3", param, ctx)
         if any(broker < 0 for broker in found) or len(set(found)) != len(found):
-            self.fail(f"{value!r:.80} names a broker below 0, or one twice", param, ctx)
+            self.fail(f"{value!r:.80} names a broker below 0, or a broker twice", param, ctx)
         return found
 
 
@@ -52,7 +51,7 @@ class NewBrokers(click.ParamType[tuple[tuple[int, str | None], ...]]):
 
 @attrs.frozen
 class Common:
-    """What every command that reads a snapshot is told."""
+    """The options that every command has that reads a snapshot."""
 
     tables: Location
     cluster: str | None
@@ -66,61 +65,56 @@ class Common:
     since: str | None = None
     until: str | None = None
 
+    def checked(self) -> Common:
+        """The same. Exits with 2 where options exclude each other."""
+        if self.all_clusters and self.cluster is not None:
+            fail("--cluster and --all-clusters exclude each other")
+        if self.all_snapshots and self.snapshot is not None:
+            fail("--snapshot and --all-snapshots exclude each other")
+        if not self.all_snapshots and (self.since is not None or self.until is not None):
+            fail("--since and --until need --all-snapshots")
+        return self
+
     @property
     def several(self) -> bool:
         """Whether more than one snapshot may be named."""
         return self.all_clusters or self.all_snapshots
 
 
-def engined(command: _T) -> _T:
-    """TABLES, which clusters and snapshots of it, --json, --dry-run, --plain, the engine, as one argument `common`."""
-    return _taking(command, (*WHERE_SPARK_IS, _EVERY_CLUSTER, _ENGINE))
+CHOOSE: Final = "Clusters and snapshots"
+alone: Final = engine_options("for several clusters or tables that are not local")
+cluster_option: Final = option(
+    "--cluster", metavar="ID", group=CHOOSE, none="the only one in TABLES", help="Cluster to work on."
+)
+since: Final = option("--since", metavar="ID", group=CHOOSE, none="the first", help="First snapshot, by name.")
+until: Final = option("--until", metavar="ID", group=CHOOSE, none="the last", help="Last snapshot, by name.")
+dry_run_option: Final = option("--dry-run", is_flag=True, group=OUTPUT, help="Print the result, and write nothing.")
+_SNAPSHOT: Final = option(
+    "--snapshot", metavar="ID", group=CHOOSE, none="the last by name", help="Snapshot to work on."
+)
+_EVERY_CLUSTER: Final = option("--all-clusters", is_flag=True, group=CHOOSE, help="Every cluster of TABLES in one run.")
+_EVERY_SNAPSHOT: Final = option(
+    "--all-snapshots", is_flag=True, group=CHOOSE, help="Every snapshot of the cluster, with today's options."
+)
 
 
-def alone(command: _T) -> _T:
-    """The engine as one argument `engine`, for a command that takes nothing else of these."""
-
-    def taking(
-        *,
-        engine: str,
-        master: str | None,
-        remote: str | None,
-        remote_timeout: float,
-        conf: tuple[tuple[str, str], ...],
-        packages: str | None,
-        **options: Any,
-    ) -> Any:
-        return command(engine=checked(Engine(engine, master, remote, remote_timeout, conf, packages)), **options)
-
-    taking.__doc__, taking.__name__ = command.__doc__, command.__name__
-    taking.__click_params__ = list(getattr(command, "__click_params__", ()))  # type: ignore[attr-defined]
-    wrapped: Any = taking
-    for decorate in reversed((_ENGINE, *WHERE_SPARK_IS)):
-        wrapped = decorate(wrapped)
-    found: _T = wrapped
-    return found
+def engined(command: T) -> T:
+    """Adds TABLES, the options that choose clusters, output and engine, as one argument `common`."""
+    return _common(command, _EVERY_CLUSTER)
 
 
-def replayed(command: _T) -> _T:
-    """The same, and with --all-snapshots."""
-    more = (*WHERE_SPARK_IS, _EVERY_CLUSTER, _EVERY_SNAPSHOT, since, until, _ENGINE)
-    return _taking(command, more)
+def replayed(command: T) -> T:
+    """As `engined`, with --all-snapshots, --since and --until."""
+    return _common(command, _EVERY_CLUSTER, _EVERY_SNAPSHOT, since, until)
 
 
-def since(command: _T) -> _T:
-    """The first of every snapshot."""
-    return click.option("--since", metavar="ID", help="Of every snapshot the first, by name; default: the first.")(
-        command
-    )
+def output_options(command: T) -> T:
+    """Adds --dry-run, --json, --plain and --quiet."""
+    return dry_run_option(json_option()(plain_option(quiet_option(command))))
 
 
-def until(command: _T) -> _T:
-    """The last of them."""
-    return click.option("--until", metavar="ID", help="And the last; default: the last.")(command)
-
-
-def formatted(command: _T) -> _T:
-    """TABLES and its format as one argument `tables`, a Location."""
+def formatted(command: T) -> T:
+    """Adds TABLES and --format, as one argument `tables`, a Location."""
 
     def taking(tables: str, *, format: str, **options: Any) -> Any:  # noqa: A002 - as the option is called
         try:
@@ -129,98 +123,30 @@ def formatted(command: _T) -> _T:
             fail(one_line(error))
         return command(tables=given, **options)
 
-    taking.__doc__, taking.__name__ = command.__doc__, command.__name__
-    taking.__click_params__ = list(getattr(command, "__click_params__", ()))  # type: ignore[attr-defined]
-    wrapped: Any = taking
-    for decorate in (
-        click.option(
-            "--format",
-            type=click.Choice(FORMATS),
-            default=PARQUET,
-            show_default=True,
-            help="Of TABLES; delta and iceberg need a session of Spark that has them.",
-        ),
-        click.argument("tables", metavar="TABLES", type=click.Path(file_okay=False)),
-    ):
-        wrapped = decorate(wrapped)
-    found: _T = wrapped
+    kind, said = click.Choice(FORMATS), "Format of TABLES. delta and iceberg need Spark."
+    wrapped = option("--format", type=kind, default=PARQUET, group=ENGINE, help=said)(renamed(taking, command))
+    found: T = click.argument("tables", metavar="TABLES", type=click.Path(file_okay=False))(wrapped)
     return found
 
 
-_EVERY_CLUSTER: Final = click.option(
-    "--all-clusters", is_flag=True, help="Of every cluster of TABLES, one by one in one run."
-)
-_EVERY_SNAPSHOT: Final = click.option(
-    "--all-snapshots", is_flag=True, help="Of every snapshot: the past once more, with these settings."
-)
+def _common(command: T, *more: Callable[[Any], Any]) -> T:
+    fields = {field.name for field in attrs.fields(Common)}
 
+    def taking(tables: Location, *, engine: Engine, **options: Any) -> Any:
+        given = {name: options.pop(name) for name in fields & options.keys()}
+        return command(Common(tables, engine=engine, **given).checked(), **options)
 
-_ENGINE: Final = click.option(
-    "--engine",
-    type=click.Choice([AUTO, "local", "spark"]),
-    default=AUTO,
-    envvar="KEDGE_ENGINE",
-    show_default=True,
-    show_envvar=True,
-    help="Both say the same. auto: spark for several clusters, or where TABLES is no folder of this machine.",
-)
-
-
-def _taking(command: _T, more: tuple[Callable[[Any], Any], ...]) -> _T:
-    def taking(
-        tables: Location,
-        *,
-        cluster: str | None,
-        snapshot: str | None,
-        as_json: bool,
-        dry_run: bool,
-        plain: bool,
-        engine: str,
-        master: str | None = None,
-        remote: str | None = None,
-        remote_timeout: float = REMOTE_TIMEOUT_S,
-        conf: tuple[tuple[str, str], ...] = (),
-        packages: str | None = None,
-        all_clusters: bool = False,
-        all_snapshots: bool = False,
-        since: str | None = None,
-        until: str | None = None,
-        **options: Any,
-    ) -> Any:
-        chosen = checked(Engine(engine, master, remote, remote_timeout, conf, packages))
-        if all_clusters and cluster is not None:
-            fail("either --cluster or --all-clusters, not both")
-        if all_snapshots and snapshot is not None:
-            fail("either --snapshot or --all-snapshots, not both")
-        if not all_snapshots and (since is not None or until is not None):
-            fail("--since and --until need --all-snapshots")
-        every = (all_clusters, all_snapshots, since, until)
-        given = Common(tables, cluster, snapshot, as_json, dry_run, plain, chosen, *every)
-        return command(given, **options)
-
-    taking.__doc__, taking.__name__ = command.__doc__, command.__name__
-    taking.__click_params__ = list(getattr(command, "__click_params__", ()))  # type: ignore[attr-defined]
-    wrapped: Any = taking
-    for decorate in reversed(
-        (
-            formatted,
-            click.option("--cluster", metavar="ID", help="Of the tables; needed where there are several."),
-            click.option("--snapshot", metavar="ID", help="Of the tables; default: the last by name."),
-            *more,
-            click.option("--json", "as_json", is_flag=True, help="One JSON object."),
-            click.option("--dry-run", is_flag=True, help="Say what would come of it, and write nothing."),
-            click.option("--plain", is_flag=True, help="No progress bar; so it is, too, where stderr is no terminal."),
-        )
-    ):
-        wrapped = decorate(wrapped)
-    found: _T = wrapped
+    wrapped = output_options(alone(renamed(taking, command)))
+    for add in reversed((formatted, cluster_option, _SNAPSHOT, *more)):
+        wrapped = add(wrapped)
+    found: T = wrapped
     return found
 
 
 @contextmanager
 def failing() -> Iterator[None]:
-    """What cannot be used is one line on stderr and exit code 2; meanwhile no garbage is looked for, of which there is
-    little among millions of values that stay."""
+    """Ends with one line on stderr and exit code 2 where the input cannot be used. Garbage is not collected meanwhile:
+    there is little among millions of values that stay."""
     gc.disable()
     try:
         yield

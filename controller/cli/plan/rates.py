@@ -1,10 +1,10 @@
-"""The rates of a wave, as brokers take them.
+"""The throttles of a wave, set and removed by what brokers support.
 
-* Kedge has rates for moves alone (KIP-542). It marks them, and takes them back when the last move ends or on request.
-* Kafka has rates of brokers and lists on topics (KIP-73), and does not record who set them. So each change is written
-  beside the plan first (`Mark`). Afterwards a rate is the operator's own again, a list loses what was added, and a
-  rate that an operator changed meanwhile stays. A value that any wave of the plan has set is taken for the plan's
-  wherever it is seen, because a broker may show a setting for a while after it was changed.
+* Kedge has rates for reassignments alone (KIP-542). It marks them, and removes them when the last move ends.
+* Kafka has rates on brokers and lists on topics (KIP-73), and does not record who set them. So each change is written
+  beside the plan first (`Mark`). Afterwards the operator's rate is set again, lists lose what was added, and a rate
+  that an operator changed meanwhile stays. A value that any wave has set counts as the plan's, because a broker may
+  show a config for a while after it was changed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Rates(Protocol):
 
     @property
     def stay_set(self) -> bool:
-        """Whether nobody takes back what was set before the moves began."""
+        """Whether the rates stay when the moves end, until they are removed."""
 
     def check(self, wave: Wave) -> None:
         """`set` would be accepted."""

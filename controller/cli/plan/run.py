@@ -1,8 +1,4 @@
-"""`kedge plan run POLICY`: what a policy wants of every cluster of a fleet, from snapshots to exports and a page.
-
-Exit code: that of the worst cluster: 0 nothing is to be told, 1 a rule is broken or something that was asked for is in
-no plan, 2 a cluster or the policy cannot be used.
-"""
+"""`kedge plan run POLICY`: every cluster of a fleet, from snapshots to exports and a page, as a policy file says."""
 
 from __future__ import annotations
 
@@ -13,8 +9,9 @@ from typing import Final
 
 import click
 
-from controller.cli.audit.engines import Engine
-from controller.cli.plan.options import Common, alone, failing
+from controller.cli.engines import Engine
+from controller.cli.options import command, option
+from controller.cli.plan.options import Common, alone, failing, output_options
 from controller.cli.plan.running import finish, told_of
 from controller.cli.printing import folder_problem
 from pipeline.errors import BadInput
@@ -27,15 +24,20 @@ from pipeline.written import written_as
 PAGE: Final = "index.html"
 
 
-@click.command()
+@command("run", example="kedge plan run policy.toml --dry-run")
 @click.argument("policy", metavar="POLICY", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--again", is_flag=True, help="Also what did not change since the last run.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@click.option("--dry-run", is_flag=True, help="Say what would come of it, and write nothing.")
-@click.option("--plain", is_flag=True, help="No progress bar; so it is, too, where stderr is no terminal.")
+@option("--again", is_flag=True, help="Include clusters that did not change since the last run.")
+@output_options
 @alone
 def run(policy: Path, *, again: bool, as_json: bool, dry_run: bool, plain: bool, engine: Engine) -> None:
-    """Check, plan, cut into waves and export every cluster as POLICY, a file of TOML, wants it."""
+    """Check, plan, cut and export every cluster that a policy file names.
+
+    POLICY is a TOML file. It names the tables, the output folder and the goal of each cluster (docs/planning.md). The
+    output folder gets an export for each cluster, and index.html.
+
+    Exit code, that of the worst cluster: 0 done; 1 a rule is broken, or a plan does not do all; 2 a cluster or POLICY
+    cannot be used.
+    """
     with failing():
         fleet = read_policy(policy)
         problem = folder_problem(fleet.out)
@@ -57,4 +59,4 @@ def _check_clusters(fleet: Fleet, policy: Path, of: Sequence[Place]) -> None:
     there = {place.cluster for place in of}
     for name in sorted(fleet.clusters.keys() - there):
         listed = ", ".join(sorted(there)[:20])
-        raise BadInput(f"{policy}: cluster.{name}: {fleet.tables} holds no such cluster; it holds {listed}")
+        raise BadInput(f"{policy}: cluster.{name}: {fleet.tables} has no such cluster; it has {listed}")

@@ -1,11 +1,11 @@
-"""Which engine `--engine auto` is: Spark for what is more than one process should do, where Spark is to be had.
+"""Running a step of `kedge plan` over snapshots, with the engine that is chosen, and printing what came of it.
 
-It is said on stderr where it is Spark, or would have been: both say the same, but a JVM takes seconds to start.
+`--engine auto` is Spark for several clusters or tables that are not local, if Spark is installed. A note on stderr
+names it, because a JVM takes seconds to start.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -14,9 +14,9 @@ from typing import Any, Final, NoReturn
 import attrs
 import click
 
-from controller.cli.audit.engines import AUTO, Engine, spark, why_spark
+from controller.cli.engines import AUTO, Engine, spark, why_spark
 from controller.cli.plan.options import Common
-from controller.cli.printing import clean, one_line, say, shortened
+from controller.cli.printing import clean, compact, note, one_line, shortened
 from controller.cli.store.opening import bar
 from pipeline.errors import BadInput, NotFound, NothingAsked, PipelineError
 from pipeline.tables.declared import PARTITION
@@ -28,16 +28,16 @@ from pipeline.verbs.verb import Said, Told, Verb
 
 
 def chosen(engine: Engine, tables: Location, of: Sequence[Place]) -> Engine:
-    """The engine that was asked for; for `auto` the one to take for these places."""
+    """The engine that was given; for `auto` the one to use for these places."""
     if engine.name != AUTO:
         return engine
     why = _why_spark(engine, tables, of)
     if why is None:
         return engine._replace(name="local")
     if why_spark(engine) is None and (missing := _missing()) is not None:
-        say(f"engine: local, though {why}: {missing}")
+        note(f"engine: local, although {why}: {missing}")
         return engine._replace(name="local")
-    say(f"engine: spark, as {why}")
+    note(f"engine: spark, because {why}")
     return engine._replace(name="spark")
 
 
@@ -45,9 +45,9 @@ def of_catalog(engine: Engine, tables: Location) -> Engine:
     """Spark, which alone reads and writes `tables`. BadInput where another engine was asked for."""
     if engine.is_local:
         what = "a catalog" if tables.is_catalog else tables.format
-        raise BadInput(f"{tables}: only Spark reads and writes {what}: --engine spark")
+        raise BadInput(f"{tables}: only Spark reads and writes {what}; use --engine spark")
     if engine.name == AUTO:
-        say(f"engine: spark, as nothing else reads {tables}")
+        note(f"engine: spark, because only Spark reads {tables}")
     return engine._replace(name="spark")
 
 
@@ -56,8 +56,8 @@ def _why_spark(engine: Engine, tables: Location, of: Sequence[Place]) -> str | N
     if (why := why_spark(engine)) is not None:
         return why
     if not tables.is_local:
-        return f"{tables} is no folder of this machine"
-    return f"these are {clusters} clusters" if clusters > 1 else None
+        return f"{tables} is not a local folder"
+    return f"there are {clusters} clusters" if clusters > 1 else None
 
 
 def _missing() -> str | None:
@@ -75,10 +75,12 @@ def told_of(
     why: dict[str, str] | None = None,
     check: Callable[[Sequence[Place]], None] | None = None,
 ) -> tuple[list[Said], bool]:
-    """What is said of each snapshot, and whether some could not be used. `at`: which, by where the tables are; else
-    those that the options name. `place_of`: a table and part without which a cluster of several is passed over; `check`
-    is called with the places, before anything is done. Raises what a cluster cannot be used for that was named alone;
-    of several it is told, and put into `why` by cluster."""
+    """The results by snapshot, and whether some snapshots could not be used.
+
+    `at`: the snapshots, by where the tables are; without it those that the options choose. `place_of`: a table and part
+    without which one of several clusters is skipped. `check` is called with the places first. The error of a single
+    cluster is raised; those of several are printed, and put into `why` by cluster.
+    """
     told: list[Said] = []
     failed = False
     at = at or (lambda tables: places(attrs.evolve(common, tables=tables), *place_of))
@@ -207,4 +209,4 @@ def say_rows(rows: Iterable[tuple[str, str]]) -> None:
 
 
 def say_json(value: Mapping[str, Any]) -> None:
-    click.echo(json.dumps(value, separators=(",", ":"), default=str))
+    click.echo(compact(value))

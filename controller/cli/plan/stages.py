@@ -1,7 +1,4 @@
-"""The stages of a plan that take little to declare: `kedge plan load`, `check`, `waves` and `export`.
-
-Exit code: 0 done; 1 done with findings, which are printed; 2 there is no such snapshot or plan, or it cannot be used.
-"""
+"""`kedge plan load`, `check`, `waves` and `export`: the steps before and after a plan is made."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from typing import Any, Final
 import click
 
 from controller.cli.kafka import Whole
+from controller.cli.options import command, option
 from controller.cli.plan.options import Common, engined, failing, replayed
 from controller.cli.plan.running import finish, told_of
 from controller.cli.printing import Amount
@@ -27,26 +25,30 @@ from pipeline.verbs.load import Load
 from pipeline.verbs.waves import Waves
 
 
-@click.command()
-@click.option(
+@command("load", example="kedge plan load tables --samples-age 3600")
+@option(
     "--samples-age",
     metavar="SECONDS",
     type=click.FloatRange(min=0),
     default=AGE_MAX_S,
-    show_default=True,
-    help="Take out samples that are older than the newest by more.",
+    help="Seconds that a sample may be older than the newest.",
 )
-@click.option(
+@option(
     "--window",
     metavar="SECONDS",
     type=click.IntRange(min=1),
     default=WINDOW_S,
-    show_default=True,
-    help="Length of the windows of samples; a rate is the mean over windows.",
+    help="Seconds of a window; a rate is the mean over windows.",
 )
 @replayed
 def load(common: Common, *, samples_age: float, window: int) -> None:
-    """Validate collected tables, and work out what partitions, brokers and racks hold: `collect` does it already."""
+    """Validate collected tables, and compute the load of each replica.
+
+    `kedge plan collect` does this already; use it after other options or changed tables. Rows that cannot be used are
+    moved to the quarantine table.
+
+    Exit code: 0 done; 1 done with findings, which are printed; 2 the input cannot be used.
+    """
     with failing():
         said, failed = told_of(common, Load(common.dry_run, age_max_s=samples_age, window_s=window))
     finish(common, said, failed=failed)
@@ -55,14 +57,20 @@ def load(common: Common, *, samples_age: float, window: int) -> None:
 _LIMITS: Final = Limits()
 
 
-@click.command()
-@click.option("--factor", type=click.IntRange(1), help="The replication factor wanted; default: each topic's largest.")
-@click.option("--disk-share", default=_LIMITS.disk_share, show_default=True, help="Of a disk that may be full.")
-@click.option("--network-share", default=_LIMITS.network_share, show_default=True, help="Of a network, likewise.")
-@click.option("--ignore-racks", is_flag=True, help="Look at it as if there were no racks.")
+@command("check", example="kedge plan check tables --factor 3")
+@option("--factor", type=click.IntRange(1), none="each topic's largest", help="Count of replicas wanted.")
+@option("--disk-share", default=_LIMITS.disk_share, help="Share of a disk that may be full.")
+@option("--network-share", default=_LIMITS.network_share, help="Share of a broker's network that may be in use.")
+@option("--ignore-racks", is_flag=True, help="Check as if no broker had a rack.")
 @replayed
 def check(common: Common, *, factor: int | None, disk_share: float, network_share: float, ignore_racks: bool) -> None:
-    """Say which rules a snapshot breaks: racks, factors, dead brokers, capacities, leaders, in-sync replicas."""
+    """Check a snapshot: racks, replication factors, dead brokers.
+
+    Prints each rule that the snapshot breaks: also full disks, busy networks, leaders that are not preferred, and
+    replicas that are not in sync.
+
+    Exit code: 0 no rule is broken; 1 violations, which are printed; 2 the input cannot be used.
+    """
     with failing():
         verb = Check(Limits(disk_share, network_share), factor, ignore_racks, common.dry_run)
         said, failed = told_of(common, verb)
@@ -74,16 +82,21 @@ _COPIES: Final = Whole(max=2**31 - 1)  # that there is one at least is checked w
 _THROTTLE_MIN: Final = 1024  # a broker that copies at less is one of which the unit was left out
 
 
-@click.command()
-@click.option("--name", metavar="NAME", required=True, help="Of the plan.")
-@click.option("--per-broker", type=_COPIES, default=_DEFAULT.per_broker, show_default=True, help="Copies at once.")
-@click.option("--one-at-a-time", is_flag=True, help="One new replica of a partition at a time.")
-@click.option("--disk-ceiling", default=_DEFAULT.disk_ceiling, show_default=True, help="Of a disk, meanwhile.")
-@click.option("--network-share", default=_DEFAULT.network_share, show_default=True, help="Of a network.")
-@click.option("--throttle", "throttle_bps", type=Amount(), help="Bytes/s of every broker; default: head-room.")
+@command("waves", example="kedge plan waves tables --name drain --throttle 50MB")
+@option("--name", metavar="NAME", required=True, help="Plan to cut.")
+@option("--throttle", "throttle_bps", type=Amount(), none="the free network", help="Bytes per second of a broker.")
+@option("--per-broker", type=_COPIES, metavar="N", default=_DEFAULT.per_broker, help="Count of copies at once.")
+@option("--one-at-a-time", is_flag=True, help="Add the new replicas of a partition one by one.")
+@option("--disk-ceiling", default=_DEFAULT.disk_ceiling, help="Share of a disk that may be full meanwhile.")
+@option("--network-share", default=_DEFAULT.network_share, help="Share of a broker's network to use.")
 @replayed
 def waves(common: Common, *, name: str, **settings: Any) -> None:
-    """Cut a plan into waves that no broker's limits are broken by, with rates and times."""
+    """Cut a plan into waves that respect the limits of each broker.
+
+    Prints the waves with their rates and expected times, and stores them in TABLES for `kedge plan export`.
+
+    Exit code: 0 done; 1 done with findings, which are printed; 2 the input cannot be used.
+    """
     with failing():
         chosen = _settings(**settings)
         check_name(name, "--name")
@@ -93,17 +106,23 @@ def waves(common: Common, *, name: str, **settings: Any) -> None:
 
 def _settings(*, throttle_bps: int | None, **more: Any) -> WaveSettings:
     if throttle_bps is not None and throttle_bps < _THROTTLE_MIN:
-        problem = f"{throttle_bps} bytes/s is below {amount(_THROTTLE_MIN)}/s"
-        raise BadInput(f"--throttle {throttle_bps}: {problem}; is a unit left out, as in {throttle_bps}MB?")
+        problem = f"expected at least {amount(_THROTTLE_MIN)}/s"
+        raise BadInput(f"--throttle {throttle_bps}: {problem}; did you mean {throttle_bps}MB?")
     return WaveSettings(throttle_bps=throttle_bps, **more)
 
 
-@click.command()
+@command("export", example="kedge plan export tables plan --name drain")
+@option("--name", metavar="NAME", required=True, help="Plan to export.")
 @engined
 @click.argument("folder", metavar="FOLDER", type=click.Path(file_okay=False))
-@click.option("--name", metavar="NAME", required=True, help="Of the plan.")
 def export(common: Common, *, folder: str, name: str) -> None:
-    """Write a plan into FOLDER: plan.json, waves, throttles, a rollback per wave, a report as a page, a manifest."""
+    """Write a plan as JSON files of Kafka, with a rollback for each wave.
+
+    FOLDER gets plan.json, the waves with their throttles and rollbacks, a report as an HTML page, and a manifest. Give
+    it to `kedge plan submit`, or the waves one by one to kafka-reassign-partitions.sh.
+
+    Exit code: 0 written; 1 written with findings, which are printed; 2 the input cannot be used.
+    """
     from pipeline.verbs.export import Export  # noqa: PLC0415 - commands that draw no page need not load it
 
     with failing():

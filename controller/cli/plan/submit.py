@@ -1,11 +1,8 @@
-"""`kedge plan submit`: an exported plan is handed over wave after wave, and followed until its last move is complete.
+"""`kedge plan submit`: submits an exported plan wave by wave, and follows each wave until its last move is complete.
 
-* By the brokers of a gateway or of a Kafka cluster (`--bootstrap-server`), with throttles; or by the store that the
-  controller stands on: by its legacy key, without throttles, or with `--admin` by the admin API that a module of the
-  host's gives, with them.
-* No controller is embedded here: one without a host would win the election, and tell no broker.
-* Exit code: 0 done; 1 done but for what is told, or not everything moved (asking again goes on with it); 2 the plan or
-  the cluster cannot be used as they are, and nothing was handed over.
+* With --bootstrap-server the brokers of Kedge or Kafka run it, with throttles. With --store the plan goes into the
+  legacy key of the controller's store, without throttles; with --admin to the admin API of a host's module, with them.
+* No controller runs in this process: without a host it could win the election, and inform no broker.
 """
 
 from __future__ import annotations
@@ -22,8 +19,10 @@ import attrs
 import click
 
 from controller.cli.kafka import Endpoint, Failed, connected, endpoint_options
+from controller.cli.options import CONNECTION, command, group, json_option, option, plain_option, quiet_option
+from controller.cli.plan.options import dry_run_option
 from controller.cli.plan.running import say_json
-from controller.cli.printing import clean, fail, of_system, one_line, without_place
+from controller.cli.printing import clean, confirm, fail, note, of_system, one_line, without_place
 from controller.cli.printing import say as complain
 from controller.cli.store.opening import ToldTitle, opened, titled_bar
 from pipeline.amounts import amount, duration
@@ -37,8 +36,8 @@ from stores import StoreError, public_url
 _DURATION: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,3})?)\s*([smhd]?)")
 _SECONDS: Final = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _IN_MEMORY: Final = (
-    "a memory store is its process's own: its file is read when that starts and written by it alone, and what is put "
-    "there meanwhile is seen by nobody; call pipeline.submit.submit in that process"
+    "expected a store that other processes see; the controller of a memory store reads its file only when it starts: "
+    "call pipeline.submit.submit in the process of that controller"
 )
 
 
@@ -50,13 +49,13 @@ class Duration(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found = _DURATION.fullmatch(str(value))
         if found is None or float(found[1]) == 0:
-            self.fail(f"{value!r:.80} is no duration, as 90s, 15m or 2h are", param, ctx)
+            self.fail(f"{value!r:.80} is not a duration such as 90s, 15m or 2h", param, ctx)
         return float(found[1]) * _SECONDS[found[2]]
 
 
 @attrs.define
 class _Teller:
-    """What is printed while it goes on; `told` draws the bar."""
+    """What is printed meanwhile; `told` draws the bar."""
 
     as_json: bool
     told: ToldTitle = lambda title, done, total: None  # noqa: ARG005 - nobody looks
@@ -74,7 +73,7 @@ class _Teller:
             self.told(_title(event), 100 * done // max(1, whole), 100)
         elif event.kind == "waiting" and event.text != self.said:
             self.said = event.text
-            complain(f"waits: {event.text}")
+            note(f"waiting: {event.text}")
         elif event.kind == "told":
             complain(event.text)
         elif event.kind in ("wave", "sent"):
@@ -83,14 +82,14 @@ class _Teller:
     def _say_wave(self, event: Event) -> None:
         if event.kind == "wave":
             self.running = 0
-        state = "done" if event.kind == "wave" else "to be handed over"
+        state = "done" if event.kind == "wave" else "to be submitted"
         if self.as_json:
             at = {"wave": event.wave, "waves": event.waves, "state": state}
             say_json({**at, "partitions": event.moves, "bytes": event.bytes, "seconds": round(event.seconds, 3)})
         else:
             took = f", {duration(event.seconds)}" if event.kind == "wave" else ""
             what = f"{event.moves} partitions, {size_words(event.bytes)}{took}: {state}"
-            click.echo(f"wave {event.wave} of {event.waves}  {what}")
+            confirm(f"wave {event.wave} of {event.waves}  {what}")
 
 
 def _title(event: Event) -> str:
@@ -99,36 +98,47 @@ def _title(event: Event) -> str:
     return f"wave {event.wave} of {event.waves}: {event.moves_done} of {event.moves} moves{sizes}{left}"
 
 
-@click.command()
+@command("submit", example="kedge plan submit plan --bootstrap-server broker1:9092 --dry-run")
 @click.argument("folder", metavar="FOLDER", type=click.Path(file_okay=False))
-@endpoint_options
-@click.option("--store", "url", metavar="URL", help="By the controller's store instead: zookeeper:// or etcd://.")
-@click.option(
-    "--admin",
-    metavar="MODULE:NAME",
-    help="With --store: a function that gives the admin API of the active controller.",
+@option("--rollback", is_flag=True, help="Undo the waves that were started, the last one first.")
+@option("--cancel", "cancels", is_flag=True, help="Cancel what runs. With --store it needs --admin.")
+@group(
+    "Waves",
+    option("--from-wave", type=click.IntRange(1), metavar="N", none="1", help="Number of the first wave."),
+    option("--to-wave", type=click.IntRange(1), metavar="N", none="the last", help="Number of the last wave."),
+    option("--no-throttle", is_flag=True, help="Submit the waves without their throttles."),
+    option("--timeout", type=Duration(), none="no limit", help="Time limit of a wave: 90s, 15m or 2h."),
+    option("--poll", type=Duration(), default="1s", help="Time between two requests for the state."),
 )
-@click.option("--no-throttle", is_flag=True, help="Hand it over without the rates that it has.")
-@click.option("--from-wave", type=click.IntRange(1), help="The first wave.")
-@click.option("--to-wave", type=click.IntRange(1), help="The last wave.")
-@click.option("--timeout", type=Duration(), help="Of each wave: 90s, 15m, 2h. Default: as long as it takes.")
-@click.option("--poll", type=Duration(), default="1s", show_default=True, help="How often to look.")
-@click.option("--rollback", is_flag=True, help="Undo the waves that were begun, the last one first.")
-@click.option("--cancel", "cancels", is_flag=True, help="Cancel what runs of it; with --store it needs --admin.")
-@click.option("--dry-run", is_flag=True, help="Check, say what would be handed over, and write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="A JSON object per wave, and one at the end.")
-@click.option("--plain", is_flag=True, help="No progress bar; so it is, too, where stderr is no terminal.")
+@endpoint_options
+@group(
+    CONNECTION,
+    option(
+        "--store", "url", metavar="URL", help="The controller's store, instead of brokers: zookeeper:// or etcd://."
+    ),
+    option("--admin", metavar="MODULE:NAME", help="Function that returns the controller's admin API. Needs --store."),
+)
+@dry_run_option
+@json_option("Print one JSON object per wave, and one at the end.")
+@plain_option
+@quiet_option
 def submit(folder: str, *, as_json: bool, plain: bool, **asked: Any) -> None:
-    """Hand an exported plan over wave after wave, and follow it until its last move is complete.
+    """Run an exported plan wave by wave on a cluster.
 
-    FOLDER is what kedge plan export wrote. --bootstrap-server names brokers of Kedge's gateway or of any Kafka cluster
-    since 2.4. After an interruption the same command continues; its progress is in FOLDER.progress.json.
+    FOLDER is the output of `kedge plan export`. The cluster is Kedge, or Kafka since 2.4. Waits for each wave to be
+    complete before the next one starts. After an interruption the same command continues; its state is in
+    FOLDER.progress.json.
+
+    Exit code: 0 done; 1 not all done, or done with warnings; 2 nothing was submitted, because the plan or the cluster
+    cannot be used.
     """
     _check_place(asked)
     if sum((asked["rollback"], asked["cancels"], asked["dry_run"] and asked["cancels"])) > 1:
-        raise click.UsageError("give one of --rollback and --cancel; --cancel has no --dry-run")
+        raise click.UsageError("--rollback and --cancel exclude each other, and so do --cancel and --dry-run")
     if (asked["rollback"] or asked["cancels"]) and (asked["from_wave"] or asked["to_wave"]):
-        raise click.UsageError("--rollback and --cancel are of every wave that was begun: no --from-wave, no --to-wave")
+        raise click.UsageError(
+            "--rollback and --cancel exclude --from-wave and --to-wave: they are for every wave that was started"
+        )
     try:
         read_export(Path(folder))
         options = _options(asked, teller := _Teller(as_json, is_dry=asked["dry_run"]))
@@ -137,7 +147,7 @@ def submit(folder: str, *, as_json: bool, plain: bool, **asked: Any) -> None:
     with (
         _reached(asked) as to,
         _ending(teller, asked["url"]),
-        titled_bar("looking", shown=not plain) as teller.told,
+        titled_bar("reading the cluster", shown=not plain) as teller.told,
     ):
         outcome = _does(Path(folder), asked)(to, options)
     by = "the admin API" if asked["admin"] else "the legacy key" if asked["url"] else "the brokers"
@@ -150,11 +160,11 @@ def _check_place(asked: dict[str, Any]) -> None:
     """One place, and the options of that place."""
     url, servers = asked["url"], asked["bootstrap_server"]
     if (url is None) == (servers is None):
-        raise click.UsageError("give one of --bootstrap-server and --store")
+        raise click.UsageError("give exactly one of --bootstrap-server and --store")
     if servers is None and asked["command_config"] is not None:
-        raise click.UsageError("--command-config is of the connection to a --bootstrap-server, which is not given")
+        raise click.UsageError("--command-config needs --bootstrap-server")
     if url is None and asked["admin"] is not None:
-        raise click.UsageError("--admin is of the controller of a --store, which is not given")
+        raise click.UsageError("--admin needs --store")
     if url is not None and url.startswith("memory:"):
         fail(f"{url}: {_IN_MEMORY}")
 
@@ -202,7 +212,7 @@ def _admin(named: str) -> Callable[[], Any]:
     except Exception as error:  # noqa: BLE001 - the module is the host's, and may raise anything when it is imported
         raise BadInput(f"--admin {named!r:.120}: {one_line(error)}") from None
     if not callable(found):
-        raise BadInput(f"--admin {named!r:.120}: expected MODULE:NAME of a function that gives an admin API")
+        raise BadInput(f"--admin {named!r:.120}: expected MODULE:NAME of a function that returns an admin API")
     given: Callable[[], Any] = found
     return given
 
@@ -215,7 +225,7 @@ def _ending(teller: _Teller, url: str | None) -> Iterator[None]:
     except Refused as error:
         _end(teller, "refused", one_line(error), 1 if teller.has_sent else 2)
     except Stopped as error:
-        _end(teller, "stopped", f"{one_line(error)}; the same command goes on with it", 1)
+        _end(teller, "stopped", f"{one_line(error)}; the same command continues", 1)
     except StoreError as error:
         _end(teller, "stopped", f"{public_url(url or '')}: {without_place(error)}", 1 if teller.has_sent else 2)
     except PipelineError as error:
@@ -223,8 +233,8 @@ def _ending(teller: _Teller, url: str | None) -> Iterator[None]:
     except OSError as error:
         _end(teller, "stopped", of_system(error), 1 if teller.has_sent else 2)
     except KeyboardInterrupt:
-        running = f"wave {teller.running} runs on in the cluster" if teller.running else "no wave runs"
-        _end(teller, "interrupted", f"interrupted; {running}; the same command goes on, --rollback undoes", 1)
+        running = f"wave {teller.running} continues in the cluster" if teller.running else "no wave runs"
+        _end(teller, "interrupted", f"interrupted; {running}; the same command continues, --rollback undoes", 1)
 
 
 def _end(teller: _Teller, end: str, problem: str, code: int) -> None:
@@ -239,8 +249,8 @@ def _say_end(outcome: Outcome, by: str, *, as_json: bool, throttles: bool) -> No
         say_json({**attrs.asdict(outcome), "by": by, "throttles": throttles})
         return
     without = "" if throttles else ", without throttles"
-    counted = {"done": "handed over", "cancelled": "cancelled", "dry run": "would be handed over"}[outcome.end]
+    counted = {"done": "submitted", "cancelled": "cancelled", "dry run": "would be submitted"}[outcome.end]
     told = "".join(f"; {text}" for text in outcome.told)
-    click.echo(
+    (click.echo if outcome.told or outcome.end == "dry run" else confirm)(
         clean(f"{outcome.end}: {len(outcome.waves)} waves, {outcome.sent} moves {counted} by {by}{without}{told}")
     )

@@ -1,4 +1,4 @@
-"""Actions by brokers of Kafka's protocol: name -> what is done with a cluster and what was asked for."""
+"""The options of `kedge kafka reassign-partitions`, their checks, and the action that they select."""
 
 from __future__ import annotations
 
@@ -8,50 +8,28 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.kafka import Endpoint, Whole, connected, ending, endpoint_options, json_option
+from controller.cli.kafka import Endpoint, Whole, action, connected, ending, endpoint_options
 from controller.cli.kafka.json_files import parse_brokers
 from controller.cli.kafka.options import checked_servers
-from controller.cli.reassign.execute import Asked, Options, cancel, execute
+from controller.cli.options import CONNECTION, OUTPUT, command, group, json_option, option, quiet_option
+from controller.cli.reassign.execute import cancel, execute
 from controller.cli.reassign.plan import Wanted, generate, read_plan, read_topics
 from controller.cli.reassign.progress import list_moves, show_progress
-from controller.cli.reassign.watching import verify
+from controller.cli.reassign.verify import Asked, verify
 
 if TYPE_CHECKING:
     from controller.cli.kafka.cluster import Cluster
 
 
-def _execute(cluster: Cluster, asked: Asked) -> None:
-    options = Options(asked.throttle, asked.dirs_throttle, asked.timeout_ms, throttle_stays=asked.preserve_throttles)
-    execute(cluster, asked.the_plan, options, as_json=asked.as_json)
-
-
-def _verify(cluster: Cluster, asked: Asked) -> None:
-    verify(cluster, asked.the_plan, preserve_throttles=asked.preserve_throttles, as_json=asked.as_json)
-
-
-def _cancel(cluster: Cluster, asked: Asked) -> None:
-    """All of them where there is no plan."""
-    cancel(
-        cluster,
-        asked.plan,
-        preserve_throttles=asked.preserve_throttles,
-        timeout_ms=asked.timeout_ms,
-        as_json=asked.as_json,
-    )
-
-
 ACTIONS: Final[Mapping[str, Callable[[Cluster, Asked], None]]] = {
     "generate": lambda cluster, asked: generate(cluster, asked.the_wanted, as_json=asked.as_json),
-    "execute": _execute,
-    "verify": _verify,
-    "progress": lambda cluster, asked: show_progress(cluster, asked.the_plan, watch=asked.watch, as_json=asked.as_json),
-    "list": lambda cluster, asked: list_moves(cluster, as_text=asked.as_text),
-    "cancel": _cancel,
-    "cancel_all": _cancel,
+    "execute": execute,
+    "verify": verify,
+    "progress": show_progress,
+    "list": list_moves,
+    "cancel": cancel,
+    "cancel_all": cancel,
 }
-
-
-_ACTIONS: Final = ("generate", "execute", "verify", "progress", "list", "cancel", "cancel_all")
 _PLAN: Final = "reassignment_json_file"
 _CONNECTING: Final = frozenset({"bootstrap_server", "command_config", "zookeeper", "as_json"})
 # What each action needs, and what it may have besides.
@@ -79,57 +57,71 @@ _RATE: Final = Whole(1, 2**63 - 1)
 _FILE: Final = click.Path(path_type=Path)
 
 
-@click.command("reassign-partitions")
-@endpoint_options
-@click.option("--zookeeper", metavar="HOST:PORT[,...][/CHROOT]", help="Deprecated: by the key in ZooKeeper.")
-@click.option("--generate", "action", flag_value="generate", multiple=True, help="Propose a plan, change nothing.")
-@click.option("--execute", "action", flag_value="execute", multiple=True, help="Begin the moves of a plan.")
-@click.option("--verify", "action", flag_value="verify", multiple=True, help="Tell whether a plan is done.")
-@click.option("--progress", "action", flag_value="progress", multiple=True, help="Tell how far behind replicas are.")
-@click.option("--list", "action", flag_value="list", multiple=True, help="Print the plan of all moves that run.")
-@click.option("--cancel", "action", flag_value="cancel", multiple=True, help="Stop the moves of a plan.")
-@click.option("--cancel-all", "action", flag_value="cancel_all", multiple=True, help="Stop all moves that run.")
-@click.option("--reassignment-json-file", type=_FILE, metavar="FILE", help="The plan.")
-@click.option("--topics-to-move-json-file", type=_FILE, metavar="FILE", help='{"topics":[{"topic":"foo"}],"version":1}')
-@click.option("--broker-list", metavar="ID[,...]", help="Brokers over which the topics are spread.")
-@click.option("--disable-rack-aware", "--ignore-racks", is_flag=True, help="Spread without a look at racks.")
-@click.option("--seed", type=int, help="The same seed, the same proposal.")
-@click.option("--throttle", type=_RATE, metavar="BYTES/S", help="The most that a broker copies for moves.")
-@click.option(
-    "--replica-alter-log-dirs-throttle",
-    type=_RATE,
-    metavar="BYTES/S",
-    help="The most that a broker copies between its directories.",
+@command(
+    "reassign-partitions",
+    example="kedge reassign-partitions --bootstrap-server localhost:9092 --execute \\\n"
+    "    --reassignment-json-file plan.json --throttle 50000000",
 )
-@click.option("--timeout", type=Whole(1, 2**31 - 1), metavar="MS", help="Of the request for moves.")
-@click.option("--additional", is_flag=True, help="Accepted, as Kafka's: other moves always go on.")
-@click.option("--preserve-throttles", is_flag=True, help="Leave throttles as they are.")
-@click.option("--watch", is_flag=True, help="Stay until the plan is done, with a bar on a terminal.")
-@click.option("--text", "as_text", is_flag=True, help="List as Kafka's tool does, not as a plan.")
-@json_option
+@action("--generate", "Propose a plan for topics on a list of brokers.")
+@action("--execute", "Start the reassignments of a plan.")
+@action("--verify", "Print the state of a plan; remove throttles once it is done.")
+@action("--progress", "Print how many messages each replica of a plan is behind.")
+@action("--list", "Print all running reassignments as a plan.")
+@action("--cancel", "Cancel the reassignments of a plan.")
+@action("--cancel-all", "Cancel all running reassignments.")
+@group(
+    "Options of actions with a plan",
+    option("--reassignment-json-file", type=_FILE, help="The plan. Required."),
+    option("--throttle", type=_RATE, metavar="BYTES/S", help="Limit per broker, bytes per second."),
+    option(
+        "--replica-alter-log-dirs-throttle", type=_RATE, metavar="BYTES/S", help="Bytes per second between directories."
+    ),
+    option("--timeout", type=Whole(1, 2**31 - 1), metavar="MS", none="30000", help="Time limit in ms."),
+    option("--preserve-throttles", is_flag=True, help="Keep throttles when the plan is done or cancelled."),
+    option("--watch", is_flag=True, help="With --progress: wait until the plan is done."),
+    option("--additional", is_flag=True, help="Ignored: other reassignments always continue."),
+)
+@group(
+    "Options of --generate",
+    option("--topics-to-move-json-file", type=_FILE, help='File with {"topics": [{"topic": "foo"}]}. Required.'),
+    option("--broker-list", metavar="ID[,...]", help="Brokers to place the replicas on. Required."),
+    option("--disable-rack-aware", "--ignore-racks", is_flag=True, help="Place replicas without racks."),
+    option("--seed", type=int, none="random", help="Number that makes the proposal repeatable."),
+)
+@endpoint_options
+@option(
+    "--zookeeper",
+    metavar="HOST:PORT[,...][/CHROOT]",
+    group=CONNECTION,
+    help="Deprecated: write the plan to ZooKeeper instead.",
+)
+@option("--text", "as_text", is_flag=True, group=OUTPUT, help="List as Kafka's tool does, not as a plan.")
+@json_option()
+@quiet_option
 def reassign_partitions(**given: Any) -> None:
-    """Move partitions to other brokers: propose, begin, follow, verify, list and cancel.
+    """Move partitions as kafka-reassign-partitions.sh does.
 
-    Exactly one action. Exit code 0: done; 1: not, or not wholly, with one line on stderr; 2: options that do not fit.
+    Prints what Kafka's tool prints. --execute prints the current assignment first: keep it to undo the
+    plan. --progress, --list as a plan and --cancel-all are additions to Kafka's tool.
+
+    Exit code: 0 done; 1 not done, or not for all partitions; 2 the options cannot be used.
     """
-    action = _checked(given)
+    chosen = _checked(given)
     if given["zookeeper"] is not None:
         click.echo(
             "Warning: --zookeeper is deprecated, and will be removed in a future version. Use --bootstrap-server.",
             err=True,
         )
     with ending(as_json=given["as_json"]):
-        asked = _asked(action, given)
+        asked = _asked(chosen, given)
         if given["zookeeper"] is not None:
             from controller.cli.reassign import legacy  # noqa: PLC0415 - kazoo is loaded by who needs it
 
             with legacy.opened(given["zookeeper"]) as tree:
-                legacy.ACTIONS[action](tree, asked)
+                legacy.ACTIONS[chosen](tree, asked)
             return
         with connected(Endpoint(given["bootstrap_server"], given["command_config"])) as cluster:
-            from controller.cli.reassign.command import ACTIONS  # noqa: PLC0415 - kafka-python is there
-
-            ACTIONS[action](cluster, asked)
+            ACTIONS[chosen](cluster, asked)
 
 
 def _asked(action: str, given: dict[str, Any]) -> Asked:
@@ -155,7 +147,7 @@ def _checked(given: dict[str, Any]) -> str:
     """The action. Raises UsageError where options do not fit, in Kafka's words."""
     actions = set(given["action"])
     if len(actions) != 1:
-        names = ", ".join(map(_option, _ACTIONS))
+        names = ", ".join(map(_option, ACTIONS))
         raise click.UsageError(f"Command must include exactly one action: {names}")
     if given["bootstrap_server"] is not None and given["zookeeper"] is not None:
         raise click.UsageError("Only one of --bootstrap-server and --zookeeper can be given")
@@ -180,9 +172,9 @@ def _checked(given: dict[str, Any]) -> str:
 
 def _check_zookeeper(action: str, given: dict[str, Any]) -> None:
     if action not in _BY_ZOOKEEPER:
-        raise click.UsageError(f"{_option(action)} needs --bootstrap-server: it cannot be done by --zookeeper")
+        raise click.UsageError(f"{_option(action)} needs --bootstrap-server: --zookeeper cannot do it")
     if given["command_config"] is not None:
-        raise click.UsageError("--command-config goes with --bootstrap-server")
+        raise click.UsageError("--command-config needs --bootstrap-server")
     servers, _, _ = given["zookeeper"].partition("/")
     try:
         checked_servers(servers)

@@ -1,4 +1,4 @@
-"""The actions that change something: --execute, --cancel, --cancel-all, and the directories of replicas."""
+"""The actions of `kedge kafka reassign-partitions` that change something: --execute, --cancel and --cancel-all."""
 
 from __future__ import annotations
 
@@ -6,57 +6,28 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
 import click
 
 from controller.cli.kafka.errors import Failed, Refused, dumped, named, refused_json
-from controller.cli.kafka.values import DEFAULT_TIMEOUT_MS, Description
+from controller.cli.kafka.values import DEFAULT_TIMEOUT_MS
+from controller.cli.printing import confirming
 from controller.cli.reassign import throttling
-from controller.cli.reassign.plan import Plan, Wanted, current_replicas, document
-from controller.cli.reassign.texts import LOW_WARNING, VERIFY_WARNING, rollback_text
+from controller.cli.reassign.plan import Plan, current_replicas, document
 from controller.cli.reassign.throttling import LOW_RATE, Lists, lists
+from controller.cli.reassign.verify import LOW_WARNING, VERIFY_WARNING, Asked, Dirs, rollback_text
 from controller.model.values import TopicPartition
 
 if TYPE_CHECKING:
     from controller.cli.kafka.cluster import Cluster
 
 
-@attrs.frozen
-class Asked:
-    """`wanted` of --generate, `plan` of what takes a plan; rates in bytes/s."""
-
-    wanted: Wanted | None = None
-    plan: Plan | None = None
-    throttle: int | None = None
-    dirs_throttle: int | None = None
-    timeout_ms: int | None = None
-    preserve_throttles: bool = False
-    watch: bool = False
-    as_text: bool = False
-    as_json: bool = False
-
-    @property
-    def the_plan(self) -> Plan:
-        """Of an action that needs one."""
-        assert self.plan is not None
-        return self.plan
-
-    @property
-    def the_wanted(self) -> Wanted:
-        """Of --generate."""
-        assert self.wanted is not None
-        return self.wanted
-
-
 DIRS_MS: Final = 10_000
 _NOT_AVAILABLE: Final = 9  # the broker does not have that replica yet
 _PAUSE_S: Final = 0.1
 
-Dirs = Mapping[tuple[TopicPartition, int], str]
-
 
 def move_dirs(cluster: Cluster, wanted: Dirs, timeout_ms: int, say: Callable[[str], object]) -> None:
-    """Every broker has taken its orders. Raises Failed."""
+    """Has every broker start to move its replicas to these directories. Raises Failed."""
     deadline = time.monotonic() + timeout_ms / 1000
     left = dict(wanted)
     while True:
@@ -81,80 +52,38 @@ def move_dirs(cluster: Cluster, wanted: Dirs, timeout_ms: int, say: Callable[[st
         cluster.pause(_PAUSE_S)
 
 
-def dir_states(cluster: Cluster, wanted: Dirs) -> tuple[list[str], bool]:
-    """A line for each directory that a plan names, and whether a move between directories still runs."""
-    described: dict[int, Description] = {}
-    live = cluster.brokers()
-    for broker in {broker for _, broker in wanted} & live.keys():
-        described[broker] = cluster.log_dirs(broker, {tp for tp, at in wanted if at == broker})
-    lines, runs = [], False
-    for (tp, broker), path in sorted(wanted.items()):
-        line, moving = _state(tp, broker, path, described.get(broker))
-        lines.append(line)
-        runs = runs or moving
-    return lines, runs
-
-
-def _state(tp: TopicPartition, broker: int, path: str, found: Description | None) -> tuple[str, bool]:
-    if found is None:
-        return (
-            f"Partition {tp} is not found in any live log dir on broker {broker}. "
-            "There is likely an offline log directory on the broker."
-        ), False
-    replicas = found.replicas.get(tp, ())
-    present = next((replica.path for replica in replicas if not replica.is_future), None)
-    future = next((replica.path for replica in replicas if replica.is_future), None)
-    if present is None:
-        return f"Partition {tp} cannot be found in any live log directory on broker {broker}.", False
-    if future == path:
-        return f"Reassignment of replica {tp}-{broker} is still in progress.", True
-    if future is not None:
-        return f"Partition {tp} on broker {broker} is being moved to log dir {future} instead of {path}.", True
-    if present == path:
-        return f"Reassignment of replica {tp}-{broker} completed successfully.", False
-    return f"Partition {tp} on broker {broker} is not being moved from log dir {present} to {path}.", False
-
-
-@attrs.frozen
-class Options:
-    """Rates in bytes/s. `throttle_stays`: also when the last move ended, of a server that takes it back by itself."""
-
-    throttle: int | None = None
-    dirs_throttle: int | None = None
-    timeout_ms: int | None = None
-    throttle_stays: bool = False
-
-
-def execute(cluster: Cluster, plan: Plan, options: Options, *, as_json: bool) -> None:
-    """The moves of the plan run; others that ran go on. Raises Failed, also where some were refused."""
+def execute(cluster: Cluster, asked: Asked) -> None:
+    """Starts the reassignments of the plan; others continue. Raises Failed, also where some were refused."""
+    plan, as_json = asked.the_plan, asked.as_json
     running = cluster.reassignments()
     current = current_replicas(cluster, plan)
-    say = (lambda text: None) if as_json else click.echo  # noqa: ARG005 - with --json all is said at the end
-    say(rollback_text(current))
+    say = confirming(as_json=as_json)
+    if not as_json:
+        click.echo(rollback_text(current))
     held = lists(running, plan.targets, current)
-    _throttle(cluster, plan, held, options, say)
+    _throttle(cluster, held, asked)
     try:
-        refused = cluster.alter_reassignments(plan.targets, options.timeout_ms or DEFAULT_TIMEOUT_MS)
+        refused = cluster.alter_reassignments(plan.targets, asked.timeout_ms or DEFAULT_TIMEOUT_MS)
     except Refused:  # all of it
-        if options.throttle is not None and _is_idle(cluster, options, began=bool(running)):
+        if asked.throttle is not None and _is_idle(cluster, asked, began=bool(running)):
             throttling.give_back(cluster, held)
         raise
     started = [tp for tp in plan.entries if tp not in refused]
-    if options.throttle is not None and _is_idle(cluster, options, began=bool(started or running)):
+    if asked.throttle is not None and _is_idle(cluster, asked, began=bool(started or running)):
         throttling.give_back(cluster, held)
     if as_json:
-        click.echo(dumped(_answer(current, started, refused, options)))
+        click.echo(dumped(_answer(current, started, refused, asked.throttle)))
     if refused:
         raise Failed("Error reassigning partition(s):\n" + refusals(refused), terse=True, answered=as_json)
     say(f"Successfully started {_reassignments(started)} for {','.join(map(str, started))}")
     if plan.dirs:
-        move_dirs(cluster, plan.dirs, DIRS_MS if options.timeout_ms is None else options.timeout_ms, say)
+        move_dirs(cluster, plan.dirs, DIRS_MS if asked.timeout_ms is None else asked.timeout_ms, say)
 
 
-def _is_idle(cluster: Cluster, options: Options, *, began: bool) -> bool:
-    """Whether a throttle was set for nothing: no end of a move will take it back. Asked of the cluster, since a request
-    that ended by its time may have begun moves."""
-    stays = options.throttle_stays if throttling.removes_by_itself(cluster) else began
+def _is_idle(cluster: Cluster, asked: Asked, *, began: bool) -> bool:
+    """Whether a throttle was set although nothing moves, so that no end of a reassignment removes it. The cluster is
+    asked, because a request that timed out may have started reassignments."""
+    stays = asked.preserve_throttles if throttling.removes_by_itself(cluster) else began
     return not stays and not cluster.reassignments()
 
 
@@ -163,33 +92,34 @@ def refusals(refused: Mapping[TopicPartition, Refused]) -> str:
     return "\n".join(f"{tp}: {error}" for tp, error in sorted(refused.items()))
 
 
-def _throttle(cluster: Cluster, plan: Plan, held: Lists, options: Options, say: Any) -> None:
-    given = [rate for rate in (options.throttle, options.dirs_throttle) if rate is not None]
+def _throttle(cluster: Cluster, held: Lists, asked: Asked) -> None:
+    say = confirming(as_json=asked.as_json)
+    given = [rate for rate in (asked.throttle, asked.dirs_throttle) if rate is not None]
     if not given:
         return
     if min(given) < LOW_RATE:
         click.echo(LOW_WARNING, err=True)
-    if options.dirs_throttle is not None or not throttling.removes_by_itself(cluster):
-        say(VERIFY_WARNING)
-    if options.throttle is not None:
-        throttling.throttle(cluster, held, options.throttle, stays=options.throttle_stays)
-        say(f"The inter-broker throttle limit was set to {options.throttle} B/s")
-    if options.dirs_throttle is not None:
-        throttling.throttle_dirs(cluster, {broker for _, broker in plan.dirs}, options.dirs_throttle)
-        say(f"The replica-alter-dir throttle limit was set to {options.dirs_throttle} B/s")
+    if not asked.as_json and (asked.dirs_throttle is not None or not throttling.removes_by_itself(cluster)):
+        click.echo(VERIFY_WARNING)
+    if asked.throttle is not None:
+        throttling.throttle(cluster, held, asked.throttle, stays=asked.preserve_throttles)
+        say(f"The inter-broker throttle limit was set to {asked.throttle} B/s")
+    if asked.dirs_throttle is not None:
+        throttling.throttle_dirs(cluster, {broker for _, broker in asked.the_plan.dirs}, asked.dirs_throttle)
+        say(f"The replica-alter-dir throttle limit was set to {asked.dirs_throttle} B/s")
 
 
 def _answer(
     current: Mapping[TopicPartition, tuple[int, ...]],
     started: Iterable[TopicPartition],
     refused: Mapping[TopicPartition, Refused],
-    options: Options,
+    throttle: int | None,
 ) -> dict[str, Any]:
     return {
         "current": document(current),
         "started": named(started),
         "refused": refused_json(refused),
-        "throttle": options.throttle,
+        "throttle": throttle,
     }
 
 
@@ -200,22 +130,21 @@ def _reassignments(partitions: list[TopicPartition]) -> str:
 _NOTHING_RUNS = 85  # it ended by itself meanwhile
 
 
-def cancel(
-    cluster: Cluster, plan: Plan | None, *, preserve_throttles: bool, timeout_ms: int | None, as_json: bool
-) -> None:
-    """The moves of the plan, or all of them, run no more. None running: done as well. Raises Failed."""
+def cancel(cluster: Cluster, asked: Asked) -> None:
+    """Cancels the reassignments of the plan, or all of them without one; there may be none. Raises Failed."""
+    plan, as_json = asked.plan, asked.as_json
     running = cluster.reassignments()
     wanted = [tp for tp in (running if plan is None else plan.entries) if tp in running]
     refused: Mapping[TopicPartition, Refused] = {}
     if wanted:
-        answers = cluster.alter_reassignments(dict.fromkeys(wanted), timeout_ms or DEFAULT_TIMEOUT_MS)
+        answers = cluster.alter_reassignments(dict.fromkeys(wanted), asked.timeout_ms or DEFAULT_TIMEOUT_MS)
         refused = {tp: error for tp, error in answers.items() if error.code != _NOTHING_RUNS}
     cancelled = [tp for tp in wanted if tp not in refused]
-    say = (lambda text: None) if as_json else click.echo  # noqa: ARG005 - with --json all is said at the end
+    say = confirming(as_json=as_json)
     if not refused:
         say(_text(cancelled, plan))
     topics = sorted({tp.topic for tp in wanted} if plan is None else set(plan.topics))
-    clears = not refused and not preserve_throttles and not cluster.reassignments()
+    clears = not refused and not asked.preserve_throttles and not cluster.reassignments()
     if clears:
         throttling.clear(cluster, topics, {broker for _, broker in plan.dirs} if plan is not None else (), say)
     if as_json:

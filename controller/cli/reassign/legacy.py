@@ -1,4 +1,7 @@
-"""Settings in ZooKeeper, changed as Kafka's tools did: the key of the topic or broker, and a notification beside it."""
+"""--generate, --execute and --verify with --zookeeper: by the keys that Kafka's tools wrote to ZooKeeper.
+
+A config is changed in the key of its topic or broker, with a notification beside it.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,8 @@ import click
 
 from controller.cli.kafka.errors import Failed, dumped, named
 from controller.cli.kafka.values import Broker, PartitionState, TopicState
-from controller.cli.printing import without_place
-from controller.cli.reassign.execute import Asked
+from controller.cli.printing import confirming, without_place
 from controller.cli.reassign.plan import Plan, current_replicas, document, generate, replicas_of
-from controller.cli.reassign.texts import LOW_WARNING, VERIFY_WARNING, described, rollback_text, states, text
 from controller.cli.reassign.throttling import (
     FOLLOWER_REPLICAS,
     LEADER_REPLICAS,
@@ -25,6 +26,7 @@ from controller.cli.reassign.throttling import (
     lists,
     removal_warning,
 )
+from controller.cli.reassign.verify import LOW_WARNING, VERIFY_WARNING, Asked, described, rollback_text, states, text
 from controller.codec import broker as broker_codec
 from controller.codec import keys, legacy, small
 from controller.codec import topic as topic_codec
@@ -61,14 +63,14 @@ def change_settings(store: MetadataStore, kind: str, name: str, changes: Mapping
         except Conflict:
             continue  # another writer was first: look again
         return
-    raise Failed(f"{key} is changed by others again and again")
+    raise Failed(f"{key}: others changed it {_TRIES} times while this command tried to; try again")
 
 
 _RUNS: Final = "There is an existing assignment running."
 
 
 class Tree:
-    """A cluster as its tree in ZooKeeper tells it."""
+    """A cluster as its keys in ZooKeeper describe it."""
 
     def __init__(self, store: MetadataStore) -> None:
         self.store: Final = store
@@ -124,20 +126,21 @@ def _topic(name: str, value: bytes) -> TopicState:
 
 
 def _execute(tree: Tree, asked: Asked) -> None:
-    """Throttles first, then the key; while it is there, a plan changes the throttle and nothing else, as it was with
-    Kafka's tool."""
+    """Sets throttles, then writes the key. While a key exists, only the throttle changes, as with Kafka's tool."""
     plan, runs = asked.the_plan, tree.has_key()
     if plan.dirs:
-        raise Failed("log_dirs need --bootstrap-server: brokers are told of directories, not ZooKeeper")
+        raise Failed("log_dirs: expected none with --zookeeper, which cannot move directories; use --bootstrap-server")
     if runs and asked.throttle is None:
         raise Failed(_RUNS)
     current = current_replicas(tree, plan)
-    say: Callable[[str], object] = (lambda text: None) if asked.as_json else click.echo  # noqa: ARG005 - said at the end
-    say(_RUNS if runs else rollback_text(current))
+    say = confirming(as_json=asked.as_json)
+    if not asked.as_json:
+        click.echo(_RUNS if runs else rollback_text(current))
     if asked.throttle is not None:
         if asked.throttle < LOW_RATE:
             click.echo(LOW_WARNING, err=True)
-        say(VERIFY_WARNING)
+        if not asked.as_json:
+            click.echo(VERIFY_WARNING)
         _throttle(tree, lists({}, plan.targets, current), asked.throttle)
         say(f"The inter-broker throttle limit was set to {asked.throttle} B/s")
     if not runs:
@@ -154,7 +157,7 @@ def _put(tree: Tree, plan: Plan) -> None:
     entries = [LegacyEntry(tp.topic, tp.partition, replicas) for tp, replicas in plan.targets.items()]
     value = legacy.encode(entries)
     if len(value) > legacy.BYTES_MAX:
-        raise Failed(f"the plan has {len(value)} bytes, and the key takes {legacy.BYTES_MAX}: give it in parts")
+        raise Failed(f"the plan has {len(value)} bytes, expected at most {legacy.BYTES_MAX}: split it")
     try:
         tree.store.commit([Put(keys.REASSIGN_PARTITIONS, value, ABSENT)], timeout_s=_CALL_S)
     except Conflict:
@@ -182,8 +185,7 @@ def _verify(tree: Tree, asked: Asked) -> None:
         click.echo(text(plan, found, present) + "\n")
     if clears:
         click.echo(removal_warning(brokers, plan.topics), err=True)
-        if not asked.as_json:
-            click.echo(cleared_text(brokers, plan.topics))
+        confirming(as_json=asked.as_json)(cleared_text(brokers, plan.topics))
         for broker in brokers:
             change_settings(tree.store, "brokers", str(broker), dict.fromkeys(RATE_KEYS))
         for topic in sorted({tp.topic for tp in present}):

@@ -1,28 +1,30 @@
-"""What is moving: --progress (how far each replica is) and --list."""
+"""--progress and --list of `kedge kafka reassign-partitions`: what moves, how far each replica is, and the bar."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Self
 
 import attrs
 import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 from controller.cli.kafka.errors import Failed, dumped
 from controller.cli.kafka.values import Description, Move
-from controller.cli.printing import clean
-from controller.cli.reassign.plan import (
-    Plan,
-    document,
-    replicas_of,
-)
-from controller.cli.reassign.texts import COMPLETED, IN_PROGRESS, states
-from controller.cli.reassign.watching import IN_SYNC, Bar, Row
+from controller.cli.printing import clean, is_quiet
+from controller.cli.reassign.plan import Plan, document, replicas_of
+from controller.cli.reassign.verify import COMPLETED, IN_PROGRESS, Asked, states
 from controller.model.values import TopicPartition
 
 if TYPE_CHECKING:
     from controller.cli.kafka.cluster import Cluster
 
+IN_SYNC: Final = "In sync"
+_ROOM_FOR_A_BAR: Final = 72  # columns of a terminal
+_Replica = tuple[str, int, int]
 _HEADINGS: Final = ("Topic", "Partition", "Broker")
 _WIDTHS: Final = (11, 11, 8)  # to the next column, where nothing is wider
 _RULE: Final = "-" * 37
@@ -30,13 +32,71 @@ _LOOK_S: Final = 1.0
 _IDLE_LOOKS_MAX: Final = 2
 
 
-def show_progress(cluster: Cluster, plan: Plan, *, watch: bool, as_json: bool) -> None:
-    """Prints it once; with `watch` when the plan is done, and a bar meanwhile. Raises Failed if it will not be."""
-    if watch:
-        _watch(cluster, plan, as_json=as_json)
+@attrs.frozen
+class Row:
+    """`behind`: messages, of a replica that is not in sync."""
+
+    topic: str
+    partition: int
+    broker: int
+    status: str
+    behind: int | None = None
+
+
+class Bar:
+    """`with Bar(len(entries)) as bar:` shown on stderr while it is a terminal, and gone at the end."""
+
+    def __init__(self, partitions: int) -> None:
+        self._partitions = partitions
+        self._most: dict[_Replica, int] = {}
+        console = Console(stderr=True)
+        told = TextColumn("{task.percentage:>3.0f}% {task.description}", table_column=Column(no_wrap=True))
+        columns: tuple[ProgressColumn, ...] = (told,)
+        self._is_wide = console.width >= _ROOM_FOR_A_BAR
+        if self._is_wide:
+            columns = (told, BarColumn(bar_width=None), TimeElapsedColumn())
+        is_hidden = is_quiet() or not console.is_terminal
+        self._progress = Progress(*columns, console=console, transient=True, expand=True, disable=is_hidden)
+        self._task = self._progress.add_task("reading the plan", total=100)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def show(self, found: Sequence[Row], done: Collection[TopicPartition]) -> None:
+        """What is found now; `done`: the partitions that are where the plan wants them."""
+        all_, behind = self._partitions, sum(row.behind or 0 for row in found)
+        percent = 100 if len(done) == all_ else min(99, int(100 * self._share(found, done)))
+        text = f"{len(done)} of {all_} done, {behind} behind"
+        if self._is_wide:
+            messages = "1 message" if behind == 1 else f"{behind} messages"
+            text = f"{len(done)} of {all_} partitions done, {messages} behind"
+        self._progress.update(self._task, completed=percent, description=text)
+
+    def _share(self, found: Sequence[Row], done: Collection[TopicPartition]) -> float:
+        """Each partition counts as much as any other. Of one that is not done: what its replicas have of what they were
+        seen to lack at most. One of which nothing is there yet lacks all."""
+        shares: defaultdict[TopicPartition, list[float]] = defaultdict(list)
+        for row in found:
+            tp, replica = TopicPartition(row.topic, row.partition), (row.topic, row.partition, row.broker)
+            if tp in done or (row.status == IN_SYNC and replica not in self._most):
+                continue
+            most = self._most[replica] = max(self._most.get(replica, 0), row.behind or 0)
+            lacks = most if row.behind is None and row.status != IN_SYNC else row.behind or 0
+            shares[tp].append(1 - lacks / most if most else float(row.status == IN_SYNC))
+        return (len(done) + sum(sum(each) / len(each) for each in shares.values())) / self._partitions
+
+
+def show_progress(cluster: Cluster, asked: Asked) -> None:
+    """Prints the table; with --watch a bar first, and the table at the end. Raises Failed if the plan cannot end."""
+    if asked.watch:
+        _watch(cluster, asked.the_plan, as_json=asked.as_json)
         return
-    found = rows(cluster, plan)
-    click.echo(dumped(_object(found)) if as_json else table(found))
+    found = rows(cluster, asked.the_plan)
+    click.echo(dumped(_object(found)) if asked.as_json else table(found))
 
 
 def rows(cluster: Cluster, plan: Plan) -> list[Row]:
@@ -46,7 +106,7 @@ def rows(cluster: Cluster, plan: Plan) -> list[Row]:
 
 
 class _Look:
-    """What brokers say at one moment; each is asked once, and only if something there is not in sync."""
+    """What brokers report now; each is asked once, and only if a replica on it is not in sync."""
 
     def __init__(self, cluster: Cluster, plan: Plan) -> None:
         self._cluster, self._plan = cluster, plan
@@ -117,7 +177,10 @@ def _watch(cluster: Cluster, plan: Plan, *, as_json: bool) -> None:
     click.echo(dumped(_object(found)) if as_json else table(found))
     if len(done) < len(now):
         others = ", ".join(str(tp) for tp in now if tp not in done)
-        raise Failed(f"no reassignment runs of what is not where the plan wants it: {others}", answered=as_json)
+        raise Failed(
+            f"no reassignment runs for these partitions, and they are not where the plan wants them: {others}",
+            answered=as_json,
+        )
 
 
 def _object(found: list[Row]) -> Mapping[str, object]:
@@ -128,10 +191,10 @@ def _row(tp: TopicPartition, broker: int, status: str, behind: int | None = None
     return Row(tp.topic, tp.partition, broker, status, behind)
 
 
-def list_moves(cluster: Cluster, *, as_text: bool) -> None:
+def list_moves(cluster: Cluster, asked: Asked) -> None:
     """Prints the plan of all moves that run, sorted; one without partitions where none does."""
     moves = cluster.reassignments()
-    if not as_text:
+    if not asked.as_text:
         click.echo(dumped(document({tp: move.target for tp, move in moves.items()})))
     elif moves:
         lines = [_line(tp, move) for tp, move in moves.items()]

@@ -1,11 +1,9 @@
-"""Throttles of moves: the one place that decides how a server takes them.
+"""Throttles of reassignments, in the way that the server supports.
 
-* Kedge tells in ApiVersions that it sets rates itself (KIP-542): it computes whom they hold, and takes them back when
-  the last move ends, whoever crashed. Nothing else is needed. Its marks tell its rates from those of operators, so
-  --verify and --cancel have it take back what is marked, and delete nothing themselves.
-* Any other server gets what Kafka's own tool sets (KIP-73): lists of replicas in the settings of topics, rates in
-  those of brokers, which stay until --verify or --cancel takes them away. Nobody knows then who set them: all go, as
-  with Kafka's tool, and a warning says so before.
+* Kedge announces in ApiVersions that it manages rates itself (KIP-542). It chooses the replicas, marks its rates, and
+  removes them when the last reassignment ends. --verify and --cancel have it remove marked rates only.
+* Any other server gets what Kafka's tool sets (KIP-73): replica lists in topic configs, rates in broker configs. They
+  stay until --verify or --cancel removes them, together with those of operators; a warning is printed before.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from controller.model.values import TopicPartition
 if TYPE_CHECKING:
     from controller.cli.kafka.cluster import Cluster
 
-TAKEN_BACK: Final = "Throttles that were set for moves are taken back; those that operators set themselves are kept."
+TAKEN_BACK: Final = "Throttles of reassignments are removed; those that operators set themselves are kept."
 
 
 def removes_by_itself(cluster: Cluster) -> bool:
@@ -86,7 +84,7 @@ def _alter(cluster: Cluster, changes: Mapping[Resource, list[Change]]) -> None:
     refused = cluster.alter_configs(changes) if changes else {}
     if refused:
         said = "; ".join(f"{at.type.name.lower()} {at.name}: {error}" for at, error in sorted(refused.items()))
-        raise Failed(f"throttles could not be changed: {said}")
+        raise Failed(f"throttles were not changed: {said}")
 
 
 def _broker(broker: int) -> Resource:
@@ -113,8 +111,8 @@ LOW_RATE: Final = 1024
 
 @attrs.frozen
 class Lists:
-    """What a throttle holds: per topic the list of leaders and that of followers, and all brokers that take part.
-    `replicas`: the same by partition."""
+    """The replicas that a throttle limits: lists of leaders and of followers per topic, and the brokers involved.
+    `replicas`: the same per partition."""
 
     leaders: dict[str, str]
     followers: dict[str, str]
@@ -143,10 +141,10 @@ def lists(
 
 
 def removal_warning(brokers: Iterable[int], topics: Iterable[str]) -> str:
-    """What is printed before all throttles of these are removed, whoever set them: Kafka does not record that."""
+    """What is printed before all throttles of these are removed: Kafka does not record who set them."""
     return (
         f"Warning: all replication throttles of {' and '.join(_levels(brokers, topics).values())} are removed, "
-        "also those that operators set themselves; --preserve-throttles keeps them."
+        "including those that operators set; --preserve-throttles keeps them."
     )
 
 

@@ -1,10 +1,9 @@
-"""`kedge serve`: a cluster in one process, for people who test clients and tools.
+"""`kedge serve`: a cluster in one process, for tests of clients and tools.
 
-command    the options, and what is said at the start and at the end
-options    addresses, racks and topics as texts, and all of them as values
-entry      who may come in, and do what
-sharing    several processes on one store
-beginning  topics that are made at the start
+command    options, and what is printed at the start and at the end
+options    addresses, racks and topics as texts, and all options as values
+sharing    several processes on one store; who may connect, and do what
+beginning  topics that are created at the start
 running    what runs: cluster, gateway, pages; and its end
 status     what the status page shows, as JSON
 moves      of it: running reassignments, with their rates

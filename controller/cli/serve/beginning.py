@@ -1,4 +1,4 @@
-"""Topics that are there from the beginning: made by the active controller, of this process or another."""
+"""Topics of `--topic`: created at the start by the active controller, which may be in another process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAUSE_S: Final = 0.1
 
 
 def create(controller: Controller, elsewhere: Asking | None, topics: Mapping[str, NewTopic], timeout_s: float) -> None:
-    """Those that are there already stay as they are. CannotServe where one cannot be had."""
+    """Creates the topics that do not exist. CannotServe where one cannot be created."""
     until_s = time.monotonic() + timeout_s
     for name, topic in topics.items():
         while True:
@@ -31,7 +31,7 @@ def create(controller: Controller, elsewhere: Asking | None, topics: Mapping[str
                 break
             except TopicAlreadyExists:
                 break
-            except (NotController, Refused) as error:  # whoever led does so no more
+            except (NotController, Refused) as error:  # the controller that was active is no longer
                 if time.monotonic() >= until_s:
                     raise CannotServe(f"--topic {name}: {one_line(error)}") from error
                 time.sleep(_PAUSE_S)
@@ -52,6 +52,6 @@ def _ask(elsewhere: Asking, name: str, topic: NewTopic, timeout_s: float) -> Non
     if made.error_code == ErrorCode.TOPIC_ALREADY_EXISTS:
         return
     if made.error_code == ErrorCode.NOT_CONTROLLER:
-        raise NotController("nobody leads just now")
+        raise NotController("no controller is active")
     if made.error_code:
         raise ApiError(made.error_message or f"error {made.error_code}")

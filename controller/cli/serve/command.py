@@ -1,7 +1,4 @@
-"""`kedge serve`: the options, and what is said at the start and at the end.
-
-Exit code: 0 after SIGINT or SIGTERM; 2, and one line, where what was asked for cannot be had.
-"""
+"""`kedge serve`: the options, what is printed at the start and at the end, and saving until a signal comes."""
 
 from __future__ import annotations
 
@@ -9,15 +6,16 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 import click
 
-from controller.cli.printing import Amount, clean, fail, one_line, say, without_place
+from controller.cli.options import CONNECTION, command, group, json_option, option, quiet_option
+from controller.cli.printing import Amount, clean, confirm, fail, one_line, say, without_place
 from controller.cli.serve.options import CannotServe, Options, as_brokers, as_host, as_place, as_topics
 from controller.server import RETENTION_BYTES
 from stores import public_url
@@ -29,135 +27,140 @@ _SAVE_S: Final = 5.0
 _SHARE: Final = 20  # saving may take this part of the time, where it takes long
 
 
-@click.command()
-@click.option("--listen", default=_LISTEN, show_default=True, metavar="HOST:PORT", help="Where clients begin.")
-@click.option("--advertise", metavar="HOST", help="What clients are told as HOST, if they call it by another name.")
-@click.option("--brokers", "count", type=int, default=3, show_default=True, help="Simulated brokers; 0 for none.")
-@click.option("--broker-listener", metavar="NAME", help="Remote brokers are told at their listener of this name.")
-@click.option("--racks", metavar="A,B,...", help="Racks of the brokers, in turn where there are fewer of them.")
-@click.option("--store", "url", metavar="URL", default="memory:", show_default=True, help="Where the metadata stand.")
-@click.option("--node-id", type=int, default=101, show_default=True, help="Of the controller; one for each process.")
-@click.option(
-    "--topic", "topics", multiple=True, metavar="NAME[:PARTITIONS[:RF]]", help="Made at the start if missing."
-)
-@click.option("--copy-rate", type=Amount(), metavar="BYTES", help="A second into each broker; else as fast as can be.")
-@click.option(
-    "--retention", type=Amount(), default=str(RETENTION_BYTES), metavar="BYTES", help="Kept of each partition: 64MiB."
-)
-@click.option("--seed", type=int, help="Of topic ids and placements.")
-@click.option("--status", metavar="HOST:PORT", help=f"The status page; {_STATUS}, or any free port, if not said.")
-@click.option("--no-status", is_flag=True, help="No status page.")
-@click.option("--metrics", metavar="HOST:PORT", help="Metrics for Prometheus, below /metrics.")
-@click.option("--users", type=click.Path(path_type=Path), help="Clients log in as one of these; docs/security.md.")
-@click.option("--acls", type=click.Path(path_type=Path), help="Who may do what; without, everybody may everything.")
-@click.option(
-    "--tls-certificate", type=click.Path(path_type=Path), help="Addresses of clients speak TLS with this one."
-)
-@click.option("--tls-key", type=click.Path(path_type=Path), help="Its key.")
-@click.option("--tls-clients-ca", type=click.Path(path_type=Path), help="Clients need a certificate that this signed.")
-@click.option("--peers-secret", type=click.Path(path_type=Path), help="What the processes on one store know alone.")
-@click.option("--peers-ca", type=click.Path(path_type=Path), help="Who signed the certificates of the others.")
-@click.option("--allow-anonymous", is_flag=True, help="Listen beyond this machine, though nobody has to log in.")
-@click.option("--json", "as_json", is_flag=True, help="Say where what listens as one JSON object.")
-def serve(
-    *,
-    listen: str,
-    advertise: str | None,
-    count: int,
-    broker_listener: str | None,
-    racks: str | None,
-    url: str,
-    node_id: int,
-    topics: tuple[str, ...],
-    copy_rate: int | None,
-    retention: int,
-    seed: int | None,
-    status: str | None,
-    metrics: str | None,
-    no_status: bool,
-    users: Path | None,
-    acls: Path | None,
-    tls_certificate: Path | None,
-    tls_key: Path | None,
-    tls_clients_ca: Path | None,
-    peers_secret: Path | None,
-    peers_ca: Path | None,
-    allow_anonymous: bool,
-    as_json: bool,
-) -> None:
-    """Run a cluster that stock Kafka clients can talk to, until Ctrl-C or SIGTERM.
+_FILE: Final = click.Path(path_type=Path)
 
-    A real controller, simulated brokers that keep what is produced in memory. The metadata stand in this process, in a
-    file (memory:FILE, saved every few seconds), in ZooKeeper or etcd (zookeeper://HOST:PORT/CHROOT, etcd://HOST:PORT/PREFIX).
+
+@command("serve", example="kedge serve --brokers 3 --racks a,b,c --topic orders:6:3")
+@option("--brokers", "count", type=int, metavar="N", default=3, help="Count of simulated brokers, with ids from 1.")
+@option("--racks", metavar="A,B,...", help="Racks of the brokers, assigned in turn.")
+@option("--topic", "topics", multiple=True, metavar="NAME[:PARTITIONS[:RF]]", help="Topic to create if it is missing.")
+@option("--copy-rate", type=Amount(), metavar="BYTES", none="no limit", help="Bytes per second copied into a broker.")
+@option(
+    "--retention",
+    type=Amount(),
+    default=str(RETENTION_BYTES),
+    metavar="BYTES",
+    none=f"{RETENTION_BYTES >> 20}MiB",
+    help="Bytes of a partition to keep.",
+)
+@option("--seed", type=int, none="random", help="Number that makes topic ids and placement repeatable.")
+@group(
+    CONNECTION,
+    option("--listen", default=_LISTEN, metavar="HOST:PORT", help="Bootstrap address for clients."),
+    option("--advertise", metavar="HOST", none="the host of --listen", help="Host that clients connect to."),
+    option("--broker-listener", metavar="NAME", help="Listener of remote brokers that clients use."),
+    option("--status", metavar="HOST:PORT", none=f"{_STATUS}, or any free port", help="Address of the status page."),
+    option("--no-status", is_flag=True, help="Serve no status page."),
+    option("--metrics", metavar="HOST:PORT", help="Address of metrics for Prometheus, at /metrics."),
+)
+@group(
+    "Who may connect",
+    option("--users", type=_FILE, none="no login", help="Users and passwords for SASL."),
+    option("--acls", type=_FILE, none="every client may do everything", help="Rights of users."),
+    option("--tls-certificate", type=_FILE, none="no TLS", help="Certificate, as PEM."),
+    option("--tls-key", type=_FILE, none="no TLS", help="Private key of the certificate."),
+    option("--tls-clients-ca", type=_FILE, help="Authority that signs the certificates of clients."),
+    option("--allow-anonymous", is_flag=True, help="Allow other machines to connect without a login."),
+)
+@group(
+    "Metadata store, and several processes on it",
+    option("--store", "url", metavar="URL", default="memory:", help="Where to keep the metadata."),
+    option("--node-id", type=int, metavar="ID", default=101, help="Controller id, unique in the store."),
+    option("--peers-secret", type=_FILE, none="a secret in the store", help="Secret that all processes share."),
+    option("--peers-ca", type=_FILE, none="--tls-certificate", help="Authority for certificates of the processes."),
+)
+@json_option("Print the addresses as one JSON object.")
+@quiet_option
+def serve(**given: Any) -> None:
+    """Run a cluster in one process that stock Kafka clients can use.
+
+    A real controller with simulated brokers, which keep records in memory. Use it to test clients and tools without a
+    JVM (docs/serve.md). Prints the addresses, then runs until Ctrl-C or SIGTERM.
+
+    URL is memory:, memory:FILE (saved every few seconds), zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX.
+
+    Exit code: 0 ended by a signal; 2 the options cannot be used, or an address or the store is not available.
     """
     from controller.cli.serve import running  # noqa: PLC0415 - what it needs is known to be there only now
 
-    if no_status and status is not None:
-        fail("--status and --no-status: one or the other")
-    if retention < 1 or copy_rate == 0:
-        fail("--retention and --copy-rate are at least 1 byte")
-    if (tls_certificate is None) != (tls_key is None) or (tls_clients_ca is not None and tls_key is None):
-        fail("--tls-certificate and --tls-key go together, and --tls-clients-ca with both")
-    if not 0 <= node_id < 2**31:
-        fail(f"--node-id: {node_id} is not within 0..2147483647")
-    tls = None if tls_certificate is None or tls_key is None else (tls_certificate, tls_key, tls_clients_ca)
     try:
-        brokers = as_brokers(count, racks)
-        options = Options(
-            url=url,
-            node_id=node_id,
-            listen=as_place("--listen", listen),
-            advertise=None if advertise is None else as_host("--advertise", advertise),
-            broker_listener=broker_listener,
-            brokers=brokers,
-            topics=as_topics(topics, count),
-            seed=seed,
-            copy_rate_bytes_s=copy_rate,
-            retention_bytes=retention,
-            status=None if no_status else as_place("--status", status or _STATUS),
-            status_may_be_elsewhere=status is None,
-            metrics=None if metrics is None else as_place("--metrics", metrics),
-            users=users,
-            acls=acls,
-            tls=tls,
-            peers_secret=peers_secret,
-            peers_ca=peers_ca,
-            allow_anonymous=allow_anonymous,
-        )
+        options = _options(**given)
         with told_to_end() as ended, running.running(options) as found:
             told = running.as_json(found)
-            if as_json:
+            if given["as_json"]:
                 click.echo(json.dumps(told))
             else:
-                _say(told, brokers, url, is_saved=found.save is not None)
-            _await_end(ended, found.save, url)
+                _say(told, options.brokers, options.url, is_saved=found.save is not None)
+            _await_end(ended, found.save, options.url)
     except (CannotServe, ValueError) as error:
         fail(one_line(error))
-    if not as_json:
-        click.echo("ended")
+    if not given["as_json"]:
+        confirm("ended")
 
 
-def _say(told: dict[str, object], brokers: dict[int, str | None], url: str, *, is_saved: bool) -> None:
-    click.echo(f"cluster {told['cluster_id']}, metadata in {clean(public_url(url))}, controller {told['controller']}")
-    click.echo(f"clients begin at  {told['bootstrap']}")
+def _options(
+    *,
+    count: int,
+    racks: str | None,
+    topics: tuple[str, ...],
+    listen: str,
+    advertise: str | None,
+    copy_rate: int | None,
+    retention: int,
+    status: str | None,
+    no_status: bool,
+    metrics: str | None,
+    tls_certificate: Path | None,
+    tls_key: Path | None,
+    tls_clients_ca: Path | None,
+    as_json: bool,  # noqa: ARG001 - of the printing
+    **same: Any,
+) -> Options:
+    """Raises ValueError. `same`: options that are taken as they are."""
+    if no_status and status is not None:
+        raise ValueError("--status and --no-status exclude each other")
+    if retention < 1 or copy_rate == 0:
+        raise ValueError("--retention and --copy-rate: expected at least 1 byte")
+    if (tls_certificate is None) != (tls_key is None) or (tls_clients_ca is not None and tls_key is None):
+        raise ValueError("--tls-certificate and --tls-key need each other, and --tls-clients-ca needs both")
+    if not 0 <= same["node_id"] < 2**31:
+        raise ValueError(f"--node-id: expected 0 to 2147483647, got {same['node_id']}")
+    return Options(
+        listen=as_place("--listen", listen),
+        advertise=None if advertise is None else as_host("--advertise", advertise),
+        brokers=as_brokers(count, racks),
+        topics=as_topics(topics, count),
+        copy_rate_bytes_s=copy_rate,
+        retention_bytes=retention,
+        status=None if no_status else as_place("--status", status or _STATUS),
+        status_may_be_elsewhere=status is None,
+        metrics=None if metrics is None else as_place("--metrics", metrics),
+        tls=None if tls_certificate is None or tls_key is None else (tls_certificate, tls_key, tls_clients_ca),
+        **same,
+    )
+
+
+def _say(told: dict[str, object], brokers: Mapping[int, str | None], url: str, *, is_saved: bool) -> None:
+    confirm(f"cluster {told['cluster_id']}, metadata in {clean(public_url(url))}, controller {told['controller']}")
+    confirm(f"bootstrap server  {told['bootstrap']}")
     addresses = told["brokers"]
     assert isinstance(addresses, dict)
     for broker, rack in brokers.items():
         where = "" if rack is None else f", rack {clean(rack)}"
-        click.echo(f"broker {broker:<10} {addresses[str(broker)]}{where}")
+        confirm(f"broker {broker:<10} {addresses[str(broker)]}{where}")
     for name in ("status", "metrics"):
         if told[name] is not None:
-            click.echo(f"{name:<17} {told[name]}")
+            confirm(f"{name:<17} {told[name]}")
     if told["active"] != told["controller"]:
-        click.echo(f"{'stands by':<17} controller {told['active']} is active")
-    lost = ", and what was produced is gone then" if brokers else ""
-    saved = f"; the metadata are saved every {_SAVE_S:g} s and at the end" if is_saved else ""
-    click.echo(f"ready; Ctrl-C ends it{lost}{saved}")
+        confirm(f"{'stand-by':<17} controller {told['active']} is active")
+    lost = ", and the records are lost then" if brokers else ""
+    saved = f"; the metadata is saved every {_SAVE_S:g} s and at the end" if is_saved else ""
+    confirm(f"ready; Ctrl-C ends it{lost}{saved}")
 
 
 @contextmanager
 def told_to_end() -> Iterator[threading.Event]:
-    """Set by SIGINT and SIGTERM, once; the second one ends the process as it always does."""
+    """Set by the first SIGINT or SIGTERM; the second one ends the process at once."""
     ended = threading.Event()
 
     def end(number: int, _: FrameType | None) -> None:
@@ -173,8 +176,8 @@ def told_to_end() -> Iterator[threading.Event]:
 
 
 def _await_end(ended: threading.Event, save: Callable[[], None] | None, url: str) -> None:
-    """Saves now and then, and once more when it is told to end. Only after that a second signal ends the process as it
-    always does: to hand over takes a while, and who presses Ctrl-C twice would lose what was not saved."""
+    """Saves at intervals, and once more at the end. Only after that a second signal ends the process at once: to hand
+    over takes a while, and a second Ctrl-C would lose what is not saved."""
     if save is None:
         ended.wait()
         return
@@ -188,7 +191,7 @@ def _await_end(ended: threading.Event, save: Callable[[], None] | None, url: str
             save()
         except OSError as error:
             if not (is_said or is_over):  # at the end it is tried again, and said
-                say(f"{url}: not saved, but tried again every now and then: {without_place(error)}")
+                say(f"{url}: not saved, retrying: {without_place(error)}")
             is_said = True
         pause_s = max(_SAVE_S, _SHARE * (time.monotonic() - begun_s))
     for number in _SIGNALS:

@@ -1,4 +1,4 @@
-"""What to run: options as values. ValueError says in one line what is wrong with a text."""
+"""The options of `kedge serve` as values. A ValueError names the option and what is wrong with it, in one line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Place:
 
 
 class CannotServe(Exception):
-    """What was asked for cannot be had: one line that says why."""
+    """`kedge serve` cannot start; the message is one line that says why."""
 
 
 @attrs.frozen(kw_only=True)
@@ -67,32 +67,34 @@ def as_place(option: str, text: str) -> Place:
     """`HOST:PORT`, `[::1]:PORT`, or `:PORT` for the loopback."""
     host, colon, port = text.rpartition(":")
     if not colon or not _PORT.fullmatch(port) or int(port) > 65_535:
-        raise ValueError(f"{option}: {text!r:.80} is no HOST:PORT, with a port within 0..65535")
+        raise ValueError(f"{option}: expected HOST:PORT with a port from 0 to 65535, got {text!r:.80}")
     is_in_brackets = host.startswith("[") and host.endswith("]")
     if ":" in host and not is_in_brackets:
-        raise ValueError(f"{option}: {text!r:.80}: an address with colons stands in brackets, as [::1]:{port}")
+        raise ValueError(
+            f"{option}: expected brackets around an address with colons, as in [::1]:{port}, got {text!r:.80}"
+        )
     return Place((host[1:-1] if is_in_brackets else host) or "127.0.0.1", int(port))
 
 
 def as_host(option: str, text: str) -> str:
-    """A name or an address that clients can call, also in brackets; no port: that is the one that is listened at."""
+    """A name or an address that clients can connect to, also in brackets, without a port."""
     from controller.wire.listeners import callable_host  # noqa: PLC0415 - whether there is a codec was asked before
 
     try:
         return callable_host(text[1:-1] if text.startswith("[") and text.endswith("]") else text)
     except ValueError:
-        raise ValueError(f"{option}: {text!r:.80} is no HOST that clients can call, without a port") from None
+        raise ValueError(f"{option}: expected a host name or address without a port, got {text!r:.80}") from None
 
 
 def as_brokers(count: int, racks: str | None) -> dict[int, str | None]:
     """Ids 1 to `count`, each with its rack; racks are given in turn where there are fewer of them."""
     if not 0 <= count <= BROKERS_MAX:
-        raise ValueError(f"--brokers: {count} is not within 0..{BROKERS_MAX}")
+        raise ValueError(f"--brokers: expected 0 to {BROKERS_MAX}, got {count}")
     names = [] if racks is None else [name.strip() for name in racks.split(",")]
     if any(not name for name in names):
-        raise ValueError(f"--racks: {racks!r:.80} names one without a name; racks stand with commas between them")
+        raise ValueError(f"--racks: expected names with commas between them, got {racks!r:.80}")
     if len(names) > count:
-        raise ValueError(f"--racks: {len(names)} racks for {count} brokers")
+        raise ValueError(f"--racks: expected at most {count} racks, one per broker, got {len(names)}")
     return {i + 1: names[i % len(names)] if names else None for i in range(count)}
 
 
@@ -103,8 +105,8 @@ def as_topics(texts: Sequence[str], brokers: int) -> Mapping[str, NewTopic]:
     for text in texts:
         found = _TOPIC.fullmatch(text)
         if found is None:
-            raise ValueError(f"--topic: {text!r:.80} is no NAME[:PARTITIONS[:REPLICATION_FACTOR]]")
+            raise ValueError(f"--topic: expected NAME[:PARTITIONS[:REPLICATION_FACTOR]], got {text!r:.80}")
         if found[1] in topics:
-            raise ValueError(f"--topic: {found[1]:.80} is named twice")
+            raise ValueError(f"--topic: {found[1]:.80} is given twice")
         topics[found[1]] = NewTopic(int(found[2] or 1), int(found[3] or min(3, brokers) or 3))
     return topics

@@ -1,4 +1,4 @@
-"""What `kedge serve` runs, put together: the cluster, the gateway before it, the pages beside it; and its end."""
+"""What `kedge serve` runs: the cluster, its gateway and its pages, started together and ended together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import attrs
 from controller.cli.printing import one_line, without_place
 from controller.cli.serve import sharing
 from controller.cli.serve.beginning import create
-from controller.cli.serve.entry import authorizer_of, logins_of
 from controller.cli.serve.options import CannotServe, Listening, Options, Place
 from controller.cli.serve.pages import Page, Pages
 from controller.cli.serve.status import Recent, Status
@@ -51,14 +50,14 @@ class Running:
 
 @contextmanager
 def running(options: Options) -> Iterator[Running]:
-    """It runs until the block ends. CannotServe where it cannot be begun; then nothing is left."""
+    """Runs until the block ends. CannotServe where it cannot start; then nothing is left running."""
     with ExitStack() as stack:
         yield _begin(options, stack)
 
 
 def _begin(options: Options, stack: ExitStack) -> Running:
-    users, tls = logins_of(options)
-    authorizer = sharing.trusting_gateways(authorizer_of(options))
+    users, tls = sharing.logins_of(options)
+    authorizer = sharing.trusting_gateways(sharing.authorizer_of(options))
     shown = public_url(options.url).removesuffix(":")
     peers = sharing.peers_of(options, shown, stack)
     recent = Recent()
@@ -84,7 +83,7 @@ def _begin(options: Options, stack: ExitStack) -> Running:
     with listening("--listen", options.listen), alone(options):
         bootstrap = stack.enter_context(gateway).address
     if peers is not None:
-        stack.callback(cluster.close)  # before the gateway, by which whoever leads from then on reaches brokers still
+        stack.callback(cluster.close)  # before the gateway, by which the next active controller still reaches brokers
     reached = gateway.addresses(options.brokers)
     _start_brokers(options, cluster, gateway, peers, shown)
     create(cluster.controller, gateway.asking, options.topics, READY_S)
@@ -119,7 +118,7 @@ def _cluster(options: Options, shown: str, peers: Peers | None, recent: Recent, 
 
 
 def _start_brokers(options: Options, cluster: LiveCluster, gateway: Gateway, peers: Peers | None, shown: str) -> None:
-    """They listen where clients reach them, and somebody leads when this returns."""
+    """They listen where clients reach them, and a controller is active when this returns."""
     places = sharing.endpoints(options, gateway.addresses(options.brokers))
     cluster.listen(places)
     with in_the_store(shown):
@@ -162,7 +161,7 @@ def _server(url: str, shown: str) -> LiveServer:
         if scheme == "memory":
             server = LiveServer(file=rest or None)
             if rest:
-                server.save()  # or it would be known at the end alone that it cannot be written
+                server.save()  # so that a file that cannot be written is found now
             return server
         return LiveServer(lambda: open_store(url))
     except (StoreError, OSError, ValueError) as error:
@@ -186,7 +185,7 @@ def _closed(cluster: LiveCluster, shown: str) -> None:
     try:
         cluster.close()
     except OSError as error:  # a file whose folder went, or a disk that is full
-        raise CannotServe(f"{shown}: what changed was not written: {without_place(error)}") from error
+        raise CannotServe(f"{shown}: the last changes were not saved: {without_place(error)}") from error
 
 
 def _status(options: Options, status: Status, stack: ExitStack) -> str | None:
@@ -219,7 +218,7 @@ def listening(option: str, place: Place) -> Iterator[None]:
 
 def _metrics(cluster: LiveCluster, gateway: Gateway) -> dict[str, Page]:
     try:
-        from controller.metrics.prometheus import exposition  # noqa: PLC0415 - whoever wants no metrics needs no more
+        from controller.metrics.prometheus import exposition  # noqa: PLC0415 - needed only with metrics
     except ImportError as error:
         raise CannotServe(f"--metrics: {one_line(error)}") from error
 

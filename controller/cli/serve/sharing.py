@@ -1,12 +1,10 @@
-"""Several processes on one store: how they find each other, who has which id, and where simulated brokers listen.
+"""Several `kedge serve` processes on one store: how they find each other, and where simulated brokers listen.
 
-Rules
-* One process per controller id, and one that has simulated brokers: what they copy stays within it. Whoever comes
-  second hears so at once, if the first one listens where it said that it does.
-* Controllers of other processes log in as gateways before they order brokers of this one: by the secret of
-  --peers-secret, or by one that the store holds.
-* What a process that died left in the store is waited for until its session is over; a process that comes back where it
-  was before need not wait.
+* One process per controller id, and one with simulated brokers, because what they copy stays within it. A second one
+  ends at once, if the first one listens where it is registered.
+* Controllers of other processes log in as gateways before they send requests to brokers of this one, with the secret
+  of --peers-secret or one in the store.
+* A process waits for the session of a dead one to end, unless it has the same addresses.
 """
 
 from __future__ import annotations
@@ -24,10 +22,12 @@ from controller.model.values import Endpoint
 from controller.wire import Peers
 from controller.wire.calls import Address
 from controller.wire.cluster_id import gateways_secret
+from controller.wire.listeners import is_every_address, is_loopback
 from controller.wire.peers.directory import AlreadyRunning, Directory, listens
-from controller.wire.security.acls import Authorizer
+from controller.wire.security.acls import Acls, Authorizer, allow_all
 from controller.wire.security.client import Credentials
-from controller.wire.security.users import GATEWAY
+from controller.wire.security.tls import Tls
+from controller.wire.security.users import GATEWAY, Users
 from stores import open_store
 from stores.base import Entry, MetadataStore, StoreError
 from stores.reading import read_whole
@@ -64,13 +64,13 @@ def peers_of(options: Listening, shown: str, stack: ExitStack) -> Peers | None:
 
 
 def login(peers: Peers) -> Credentials | None:
-    """As whom brokers of other processes are told what to do."""
+    """The login for brokers of other processes."""
     return None if peers.secret is None else Credentials(GATEWAY, peers.secret, "SCRAM-SHA-256")
 
 
 def taken(options: Listening, error: AlreadyRunning) -> CannotServe:
-    """What is said of a controller id that another process has."""
-    return CannotServe(f"--node-id {options.node_id}: {one_line(error)}: each process on a store has an id of its own")
+    """The error for a controller id that another process has."""
+    return CannotServe(f"--node-id {options.node_id}: {one_line(error)}; give each process on the store another id")
 
 
 def _secret(options: Listening) -> str | None:
@@ -78,17 +78,19 @@ def _secret(options: Listening) -> str | None:
     if options.peers_secret is None:
         if has_login or options.acls is not None:
             raise CannotServe(
-                "--peers-secret FILE is asked for where not everybody may do everything and others may share the "
-                "store: it holds what all processes on it know, and nobody else"
+                "--peers-secret FILE is needed with logins or --acls on a shared store; the file holds a secret that "
+                "all processes on the store have, and no client"
             )
         return None
     try:
         secret = read_whole(options.peers_secret).decode().strip()
     except (OSError, UnicodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "no text"
+        said = error.strerror if isinstance(error, OSError) else "not text"
         raise CannotServe(f"--peers-secret: {options.peers_secret}: {said}") from error
     if len(secret) < _SECRET_MIN:
-        raise CannotServe(f"--peers-secret: {options.peers_secret}: less than {_SECRET_MIN} characters")
+        raise CannotServe(
+            f"--peers-secret: {options.peers_secret}: expected at least {_SECRET_MIN} characters, got {len(secret)}"
+        )
     return secret
 
 
@@ -107,7 +109,7 @@ def _tls(options: Listening) -> ssl.SSLContext | None:
 
 
 def trusting_gateways(authorizer: Authorizer) -> Authorizer:
-    """As `authorizer`; gateways may do everything: who knows their secret is believed to be anybody, as it is."""
+    """As `authorizer`, but gateways may do everything: their secret already lets them act as any client."""
 
     def permits(principal: str, operation: str, resource: str) -> bool:
         return principal == f"User:{GATEWAY}" or authorizer(principal, operation, resource)
@@ -133,8 +135,8 @@ def await_free(store: MetadataStore, wanted: Mapping[int, Endpoint]) -> None:
         broker_id, at = holder
         if listens(at) or time.monotonic() >= until_s:
             raise CannotServe(
-                f"--brokers: broker {broker_id} is registered already, at {at.host}:{at.port}: simulated brokers of a "
-                "cluster live in one process; beside it goes --brokers 0"
+                f"--brokers: broker {broker_id} is already registered at {at.host}:{at.port}; one process has all "
+                "simulated brokers of a cluster: start this one with --brokers 0"
             )
         time.sleep(_LOOK_S)
 
@@ -156,3 +158,43 @@ def _place(entry: Entry, broker_id: int) -> Address | None:
         return None  # what is wrong with it is said by registering
     first = found.endpoints[0] if found.endpoints else Endpoint("", found.host, found.port)
     return Address(first.host, first.port)
+
+
+# --- clients
+
+
+def authorizer_of(options: Listening) -> Authorizer:
+    """What each client may do; without --acls everything."""
+    if options.acls is None:
+        return allow_all
+    try:
+        return Acls.from_file(options.acls)
+    except ValueError as error:
+        raise CannotServe(f"--acls: {one_line(error)}") from error
+
+
+def logins_of(options: Listening) -> tuple[Users | None, Tls | None]:
+    """The users and the certificate; pages have no login. CannotServe where other machines could connect without a
+    login."""
+    for option, place in (("--status", options.status), ("--metrics", options.metrics), ("--listen", options.listen)):
+        has_login = option == "--listen" and (options.users or (options.tls and options.tls[2]))
+        if place is not None and not (is_loopback(place.host) or has_login or options.allow_anonymous):
+            raise CannotServe(
+                f"{option}: {place.host} lets other machines connect without a login; --allow-anonymous allows it"
+            )
+    if options.advertise is None and is_every_address(options.listen.host):
+        raise CannotServe(
+            f"--listen: {options.listen.host} is every address of this machine; add --advertise HOST, the name that "
+            "clients connect to"
+        )
+    try:
+        users = None if options.users is None else Users.from_file(options.users)
+    except ValueError as error:
+        raise CannotServe(f"--users: {one_line(error)}") from error
+    tls = None if options.tls is None else Tls(*options.tls)
+    try:
+        if tls is not None:
+            tls.context()
+    except OSError as error:
+        raise CannotServe(f"--tls-certificate: {error.strerror or one_line(error)}") from error
+    return users, tls

@@ -1,9 +1,10 @@
-"""What `kedge store check` asks a store, question by question; what goes wrong with one is a problem, and the others
-are asked all the same, within one deadline for all."""
+"""`kedge store check`: asks a store question by question, within one deadline for all.
+
+If a question fails, that is a problem in the report, and the other questions are asked all the same.
+"""
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -12,7 +13,8 @@ from typing import Any, Final, TypeVar
 import attrs
 import click
 
-from controller.cli.printing import clean, one_line, shortened
+from controller.cli.options import OUTPUT, command, json_option, option
+from controller.cli.printing import clean, compact, one_line, shortened
 from controller.cli.store.opening import opened
 from controller.codec import BadValue, keys, migration
 from controller.codec import broker as broker_codec
@@ -29,7 +31,7 @@ _T = TypeVar("_T")
 
 
 def ask(store: MetadataStore, *, write: bool, timeout_s: float) -> dict[str, Any]:
-    """All that is found out, as what JSON can hold; under "problems" what is wrong, in words."""
+    """The answers, in values of JSON; under "problems" a sentence for each thing that is wrong."""
     questions = _Questions(store, time.monotonic() + timeout_s)
     capabilities = attrs.asdict(store.capabilities)
     answers = {
@@ -60,7 +62,7 @@ class _Questions:
     def _ask(self, what: str, question: Callable[[], _T]) -> _T | None:
         """The answer, or None and a problem."""
         if time.monotonic() >= self._deadline_s:
-            self.problems.append(f"{what}: not asked, the time was over")
+            self.problems.append(f"{what}: not read, because {CHECK_S:g} s were over")
             return None
         try:
             return question()
@@ -69,11 +71,11 @@ class _Questions:
             return None
 
     def is_empty(self) -> bool | None:
-        """Whether no key stands there. That is no fault of a store: every one was new once."""
+        """Whether the store has no key. That is not a problem: every store was new once."""
         return self._ask("/", lambda: not self._any_key_below("/"))
 
     def _any_key_below(self, parent: str) -> bool:
-        """Nodes without data, which ZooKeeper keeps where keys stood once, are no keys: they are gone through."""
+        """Nodes without data, which ZooKeeper keeps above deleted keys, do not count as keys."""
         names = self._store.children(parent, timeout_s=self._left_s)
         below = [f"{parent.rstrip('/')}/{name}" for name in names]
         if any(entry is not None for entry in self._store.get_many(below, timeout_s=self._left_s)):
@@ -92,7 +94,9 @@ class _Questions:
             return None
         works = probing.has_bulk_reads(self._store)
         if not works:
-            self.problems.append("bulk reads do not work, so loading is slow: the server is older than 3.6")
+            self.problems.append(
+                "bulk reads do not work, so takeovers are slow; use a ZooKeeper server of version 3.6 or later"
+            )
         return works
 
     def latency(self, *, write: bool) -> dict[str, dict[str, float] | None]:
@@ -107,21 +111,23 @@ class _Questions:
     # Of controllers
 
     def controller(self) -> dict[str, int | None]:
-        """Who leads, and under which epoch; keys of a controller that cannot be read are problems."""
+        """The active controller and its epoch; keys of a controller that cannot be read are problems."""
         leader, marker = self._read(LEADER_KEY), self._decoded(keys.MIGRATION, migration.decode_marker)
         active = None if leader is None else decode_controller(leader.value)
         if leader is not None and migration.decode_holder(leader.value) is not None:
             active = None
             self.problems.append(_moved(marker))
         elif leader is not None and active is None:
-            self.problems.append(f"{LEADER_KEY}: does not say who leads: {leader.value!r:.100}")
+            self.problems.append(f"{LEADER_KEY}: expected the id of the active controller, got {leader.value!r:.100}")
         elif leader is not None and leader.owner is None and self._read(HELD_KEY) is None:
-            self.problems.append(f"{LEADER_KEY}: no session holds it, so nobody can be elected")
+            self.problems.append(f"{LEADER_KEY}: no session holds it, so no controller can be elected; delete it")
         epoch = self._decoded(EPOCH_KEY, decode_epoch)
         self._decoded(TOKEN_KEY, Token.decode)
         least = self._decoded(FORMAT_KEY, decode_format)
         if least is not None and least > CONTROLLER_VERSION:
-            self.problems.append(f"{FORMAT_KEY}: asks for controllers of version {least}, this is {CONTROLLER_VERSION}")
+            self.problems.append(
+                f"{FORMAT_KEY}: needs a controller of version {least}, this one has {CONTROLLER_VERSION}; upgrade Kedge"
+            )
         return {"id": active, "epoch": epoch}
 
     def topics(self) -> int | None:
@@ -165,31 +171,33 @@ class _Questions:
 def _moved(marker: migration.Marker | None) -> str:
     """What holds /controller for good where a cluster was moved away."""
     if marker is None:
-        return f"{LEADER_KEY}: held for a move to another store, of which {keys.MIGRATION} should say more"
-    how = "was moved" if marker.phase == migration.MOVED else "is being moved"
-    return f"the cluster {how} to {marker.other:.200}: nobody leads here, and {LEADER_KEY} must stay"
+        return f"{LEADER_KEY}: held for a migration to another store, but {keys.MIGRATION} does not name it"
+    how = "was migrated" if marker.phase == migration.MOVED else "is being migrated"
+    return f"the cluster {how} to {marker.other:.200}; no controller can be active here, and {LEADER_KEY} must stay"
 
 
 _VALUE_CHARACTERS_MAX: Final = 400
 
 
-@click.command()
+@command("check", example="kedge store check zookeeper://localhost:2181/kedge --write")
 @click.argument("url", metavar="URL")
-@click.option("--write", is_flag=True, help="Time a few commits, too: of a scratch key, which is removed again.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@click.option("--plain", is_flag=True, help="Tab-separated, not aligned.")
+@option("--write", is_flag=True, help="Time a few commits as well, on a scratch key that is deleted again.")
+@json_option()
+@option("--plain", is_flag=True, group=OUTPUT, help="Print tab-separated columns.")
 def check(url: str, *, write: bool, as_json: bool, plain: bool) -> None:
-    """Say whether a store can be used, and what it is.
+    """Check whether a store can be used, and print its version and limits.
 
-    Its servers and their versions, its limits, the session time that it grants, how fast it answers, whether bulk reads
-    work, who is the controller. Exit code 1 if something is wrong with it, 2 if it cannot be reached.
+    Also prints its servers, the session timeout, latencies, whether bulk reads work, and the active controller. Use it
+    before a first start and when a controller is slow.
+
+    Exit code: 0 no problem; 1 problems, which are printed; 2 the store cannot be reached.
     """
     if as_json and plain:
         raise click.UsageError("--json and --plain exclude each other")
     with opened(url, read_only=url.startswith("memory:")) as store:
         said = {"store": public_url(url), **ask(store, write=write, timeout_s=CHECK_S)}
     if as_json:
-        click.echo(json.dumps(said, separators=(",", ":"), default=attrs.asdict))
+        click.echo(compact(said))
     else:
         _print(_rows(said), plain=plain)
     sys.exit(1 if said["problems"] else 0)
@@ -203,7 +211,7 @@ def _rows(said: dict[str, Any]) -> list[tuple[str, str]]:
         ("session", f"{said['session_timeout_s']:g} s granted, {limits['session_timeout_s_min']:g} s at least"),
         ("value", f"{limits['value_bytes_max']} bytes at most"),
         ("commit", f"{limits['commit_ops_max']} ops and {limits['commit_bytes_max']} bytes at most"),
-        ("snapshot", "one instant" if limits["atomic_snapshot"] else "one instant if nothing is written meanwhile"),
+        ("snapshot", "atomic" if limits["atomic_snapshot"] else "atomic only if nothing is written meanwhile"),
         ("bulk reads", _known(said["bulk_reads"], "work", "do not work")),
     ]
     rows += [(name.replace("_", " "), _latency(found)) for name, found in latency.items() if found is not None]
@@ -214,7 +222,7 @@ def _rows(said: dict[str, Any]) -> list[tuple[str, str]]:
         ("brokers", _count(said["brokers"])),
     ]
     if said["empty"]:
-        rows.append(("keys", "none: a new store, or a wrong chroot or prefix"))
+        rows.append(("keys", "none: the store is new, or the chroot or prefix is wrong"))
     return rows + [("problem", problem) for problem in said["problems"]]
 
 

@@ -1,8 +1,6 @@
-"""`kedge store migrate FROM TO`: a cluster goes to another store while it works (docs/migrating.md).
+"""`kedge store migrate FROM TO`: moves a running cluster to another store (docs/migrating.md).
 
-* Progress goes to stderr, what came of it to stdout.
-* Exit code: 0 done; 1 brokers did not come in time, the stores differ, or others wrote to FROM after its fence; 2 what
-  was given cannot be used, or a store failed. After 1 and 2 the same command goes on where it was.
+Progress goes to stderr, the result to stdout. After an exit code other than 0 the same command continues.
 """
 
 from __future__ import annotations
@@ -18,7 +16,8 @@ from urllib.parse import unquote
 
 import click
 
-from controller.cli.printing import clean, fail, of_system, say
+from controller.cli.options import command, option, plain_option, quiet_option
+from controller.cli.printing import clean, confirm, fail, note, of_system, say
 from controller.cli.store.opening import Told, bar
 from controller.migration import NO_BROKERS, MigrationRefused, Plan, Stage
 from controller.runtime.clock import Chance, SystemClock
@@ -27,28 +26,32 @@ from controller.runtime.migration import Migration, TimedOut, Verification
 from stores import MemoryStore, StoreError, open_store, public_url
 from stores.base import MetadataStore
 
-NOTHING_BEGUN: Final = "nothing to abort: no move of FROM to TO has begun"
+NOTHING_BEGUN: Final = "nothing to abort: no migration from FROM to TO has started"
+_FOREIGN: Final = "others wrote to FROM after its fence, and those changes were not copied"
 LINES_MAX: Final = 20  # of keys that are named
 _MEMORY: Final = "memory:"
 _PORTS: Final = {"zookeeper": "2181", "etcd": "2379"}  # where a url names none
 
 
-@click.command()
+@command(
+    "migrate",
+    example="kedge store migrate --dry-run \\\n    zookeeper://localhost:2181/kedge etcd://localhost:2379/kedge",
+)
 @click.argument("source", metavar="FROM")
 @click.argument("target", metavar="TO")
-@click.option("--dry-run", is_flag=True, help="Say what it would do; write nothing.")
-@click.option("--verify", is_flag=True, help="Compare both stores key by key; write nothing.")
-@click.option("--abort", is_flag=True, help="Before the fence: take back what was copied.")
-@click.option(
-    "--timeout",
-    "timeout_s",
+@option("--dry-run", is_flag=True, help="Print what would be done, and write nothing.")
+@option("--verify", is_flag=True, help="Compare both stores key by key, and write nothing.")
+@option("--abort", is_flag=True, help="Before FROM is fenced: delete what was copied.")
+@option(
+    *("--timeout", "timeout_s"),
+    metavar="SECONDS",
     type=click.FloatRange(min=0),
     default=600.0,
-    show_default=True,
     help="Seconds to wait until every live broker is registered in TO.",
 )
-@click.option("--without-brokers", is_flag=True, help="No broker is registered in FROM, and none is waited for.")
-@click.option("--plain", is_flag=True, help="No progress bar; so it is, too, where stderr is no terminal.")
+@option("--without-brokers", is_flag=True, help="Wait for no broker, because none is registered in FROM.")
+@plain_option
+@quiet_option
 def migrate(
     source: str,
     target: str,
@@ -60,10 +63,13 @@ def migrate(
     without_brokers: bool,
     plain: bool,
 ) -> None:
-    """Move the cluster in the store FROM to the store TO, which holds nothing, while it works.
+    """Move a running cluster from one store to another.
 
-    FROM and TO are urls, for example zookeeper://HOST:PORT/CHROOT and etcd://HOST:PORT/PREFIX. Run again, it goes on
-    where it was.
+    FROM and TO are URLs; TO is empty. Copies all keys, waits until the brokers are registered in TO, fences FROM, and
+    copies the rest (docs/migrating.md). After an interruption the same command continues.
+
+    Exit code: 0 done; 1 brokers were not in time, the stores differ, or others wrote to FROM; 2 the input cannot be
+    used, or a store failed.
     """
     if dry_run + verify + abort > 1:
         raise click.UsageError("--dry-run, --verify and --abort exclude each other")
@@ -83,7 +89,7 @@ def migrate(
 
 
 def _demand_none(plan: Plan, *, without_brokers: bool) -> None:
-    """Nothing stands against it."""
+    """Exits with 2 where something prevents the migration."""
     unknown = () if plan.live or without_brokers else (NO_BROKERS,)
     if against := (*plan.obstacles, *unknown):
         fail("; ".join(against))
@@ -92,11 +98,11 @@ def _demand_none(plan: Plan, *, without_brokers: bool) -> None:
 def _demand_two(source: str, target: str) -> None:
     for name, url in (("FROM", source), ("TO", target)):
         if url == _MEMORY:
-            fail(f"{name} is memory: without a file, which nobody else sees")
+            fail(f"{name}: expected a store that other processes see, got memory: without a file")
     if source.startswith(_MEMORY) and not _file(source).exists():
-        fail(f"FROM: there is no file {_file(source)}")
+        fail(f"FROM: no such file: {_file(source)}")
     if is_same_place(source, target):
-        fail("FROM and TO are the same store, or one stands below the other")
+        fail("FROM and TO are the same store, or one is below the other")
 
 
 def is_same_place(source: str, target: str) -> bool:
@@ -126,7 +132,7 @@ def _errors_told() -> Iterator[None]:
     try:
         yield
     except TimedOut as error:
-        say(f"{error}; nothing is fenced: run it again, or with --abort")
+        say(f"{error}; FROM is not fenced yet: run the command again, or with --abort")
         sys.exit(1)
     except (MigrationRefused, StoreError, ValueError) as error:
         fail(" ".join(str(error).split()) or type(error).__name__)
@@ -139,18 +145,18 @@ def _errors_told() -> Iterator[None]:
 
 def _with(source: MetadataStore, target: MetadataStore, urls: tuple[str, str], told: Told) -> Migration:
     names = (public_url(urls[0]), public_url(urls[1]))
-    return Migration(source, target, names, clock=SystemClock(), chance=Chance(), pause=time.sleep, say=say, told=told)
+    return Migration(source, target, names, clock=SystemClock(), chance=Chance(), pause=time.sleep, say=note, told=told)
 
 
 def _looked_at(url: str) -> MetadataStore:
-    """A store that nothing is written to, not even its file by closing it; one that is not there holds nothing."""
+    """A store that is only read; one whose file does not exist is empty."""
     if not url.startswith(_MEMORY):
         return open_store(url)
     return open_store(url, read_only=True) if _file(url).exists() else MemoryStore()
 
 
 def _as_it_is(url: str) -> MetadataStore:
-    """A store to take something back from: a file that is not there is not made."""
+    """A store to remove keys from; a file that does not exist is not created."""
     return _looked_at(url) if url.startswith(_MEMORY) and not _file(url).exists() else open_store(url)
 
 
@@ -181,14 +187,14 @@ def _plan(source: str, target: str) -> Plan:
 def _run(source: str, target: str, *, timeout_s: float, without_brokers: bool, plain: bool) -> int:
     with _opened(source, target, open_store, plain=plain) as migration:
         strangers = migration.run(timeout_s, without_brokers=without_brokers)
-    click.echo(f"moved to {clean(public_url(target))}: FROM is led by nobody any more")
-    return _told("FROM was written by others after its fence, and that was not copied", strangers)
+    confirm(f"moved to {clean(public_url(target))}; no controller can be active on FROM any more")
+    return _told(_FOREIGN, strangers)
 
 
 def _abort(source: str, target: str) -> int:
     with _opened(source, target, _as_it_is) as migration:
         took_back = migration.abort()
-    click.echo("aborted: neither store holds anything of the move" if took_back else NOTHING_BEGUN)
+    confirm("aborted: neither store has keys of the migration" if took_back else NOTHING_BEGUN)
     return 0
 
 
@@ -197,13 +203,13 @@ def _verify(source: str, target: str) -> int:
         found = migration.verify()
     click.echo(_summary(found))
     differing = _told("the stores differ", found.differing)
-    return max(differing, _told("FROM was written by others after its fence, and that was not copied", found.foreign))
+    return max(differing, _told(_FOREIGN, found.foreign))
 
 
 def _summary(found: Verification) -> str:
     if found.compared or found.stage in (Stage.COPYING, Stage.FENCED):
         return f"{counted(found.compared, 'key')} compared, {len(found.differing)} differ (stage: {found.stage.value})"
-    return "a controller leads over TO, which goes its own way: FROM alone was compared with what it held at its fence"
+    return "a controller is active on TO, which changes since: only FROM was compared, with its keys at the fence"
 
 
 def _told(what: str, found: tuple[tuple[str, str], ...]) -> int:
@@ -223,17 +229,17 @@ def counted(number: int, what: str) -> str:
 
 
 def _print_plan(plan: Plan) -> None:
-    leads = "nobody" if plan.controller_id is None else f"controller {plan.controller_id}"
+    leads = "none" if plan.controller_id is None else f"controller {plan.controller_id}"
     rows = (
         ("stage", plan.stage.value),
-        ("leads over FROM", leads),
-        ("holds", f"{counted(plan.topics, 'topic')}, {counted(plan.partitions, 'partition')}"),
+        ("controller of FROM", leads),
+        ("FROM has", f"{counted(plan.topics, 'topic')}, {counted(plan.partitions, 'partition')}"),
         (
-            "the whole copy",
+            "to copy in all",
             f"{counted(plan.keys, 'key')}, {plan.bytes} bytes; {counted(plan.left_out, 'key')} left out",
         ),
-        ("to be copied", f"{counted(plan.changes, 'key')} in {counted(plan.commits, 'commit')}"),
-        ("goes on after it", f"{counted(plan.moves, 'move')}, {counted(plan.intents, 'replica')} to delete"),
+        ("to copy now", f"{counted(plan.changes, 'key')} in {counted(plan.commits, 'commit')}"),
+        ("continues in TO", f"{counted(plan.moves, 'move')}, {counted(plan.intents, 'replica')} to delete"),
         ("live brokers", " ".join(map(str, plan.live)) or "none"),
         ("not registered in TO", " ".join(map(str, plan.missing)) or "none"),
     )

@@ -1,5 +1,7 @@
-"""Opening the store of a command: what goes wrong is one line on stderr and exit code 2, without options of the url,
-where passwords are."""
+"""Opening the store of a command, reading files of keys, and progress bars.
+
+An error is one line on stderr and exit code 2. It shows the url without its options, which may hold passwords.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, TypeAlias
 
-from controller.cli.printing import fail, of_system, one_line, without_place
+from controller.cli.printing import fail, is_quiet, of_system, one_line, without_place
 from controller.codec import keys
 from stores import MetadataStore, StoreError, open_store, public_url, transfer
 from stores.reading import read_stream, read_whole
@@ -17,14 +19,13 @@ from stores.reading import read_stream, read_whole
 CALL_S = 15.0  # of a call that reads or writes little
 READ_ALL_S = 120.0  # of one that reads everything
 SECRETS: Final = frozenset({keys.GATEWAYS_SECRET})
-"""Keys that are no part of a tree that is taken out of a store, which people send to each other: each store makes its
-own."""
+"""Keys that are never copied out of a store, because people send such files to each other. Each store makes its own."""
 
 
 @contextmanager
 def opened(url: str, *, read_only: bool = True) -> Iterator[MetadataStore]:
-    """A client of the store, closed at the end. Exits with 2 where it cannot be opened, or the file of a memory store
-    not be written."""
+    """A client of the store, closed at the end. Exits with 2 where the store cannot be opened, or the file of a memory
+    store cannot be written."""
     try:
         store = open_store(url, read_only=read_only)
     except (StoreError, ValueError, OSError) as error:  # the last of the file of a memory store
@@ -71,8 +72,9 @@ ToldTitle: TypeAlias = Callable[[str, int, int], None]
 
 
 @contextmanager
-def bar(title: str, *, shown: bool) -> Iterator[Told]:
-    """Call what is given with how much is done, of how much. It vanishes at the end."""
+def bar(title: str, *, shown: bool = True) -> Iterator[Told]:
+    """A progress bar on stderr, if that is a terminal and --quiet is not given. Call the result with what is done, and
+    with the total. The bar vanishes at the end."""
     with titled_bar(title, shown=shown) as told:
         yield lambda done, total: told(title, done, total)
 
@@ -80,7 +82,7 @@ def bar(title: str, *, shown: bool) -> Iterator[Told]:
 @contextmanager
 def titled_bar(title: str, *, shown: bool) -> Iterator[ToldTitle]:
     """As `bar`, with a title that changes."""
-    if not shown or not sys.stderr.isatty():
+    if not shown or is_quiet() or not sys.stderr.isatty():
         yield lambda title, done, total: None  # noqa: ARG005 - nobody looks
         return
     from rich.console import Console  # noqa: PLC0415 - loaded where a bar is drawn

@@ -1,4 +1,4 @@
-"""What `kedge kafka topics` changes: topics are created, altered and deleted, also to fewer partitions (KIP-694)."""
+"""--create, --alter and --delete of `kedge kafka topics`, with fewer partitions as well (KIP-694)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import click
 
 from controller.cli.kafka.errors import Failed, Refused, dumped
 from controller.cli.kafka.values import DELETE_PARTITIONS, TopicState
+from controller.cli.printing import confirm
 from controller.model.values import TopicPartition
 from controller.rules.placement import assign_replicas, continue_rotation
 
@@ -82,7 +83,7 @@ def parse_assignment(text: str) -> list[list[int]]:
     found: list[list[int]] = []
     for part in text.split(","):
         if _IDS.fullmatch(part) is None:
-            raise ValueError(f"{part!r:.80} is no list of broker ids, as 1:2:3 is")
+            raise ValueError(f"{part!r:.80} is not a list of broker ids such as 1:2:3")
         replicas = [int(broker) for broker in part.split(":")]
         twice = sorted({broker for broker in replicas if replicas.count(broker) > 1})
         if twice:
@@ -94,7 +95,7 @@ def parse_assignment(text: str) -> list[list[int]]:
 
 
 def check_racks(cluster: Cluster) -> None:
-    """Raises Failed where some brokers have racks and some have none: a server would spread without a look at them."""
+    """Raises Failed where only some brokers have racks: a server would then place replicas without regard to racks."""
     racks = [broker.rack for broker in cluster.brokers().values()]
     if any(racks) and not all(racks):
         raise failure(
@@ -110,7 +111,7 @@ def without_racks(
     replica of partition 0, whose rotation goes on. None: there are too few brokers, which the server says better.
     Failed for more partitions than a topic can have."""
     if partitions > _PLACED_MAX:
-        raise failure(f"Without regard to racks at most {_PLACED_MAX} partitions are placed at once, not {partitions}.")
+        raise failure(f"--ignore-racks places at most {_PLACED_MAX} partitions at once, got {partitions}.")
     brokers: dict[int, str | None] = dict.fromkeys(cluster.brokers())
     if not 1 <= replication_factor <= len(brokers):
         return None
@@ -158,7 +159,7 @@ def create(cluster: Cluster, asked: Asked) -> None:
     if asked.as_json:
         click.echo(dumped({"topic": asked.topic, "created": is_new}))
     elif is_new:
-        click.echo(f"Created topic {asked.topic}.")
+        confirm(f"Created topic {asked.topic}.")
 
 
 def delete(cluster: Cluster, asked: Asked) -> None:
@@ -192,7 +193,7 @@ def shrink(cluster: Cluster, topic: TopicState, count: int, asked: Asked) -> Non
     moving = cluster.reassignments(TopicPartition(topic.name, index) for index in tail)
     if moving or (changing and (asked.delayed or changing[0] != count)):
         what = "reassigned" if moving else "reduced"
-        raise failure(f"topic {topic.name} is under change: it is being {what}; nothing was changed")
+        raise failure(f"topic {topic.name} is being {what} now; nothing was changed; try again when that has ended")
     click.echo(_KEYED, err=True)
     if not asked.delayed and not asked.yes:
         _confirm(topic.name, tail)
@@ -204,7 +205,7 @@ def shrink(cluster: Cluster, topic: TopicState, count: int, asked: Asked) -> Non
         raise failure(error) from None
     if asked.delayed and not asked.as_json:
         which = f"partition(s) {', '.join(map(str, tail))} of topic {topic.name}"
-        click.echo(f"Read-only from now on, and deleted when the retention is over: {which}.")
+        confirm(f"Read-only now, and deleted when the retention ends: {which}.")
 
 
 def _confirm(topic: str, tail: list[int]) -> None:
@@ -212,8 +213,7 @@ def _confirm(topic: str, tail: list[int]) -> None:
     what = f"{how_many} of {topic} at once, with all that {they}"
     if not sys.stdin.isatty():
         raise failure(
-            f"nothing was changed: to delete {what}, say --yes; --delete-partitions-delay deletes when "
-            "the retention is over"
+            f"nothing was changed: --yes deletes {what}; --delete-partitions-delay deletes when the retention ends"
         )
     if not click.confirm(f"Delete {what}?", err=True):
         raise failure("nothing was changed")

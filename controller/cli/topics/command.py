@@ -1,4 +1,4 @@
-"""Name of an action -> what is done with a cluster and what was asked for."""
+"""The options of `kedge kafka topics`, their checks, and the action that they select."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from controller.cli.kafka import Endpoint, Whole, connected, ending, endpoint_options, json_option
+from controller.cli.kafka import Endpoint, Whole, action, connected, ending, endpoint_options
+from controller.cli.options import command, group, json_option, option, quiet_option
 from controller.cli.topics.changing import Asked, alter, create, delete, parse_assignment, pattern
 from controller.cli.topics.describing import describe, list_topics
 
@@ -55,44 +56,55 @@ _EITHER: Final = (
 )
 
 
-@click.command()
+@command("topics", example="kedge topics --bootstrap-server localhost:9092 --create --topic orders")
+@action("--create", "Create a topic.")
+@action("--alter", "Change the number of partitions of topics. Fewer only on Kedge.")
+@action("--delete", "Delete topics.")
+@action("--list", "Print the names of topics.")
+@action("--describe", "Print topics and their partitions.")
+@group(
+    "Choose topics",
+    option("--topic", metavar="NAME", none="all", help="Name, or (not with --create) a regular expression."),
+    option("--topic-id", metavar="ID", none="all", help="Describe the topic with this id."),
+    option("--exclude-internal", is_flag=True, help="List and describe no internal topics."),
+    option("--if-exists", is_flag=True, help="Succeed if no such topic exists."),
+    option("--if-not-exists", is_flag=True, help="Succeed if the topic to create exists."),
+)
+@group(
+    "Create and alter",
+    option("--partitions", type=_COUNT, metavar="N", none="the broker's", help="Count of partitions."),
+    option("--replication-factor", type=int, metavar="N", none="the broker's", help="Count of replicas of partitions."),
+    option("--replica-assignment", metavar="1:2,2:3,...", help="Brokers of each partition, preferred leader first."),
+    option("--config", multiple=True, metavar="NAME=VALUE", help="Config of a new topic."),
+    option("--ignore-racks", "--disable-rack-aware", is_flag=True, help="Place replicas without racks."),
+    option("--delete-partitions-delay", is_flag=True, help="Keep removed partitions readable until their retention."),
+    option("--yes", is_flag=True, help="Delete partitions at once, without a question."),
+)
+@group(
+    "Describe only",
+    option("--under-replicated-partitions", is_flag=True, help="Partitions with replicas out of sync."),
+    option("--unavailable-partitions", is_flag=True, help="Partitions without a live leader."),
+    option("--under-min-isr-partitions", is_flag=True, help="ISR smaller than min.insync.replicas."),
+    option("--at-min-isr-partitions", is_flag=True, help="ISR as large as min.insync.replicas."),
+    option("--topics-with-overrides", is_flag=True, help="Topics with configs of their own."),
+    option("--partition-size-limit-per-response", type=_COUNT, metavar="N", help="Ignored count, as Kafka's tool has."),
+)
 @endpoint_options
-@click.option("--create", "action", flag_value="create", multiple=True, help="Make a topic.")
-@click.option("--alter", "action", flag_value="alter", multiple=True, help="Give topics more partitions, or fewer.")
-@click.option("--delete", "action", flag_value="delete", multiple=True, help="Delete topics.")
-@click.option("--list", "action", flag_value="list", multiple=True, help="Print names of topics.")
-@click.option("--describe", "action", flag_value="describe", multiple=True, help="Tell of topics and their partitions.")
-@click.option("--topic", metavar="NAME", help="A topic; of all actions but --create a regular expression.")
-@click.option("--topic-id", metavar="ID", help="The topic to describe.")
-@click.option("--partitions", type=_COUNT, metavar="N", help="How many the topic is to have.")
-@click.option("--replication-factor", type=int, metavar="N", help="Of a new topic.")
-@click.option("--replica-assignment", metavar="1:2,2:3,...", help="Brokers of each partition, leader first.")
-@click.option("--config", multiple=True, metavar="NAME=VALUE", help="A setting of a new topic.")
-@click.option("--if-exists", is_flag=True, help="No error where there is no such topic.")
-@click.option("--if-not-exists", is_flag=True, help="No error where there is such a topic.")
-@click.option("--ignore-racks", "--disable-rack-aware", is_flag=True, help="Spread without a look at racks.")
-@click.option("--delete-partitions-delay", is_flag=True, help="Partitions that go are read-only until their retention.")
-@click.option("--yes", is_flag=True, help="Delete partitions at once without being asked.")
-@click.option("--exclude-internal", is_flag=True, help="No internal topics.")
-@click.option("--under-replicated-partitions", is_flag=True, help="Describe those with replicas out of sync.")
-@click.option("--unavailable-partitions", is_flag=True, help="Describe those without a leader.")
-@click.option("--under-min-isr-partitions", is_flag=True, help="Describe those with fewer in sync than configured.")
-@click.option("--at-min-isr-partitions", is_flag=True, help="Describe those with as many in sync as configured.")
-@click.option("--topics-with-overrides", is_flag=True, help="Describe topics with settings of their own.")
-@click.option("--partition-size-limit-per-response", type=_COUNT, metavar="N", help="Accepted, as Kafka's.")
-@json_option
+@json_option()
+@quiet_option
 def topics(**given: Any) -> None:
-    """Create, alter, delete, list and describe topics.
+    """Manage topics as kafka-topics.sh does.
 
-    Exactly one action. Exit code 0: done; 1: not, or not wholly, with one line on stderr; 2: options that do not fit.
+    Creates, alters, deletes, lists and describes topics, and prints what Kafka's tool prints. On Kedge it also removes
+    partitions (KIP-694), at once after a question, or delayed until their retention.
+
+    Exit code: 0 done; 1 not done, or not for all topics; 2 the options cannot be used.
     """
-    action = _checked(given)
+    chosen = _checked(given)
     asked = _asked(given)
     config: Path | None = given["command_config"]
     with ending(as_json=asked.as_json), connected(Endpoint(given["bootstrap_server"], config)) as cluster:
-        from controller.cli.topics.command import ACTIONS  # noqa: PLC0415 - kafka-python is there
-
-        ACTIONS[action](cluster, asked)
+        ACTIONS[chosen](cluster, asked)
 
 
 def _checked(given: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""--list and --describe, as Kafka's tool prints them.
+"""--list and --describe of `kedge kafka topics`, as Kafka's tool prints them.
 
-What Kafka has no column for comes last: `Target Replicas` of a partition that moves, `Status` of one that is not
-online. Without the right to list moves, or on a server that cannot, the rest is described.
+Columns that Kafka does not have come last: `Target Replicas` of a partition that is being reassigned, `Status` of one
+that is not online. Where reassignments cannot be listed, topics are described without them.
 """
 
 from __future__ import annotations

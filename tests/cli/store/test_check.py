@@ -102,11 +102,15 @@ def test_a_scratch_key_that_is_there_is_left_alone(make: Make, tmp_path: Path) -
 @pytest.mark.parametrize(
     "key,value,problem",
     [
-        ("/controller", b"{", "/controller: does not say who leads"),
+        ("/controller", b"{", "/controller: expected the id of the active controller, got "),
         ("/controller", b'{"brokerid":1}', "/controller: no session holds it"),
         ("/controller_epoch", b"seven", "/controller_epoch: not a controller epoch"),
         ("/kedge/commit", b"[]", "/kedge/commit: not an object"),
-        ("/kedge/format", b'{"min_controller":99}', "/kedge/format: asks for controllers of version 99"),
+        (
+            "/kedge/format",
+            b'{"min_controller":99}',
+            "/kedge/format: needs a controller of version 99, this one has 2; upgrade",
+        ),
         ("/kedge/format", b"{", "/kedge/format: "),
         ("/brokers/ids/1", b"\xff", "/brokers/ids/1: "),
         ("/brokers/ids/x", b"{}", "/brokers/ids/x: "),
@@ -129,7 +133,7 @@ def test_a_root_where_nothing_stands_is_said_and_nothing_is_wrong(make: Make, tm
     url = make(tmp_path)
     done = run("check", url)
     assert done.exit_code == 0
-    assert "keys        none: a new store, or a wrong chroot or prefix" in done.stdout
+    assert "keys        none: the store is new, or the chroot or prefix is wrong" in done.stdout
     assert content(url) == {}
     assert json.loads(run("check", filled(make(tmp_path), {"/a/b": b""}), "--json").stdout)["empty"] is False
 
@@ -155,7 +159,9 @@ def test_a_cluster_that_was_moved_away_is_said_to_be_elsewhere(tmp_path: Path) -
     done = run("check", url)
     assert done.exit_code == 1
     problems = [line.split(maxsplit=1)[1] for line in done.stdout.splitlines() if line.startswith("problem")]
-    assert problems == ["the cluster was moved to etcd://h:1/p: nobody leads here, and /controller must stay"]
+    assert problems == [
+        "the cluster was migrated to etcd://h:1/p; no controller can be active here, and /controller must stay"
+    ]
     assert "controller  none" in done.stdout
     checked = CliRunner().invoke(kedge, ["check", url])
     assert (checked.exit_code, "store-move" in checked.stdout) == (1, True)

@@ -33,7 +33,7 @@ def test_a_tree_that_is_dumped_and_loaded_is_the_same(make: Make, tmp_path: Path
     first, second, file = filled(make(tmp_path)), make(tmp_path), tmp_path / "dump.json"
     done = run("dump", first, str(file))
     assert (done.exit_code, done.stderr) == (0, "")
-    assert ", of one instant" in done.stdout
+    assert ", an atomic snapshot" in done.stdout
     assert run("load", str(file), second).exit_code == 0
     assert content(second) == VALUES
     again = tmp_path / "again.json"
@@ -122,7 +122,7 @@ def test_stdin_and_stdout_are_files_too(make: Make, tmp_path: Path) -> None:
     """The dump alone is on stdout, the words about it on stderr."""
     dumped = run("dump", filled(make(tmp_path)), "-")
     second = make(tmp_path)
-    assert dumped.stderr.endswith("written to stdout, of one instant\n")
+    assert dumped.stderr.endswith("written to stdout, an atomic snapshot\n")
     assert run("load", "-", second, given=dumped.stdout_bytes).exit_code == 0
     assert content(second) == VALUES
 
@@ -305,10 +305,12 @@ def test_a_dump_says_that_the_tree_changed_meanwhile(tmp_path: Path) -> None:
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        said = next(filter(lambda line: "NOT of one" in line, (run("dump", url, str(file)).stdout for _ in range(100))))
+        said = next(
+            filter(lambda line: "NOT an atomic" in line, (run("dump", url, str(file)).stdout for _ in range(100)))
+        )
     finally:
         stop.set()
         thread.join()
-    assert "NOT of one instant: the tree changed while it was read" in said
+    assert "NOT an atomic snapshot, because keys changed meanwhile" in said
     assert json.loads(file.read_text())["consistent"] is False
-    assert "the file is NOT of one instant" in run("load", str(file), memory_url(tmp_path)).stdout
+    assert "the file is NOT an atomic snapshot" in run("load", str(file), memory_url(tmp_path)).stdout

@@ -1,23 +1,28 @@
-"""`kedge progress JOURNAL...`: moves that run, how far each is, what is stuck and why, how long it takes.
-
-Exit code 0: nothing is stuck. 1: a move is. 2: what was given cannot be used, or lines of it are in quarantine.
-"""
+"""`kedge journal progress`: running reassignments, how far each is, which are stuck and why, and the remaining time."""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import click
 
-from controller.cli.audit.engines import Engine, checked, journals_in, of_cluster, options, settled, spark
-from controller.cli.audit.printing import print_by_cluster
+from controller.cli.engines import (
+    Engine,
+    export_option,
+    journals_in,
+    of_cluster,
+    options,
+    out_option,
+    settled,
+    spark,
+)
 from controller.cli.extras import need
-from controller.cli.printing import fail, need_folder, of_system, one_line, say
+from controller.cli.options import command, json_option, option, quiet_option
+from controller.cli.printing import compact, fail, need_folder, of_system, one_line, print_by_cluster, say
 from controller.cli.store.opening import bar
 from pipeline.amounts import duration
 from pipeline.cautions import known_amount
@@ -34,51 +39,30 @@ if TYPE_CHECKING:
 
 Journals: TypeAlias = Mapping[str, Sequence[Path]]
 """The files of each cluster."""
+_FOLDER: Final = click.Path(path_type=Path)
 
 
-@click.command()
-@options
-@click.option(
-    "--samples",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    help="Sizes, rates and disks: the tables of kedge plan collect, or a folder with some of them.",
-)
-@click.option(
-    "--cluster", metavar="ID", help="Only this cluster, of journals and samples. Default: all that are found."
-)
-@click.option("--snapshot", metavar="ID", help="Of the samples; default: the last by name.")
-@click.option(
-    "--as-of", metavar="MS", type=click.IntRange(min=0), help="Of which moment; default: the journal's last row."
-)
-@click.option(
+@command("progress", example="kedge journal progress journals/ --samples tables")
+@option("--cluster", metavar="ID", none="all", help="Cluster to show, of journals and samples.")
+@option("--as-of", metavar="MS", type=click.IntRange(min=0), none="the last row", help="Time to show, Unix time in ms.")
+@option(
     "--stuck-after",
     metavar="SECONDS",
     type=click.FloatRange(min=0),
     default=STUCK_MS / 1000,
-    show_default=True,
-    help="A move without a step forward for so long is stuck.",
+    help="Seconds without progress after which a move is stuck.",
 )
-@click.option(
-    "--export",
-    "exports",
-    type=click.Path(path_type=Path),
-    metavar="FOLDER",
-    multiple=True,
-    help="A plan that kedge plan export wrote: what its waves were expected to take, and took.",
-)
-@click.option("--json", "as_json", is_flag=True, help="A line of JSON per row of every table.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FOLDER", help="Write the tables as Parquet.")
-@click.option("--quiet", is_flag=True, help="No bar on a terminal.")
+@option("--samples", type=_FOLDER, metavar="FOLDER", help="Tables of `kedge plan collect`: sizes, rates and disks.")
+@option("--snapshot", metavar="ID", none="the last by name", help="Snapshot of --samples.")
+@export_option("Exported plan; shows expected and real times of its waves.")
+@out_option
+@json_option("Print one JSON line per row of every table.")
+@quiet_option
+@options
 def progress(
     paths: tuple[Path, ...],
     *,
-    engine: str,
-    master: str | None,
-    remote: str | None,
-    remote_timeout: float,
-    conf: tuple[tuple[str, str], ...],
-    packages: str | None,
+    engine: Engine,
     samples: Path | None,
     cluster: str | None,
     snapshot: str | None,
@@ -87,20 +71,22 @@ def progress(
     exports: tuple[Path, ...],
     as_json: bool,
     out: Path | None,
-    quiet: bool,
 ) -> None:
-    """Tell how far moves are by journals, what is stuck, and how long the rest takes.
+    """Show how far each move is, which moves are stuck, and the remaining time.
 
-    JOURNAL: files of journals, and folders of them. A folder may have a folder cluster=ID for each cluster.
+    JOURNAL is a file, or a folder of files; a folder may hold a folder cluster=ID for each cluster. Prints a row for
+    each running reassignment. Bytes and remaining times need --samples.
+
+    Exit code: 0 no move is stuck; 1 a move is stuck; 2 the input cannot be used, or lines are in quarantine.
     """
-    chosen = settled(checked(Engine(engine, master, remote, remote_timeout, conf, packages)))
+    chosen = settled(engine)
     if samples is None and snapshot is not None:
-        fail("--snapshot names what --samples is to hold, which is not given")
+        fail("--snapshot needs --samples")
     files = journals_in(paths)
     if samples is None or len(files) > 1:  # else a cluster may be named of the samples alone
         files = of_cluster(files, cluster)
     if exports and len(files) > 1:
-        fail(f"--export is a plan of one cluster; name one with --cluster: {', '.join(files)}")
+        fail(f"--export: expected one cluster, got {len(files)}; choose one with --cluster: {', '.join(files)}")
     need_folder(out)
     if samples is not None or out is not None:
         need("pipeline")
@@ -108,7 +94,7 @@ def progress(
     try:
         given = {} if samples is None else _samples(samples, files, cluster, snapshot)
         asked = {"as_of_ms": as_of, "stuck_ms": round(stuck_after * 1000)}
-        run = _run(files, chosen, given, asked, quiet=quiet)
+        run = _run(files, chosen, given, asked)
         found = {name: with_waves(one, plans) for name, one in run.items()}
         if out is not None:
             from pipeline.journal.parquet import write_progress  # noqa: PLC0415 - as for the audit
@@ -133,10 +119,10 @@ def _samples(folder: Path, files: Journals, cluster: str | None, snapshot: str |
 
 
 def _run(
-    journals: Journals, engine: Engine, samples: Mapping[str, Samples], asked: dict[str, Any], *, quiet: bool
+    journals: Journals, engine: Engine, samples: Mapping[str, Samples], asked: dict[str, Any]
 ) -> dict[str, Progress]:
     if engine.is_local:
-        with bar("progress", shown=not quiet) as told:
+        with bar("progress") as told:
             return {one: progress_here(files, samples.get(one), told=told, **asked) for one, files in journals.items()}
     with spark(engine) as session:
         from pipeline.spark.progress import progresses  # noqa: PLC0415 - Spark is running
@@ -159,10 +145,10 @@ def print_json(found: Mapping[str, Progress]) -> None:
         }
         for name, rows in tables.items():
             for row in rows:
-                click.echo(json.dumps({**whose, name: row._asdict()}, separators=(",", ":")))
+                click.echo(compact({**whose, name: row._asdict()}))
         counts = {name: len(rows) for name, rows in tables.items()}
         whole = {"as_of_ms": one.as_of_ms, "step_ms": one.step_ms, **counts}
-        click.echo(json.dumps({**whose, "summary": whole}, separators=(",", ":")))
+        click.echo(compact({**whose, "summary": whole}))
 
 
 def print_tables(found: Mapping[str, Progress]) -> None:
@@ -181,9 +167,9 @@ def _cells(move: Move) -> tuple[str, ...]:
     copied = "" if move.bytes_total is None else f"{move.bytes_copied or 0}/{move.bytes_total}"
     return (
         f"{move.topic}-{move.partition}",
-        json.dumps(move.target, separators=(",", ":")),
+        compact(move.target),
         f"{move.joined}/{len(move.adding)}",
-        json.dumps(move.waiting_on, separators=(",", ":")),
+        compact(move.waiting_on),
         copied,
         _time(move.started_ms),
         "" if move.eta_ms is None else _time(move.eta_ms),
@@ -198,7 +184,7 @@ def _time(ms: int) -> str:
 
 
 def conclude(found: Mapping[str, Progress]) -> None:
-    """The sum of each cluster on stderr, and the exit code of the worst."""
+    """The summary of each cluster on stderr, and the exit code of the worst."""
     for cluster, one in found.items():
         _sum(one, f"{cluster}: " if len(found) > 1 else "")
     if held := sum(len(one.quarantine) for one in found.values()):
@@ -212,7 +198,7 @@ def _sum(found: Progress, whose: str) -> None:
         say(f"{whose}{one}")
     running = sum(move.ended is None for move in found.moves)
     ratios = sorted(one.ratio for one in found.calibration)
-    learned = f"; real over predicted time: {ratios[len(ratios) // 2]:g} in the middle" if ratios else ""
+    learned = f"; real over predicted time: median {ratios[len(ratios) // 2]:g}" if ratios else ""
     counts = f"{running} moves run, {len(found.stuck)} are stuck, {len(found.moves) - running} ended"
     say(f"{whose}as of {_time(found.as_of_ms)}: {counts}{learned}{said_of(found.waves)}")
 
@@ -221,11 +207,11 @@ _COLUMNS = ("plan", "wave", "moves", "bytes", "expected", "took", "real/expected
 
 
 def read_plans(exports: Sequence[Path]) -> list[Exported]:
-    """The plans in these folders. A folder that is no export is exit code 2."""
+    """The plans in these folders. Exits with 2 for a folder that is not an export."""
     if not exports:
         return []
     need("pipeline")
-    from pipeline.errors import BadInput  # noqa: PLC0415 - whoever names no plan needs no Arrow
+    from pipeline.errors import BadInput  # noqa: PLC0415 - Arrow is needed only with a plan
     from pipeline.submit.exported import read_export  # noqa: PLC0415
 
     try:
@@ -261,9 +247,9 @@ def _wave_cells(wave: WaveTime) -> tuple[str, ...]:
 
 
 def said_of(waves: Sequence[WaveTime]) -> str:
-    """How right the times were, as a part of a sentence; nothing where none can be told."""
+    """How exact the expected times were, as a part of a sentence; empty where no wave has ended."""
     found = summary_of(waves)
     if found is None:
         return ""
-    ratios = f"{found.median:.2f} in the middle, {found.lowest:.2f} to {found.highest:.2f}"
-    return f"; {found.within} of {found.waves} waves took what was expected; real over expected: {ratios}"
+    ratios = f"median {found.median:.2f}, {found.lowest:.2f} to {found.highest:.2f}"
+    return f"; {found.within} of {found.waves} waves took the expected time; real over expected: {ratios}"

@@ -1,14 +1,12 @@
-"""`kedge check STORE`: what is broken, inconsistent or left behind in the tree of a cluster; nothing is written.
+"""`kedge store check-tree`: checks the keys of a cluster for what is broken, inconsistent or left behind.
 
-* Findings go to stdout as a table, one line each, or as one JSON object; errors of the command itself go to stderr.
-* Exit code: 0 nothing of the chosen severity or worse, 1 findings, 2 the store cannot be read.
-* What stands in keys was written by strangers: it is shown with its control characters escaped.
+Findings go to stdout, as a table or one JSON object. Text from keys has its control characters escaped, because others
+wrote it.
 """
 
 from __future__ import annotations
 
 import gc
-import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +20,8 @@ from rich.table import Table
 from rich.text import Text
 
 from controller.check import SEVERITIES, Finding, Report, Severity, check_store
-from controller.cli.printing import clean, fail, print_unfolded, shortened, without_place
+from controller.cli.options import command, json_option, option
+from controller.cli.printing import clean, compact, fail, print_unfolded, shortened, without_place
 from stores import StoreError, open_store, public_url
 from stores.base import InvalidKey
 from stores.checks import below, check_prefix
@@ -35,29 +34,30 @@ _HEADINGS: Final = ("severity", "kind", "key", "what", "expected", "got")
 _STYLES: Final = {"error": "bold red", "warning": "yellow", "note": ""}
 
 
-@click.command("check-tree")
+@command("check-tree", example="kedge store check-tree zookeeper://localhost:2181/kedge --severity note")
 @click.argument("url", metavar="STORE")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
-@click.option(
+@option(
     "--severity",
     type=click.Choice(SEVERITIES),
     default="warning",
-    show_default=True,
-    help="Show findings of this severity and worse; exit with 1 if there are any.",
+    help="Least severity of findings to show and to exit with 1 for.",
 )
-@click.option("--key", "prefix", metavar="PREFIX", default="/", help="Only findings of this key and those below it.")
+@option("--key", "prefix", metavar="PREFIX", default="/", help="Key to check, with all keys below it.")
+@json_option()
 def check_tree(url: str, *, as_json: bool, severity: str, prefix: str) -> None:
-    """Look at the tree of a cluster and say what is broken, inconsistent or left behind. Writes nothing.
+    """Check the keys of a cluster for what is broken, inconsistent or left behind.
 
-    STORE is a url: memory:FILE, zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX. The kinds of findings are
-    listed in docs/check.md.
+    STORE is a URL: memory:FILE, zookeeper://HOST:PORT/CHROOT or etcd://HOST:PORT/PREFIX. Prints one line per finding;
+    docs/check.md explains each kind. Nothing is written, and the cluster may be running.
+
+    Exit code: 0 no finding of the severity or worse; 1 findings; 2 STORE cannot be read.
     """
     wanted = _prefix(prefix)
     report = _read(url)
     report = attrs.evolve(report, findings=tuple(f for f in report.findings if _is_within(f.key, wanted)))
     shown = report.at_least(cast("Severity", severity))
     if as_json:
-        click.echo(json.dumps(_object(_place(url), report, shown), separators=(",", ":")))
+        click.echo(compact(_object(_place(url), report, shown)))
     else:
         console = Console()
         for start in range(0, len(shown), TABLE_ROWS):
@@ -85,7 +85,7 @@ def _read(url: str) -> Report:
         with closing(open_store(url, read_only=True)) as store:
             return check_store(store, timeout_s=TIMEOUT_S)
     except (StoreError, OSError, ValueError) as error:
-        fail(f"{public_url(url)} cannot be read: {without_place(error)}")
+        fail(f"{public_url(url).removesuffix(':')}: cannot be read: {without_place(error)}")
     finally:
         gc.enable()
 
@@ -119,7 +119,7 @@ def _summary(report: Report, shown: int) -> str:
         )
     )
     hidden = "" if shown == len(report.findings) else "; --severity note shows all"
-    moment = "" if report.consistent else "; read while it changed, what is told was seen twice"
+    moment = "" if report.consistent else "; keys changed meanwhile, so only findings that were seen twice are shown"
     return f"{held}: {found}{hidden}{moment}"
 
 
@@ -128,7 +128,7 @@ def _number(count: int, of: str) -> str:
 
 
 def _print_table(console: Console, page: Sequence[Finding]) -> None:
-    """The findings of a page; columns that say nothing in it are left out."""
+    """The findings of a page; columns that are empty in it are left out."""
     rows = [
         [shortened(clean(str(getattr(finding, name))), CELL_CHARACTERS_MAX) for name in _HEADINGS] for finding in page
     ]

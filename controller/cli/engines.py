@@ -1,4 +1,4 @@
-"""What `kedge audit` and `kedge progress` share: the engine that is asked for, its errors as exit codes, samples."""
+"""The engine that computes, local or Spark, and the journals: shared by `kedge plan` and `kedge journal`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 import click
 
 from controller.cli.extras import need
-from controller.cli.printing import fail, one_line, say
+from controller.cli.options import ENGINE, OUTPUT, group, option
+from controller.cli.printing import fail, note, one_line
 from pipeline.journal.files import NoJournal, journals
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,7 +37,7 @@ class Setting(click.ParamType[tuple[str, str]]):
 
 
 class Engine(NamedTuple):
-    """What was asked for: auto, local or spark, where Spark is, and how it is set."""
+    """The options: auto, local or spark, where Spark is, and its configs."""
 
     name: str
     master: str | None
@@ -55,51 +56,66 @@ class Engine(NamedTuple):
         return {**dict(self.conf), **({} if self.packages is None else {"spark.jars.packages": self.packages})}
 
 
-WHERE_SPARK_IS: Final = (
-    click.option(
-        "--master", metavar="URL", help="A master of Spark; with --engine spark. Default: Spark's own, else local[*]."
-    ),
-    click.option("--remote", metavar="URL", help="A server of Spark Connect, sc://host:port; with --engine spark."),
-    click.option(
-        "--remote-timeout",
-        metavar="SECONDS",
-        type=click.FloatRange(min=0, min_open=True),
-        default=REMOTE_TIMEOUT_S,
-        show_default=True,
-        help="How long --remote may take to answer at first.",
-    ),
-    click.option(
-        "--conf",
-        metavar="KEY=VALUE",
-        type=Setting(),
-        multiple=True,
-        help="A setting of Spark, above those of its files; may be repeated; with --engine spark.",
-    ),
-    click.option(
-        "--packages",
-        metavar="COORDS",
-        help="Jars from Maven that Spark loads, group:artifact:version[,...]; with --engine spark.",
-    ),
-)
-
-
-def options(command: F) -> F:
-    """The journals and the engine, as arguments of a command."""
-    for option in (
-        *reversed(WHERE_SPARK_IS),
-        click.option(
+def engine_options(auto: str) -> Callable[[F], F]:
+    """Adds --engine and the options of Spark; one argument `engine`, checked. `auto`: when `auto` is Spark."""
+    options = group(
+        ENGINE,
+        option(
             "--engine",
             type=click.Choice([AUTO, "local", "spark"]),
             default=AUTO,
             envvar="KEDGE_ENGINE",
-            show_default=True,
             show_envvar=True,
-            help="Both say the same. auto: spark where an option names it or a session is active, else local.",
+            none=f"auto: spark {auto}, else local",
+            help="Where to compute; the results are identical.",
         ),
-        click.argument("paths", metavar="JOURNAL...", nargs=-1, required=True, type=click.Path(path_type=Path)),
-    ):
-        command = option(command)
-    return command
+        option("--master", metavar="URL", none="Spark's own, or local[*]", help="Master of Spark."),
+        option("--remote", metavar="URL", help="Spark Connect server, sc://HOST:PORT."),
+        option(
+            "--remote-timeout",
+            metavar="SECONDS",
+            type=click.FloatRange(min=0, min_open=True),
+            default=REMOTE_TIMEOUT_S,
+            help="Time limit for the first answer of --remote, in seconds.",
+        ),
+        option("--conf", metavar="KEY=VALUE", type=Setting(), multiple=True, help="Config of Spark; may be repeated."),
+        option("--packages", metavar="COORDS", help="Maven packages that Spark loads."),
+    )
+
+    def add(command: F) -> F:
+        def taking(*positional: Any, **given: Any) -> Any:
+            names = ("engine", "master", "remote", "remote_timeout", "conf", "packages")
+            return command(*positional, engine=checked(Engine(*(given.pop(name) for name in names))), **given)
+
+        return options(renamed(taking, command))
+
+    return add
+
+
+def renamed(taking: Callable[..., Any], command: F) -> F:
+    """`taking` in the place of `command`, with its name, help and options."""
+    taking.__doc__, taking.__name__ = command.__doc__, command.__name__
+    taking.__click_params__ = list(getattr(command, "__click_params__", ()))  # type: ignore[attr-defined]
+    found: Any = taking
+    return found  # type: ignore[no-any-return]
+
+
+def options(command: F) -> F:
+    """Adds the journals and the engine, as arguments `paths` and `engine` of a command."""
+    paths = click.argument("paths", metavar="JOURNAL...", nargs=-1, required=True, type=click.Path(path_type=Path))
+    return paths(engine_options("if an option names it or a session is active")(command))
+
+
+def out_option(command: F) -> F:
+    """Adds --out; argument `out`."""
+    out = click.Path(path_type=Path)
+    return option("--out", type=out, metavar="FOLDER", group=OUTPUT, help="Folder for the tables, as Parquet.")(command)
+
+
+def export_option(does: str) -> Callable[[F], F]:
+    """Adds --export; argument `exports`."""
+    folder = click.Path(path_type=Path)
+    return option("--export", "exports", type=folder, metavar="FOLDER", multiple=True, help=does)
 
 
 def checked(engine: Engine) -> Engine:
@@ -109,28 +125,28 @@ def checked(engine: Engine) -> Engine:
     if engine.is_local and engine.settings:
         fail("--conf and --packages need --engine spark")
     if engine.master is not None and engine.remote is not None:
-        fail("either --master or --remote, not both")
+        fail("--master and --remote exclude each other")
     return engine
 
 
 def settled(engine: Engine) -> Engine:
-    """The engine that was asked for; for `auto` Spark where something says so, which is told."""
+    """The engine that was given; for `auto` Spark if something asks for it, which is printed."""
     if engine.name != AUTO:
         return engine
     why = why_spark(engine)
     if why is not None:
-        say(f"engine: spark, as {why}")
+        note(f"engine: spark, because {why}")
     return engine._replace(name="local" if why is None else "spark")
 
 
 def why_spark(engine: Engine) -> str | None:
     """What asks for Spark, of the options and of this process."""
     if engine.remote is not None:
-        return "--remote names a server"
+        return "--remote is given"
     if engine.master is not None:
-        return "--master names a master"
+        return "--master is given"
     if engine.settings:
-        return "--conf or --packages sets it"
+        return "--conf or --packages is given"
     return "a session is active" if _is_active() else None
 
 
@@ -143,7 +159,7 @@ def _is_active() -> bool:
 
 
 def journals_in(paths: Sequence[Path]) -> Mapping[str, Sequence[Path]]:
-    """The files of journals by cluster; what is no journal is exit code 2."""
+    """The files of journals by cluster. Exits with 2 for a file that is not a journal."""
     try:
         return journals(paths)
     except NoJournal as error:
@@ -151,17 +167,17 @@ def journals_in(paths: Sequence[Path]) -> Mapping[str, Sequence[Path]]:
 
 
 def of_cluster(found: Mapping[str, Sequence[Path]], cluster: str | None) -> Mapping[str, Sequence[Path]]:
-    """The one that is named, or all; one that is not there is exit code 2."""
+    """The journals of `cluster`, or of all. Exits with 2 where there is no such cluster."""
     if cluster is None:
         return found
     if cluster not in found:
-        fail(f"no journal of cluster {cluster}; there are: {', '.join(found)}")
+        fail(f"--cluster: there is no journal of cluster {cluster}; there are journals of {', '.join(found)}")
     return {cluster: found[cluster]}
 
 
 @contextmanager
 def spark(engine: Engine) -> Iterator[Any]:
-    """The active session of Spark, or one of these options; where there is none to be had, exit code 2."""
+    """The active session of Spark, or one with these options. Exits with 2 where there is none."""
     need("spark")
     from pipeline.spark import NoSpark, session  # noqa: PLC0415 - a JVM, or the package itself, may be missing
 

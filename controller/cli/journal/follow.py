@@ -1,9 +1,9 @@
-"""`kedge audit --follow`: violations as they come, from journals that grow, by a stream of Spark.
+"""`kedge journal audit --follow`: violations of journals that grow, by a stream of Spark.
 
-* A batch is printed and written before Spark notes it in the checkpoint. After a crash it is done again: its tables are
-  the same files, its lines are printed once more.
-* SIGINT and SIGTERM end the stream. A batch that runs then is done again by the next start.
-* Exit code 1: violations were found since the start. 2: the stream could not be run; or lines are in quarantine, and no
+* A batch is printed and written before Spark notes it in the checkpoint. After a crash it is repeated: its tables are
+  the same files, its lines are printed again.
+* SIGINT and SIGTERM end the stream. A batch that runs then is repeated by the next start.
+* Exit code 1: violations were found since the start. 2: the stream could not run; or lines are in quarantine, and no
   violation was found.
 """
 
@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
-from controller.cli.audit.engines import Engine, spark
-from controller.cli.audit.printing import line_of
+from controller.cli.engines import Engine, spark
 from controller.cli.extras import need
-from controller.cli.printing import clean, fail, is_of_stdout, need_folder, of_system, one_line, say
+from controller.cli.printing import clean, compact, fail, is_of_stdout, need_folder, of_system, one_line, say
 from pipeline.audit import Quarantined, Violation
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Wanted(NamedTuple):
-    """What was asked for."""
+    """The options."""
 
     paths: tuple[Path, ...]
     checkpoint: str
@@ -42,7 +41,7 @@ class Wanted(NamedTuple):
 
 
 def follow(wanted: Wanted, engine: Engine) -> NoReturn:
-    """Run the stream until it is over or somebody ends it, and exit."""
+    """Run the stream until it ends or a signal comes, and exit."""
     if engine.is_local:
         fail("--follow needs --engine spark")
     for path in wanted.paths:
@@ -52,14 +51,14 @@ def follow(wanted: Wanted, engine: Engine) -> NoReturn:
     found = _Found(wanted, _claimed(wanted.checkpoint))
     with spark(engine) as session:
         if ".connect." in type(session).__module__:
-            fail("--follow prints from the process of its session: it cannot run on a server of Spark Connect")
+            fail("--follow cannot run on a server of Spark Connect: it prints from the process of its session")
         _run(session, wanted, found)
     found.conclude()
 
 
 def _claimed(checkpoint: str) -> str:
     need("spark")
-    from pipeline.errors import BadInput  # noqa: PLC0415 - whoever follows nothing needs no Arrow
+    from pipeline.errors import BadInput  # noqa: PLC0415 - Arrow is needed only here
     from pipeline.spark.checkpoint import claimed  # noqa: PLC0415
     from pipeline.tables.location import Location  # noqa: PLC0415
 
@@ -130,7 +129,7 @@ class _Found:
 
     def _print(self, cluster: str, one: Any) -> None:
         if self._wanted.as_json:
-            click.echo(line_of({"cluster": cluster, type(one).__name__.lower(): one._asdict()}))
+            click.echo(compact({"cluster": cluster, type(one).__name__.lower(): one._asdict()}))
         elif isinstance(one, Violation):
             click.echo(f"{cluster}: {clean(str(one))}")
         else:

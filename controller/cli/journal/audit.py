@@ -1,0 +1,206 @@
+"""`kedge journal audit`: violations, gaps and the quarantine of journals, as a table, JSON lines or an HTML page.
+
+A gap is printed and is not a violation: what is missing proves nothing. Both engines print the same bytes. --follow is
+a stream on Spark (follow.py).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from controller.cli.engines import (
+    Engine,
+    export_option,
+    journals_in,
+    of_cluster,
+    options,
+    out_option,
+    settled,
+    spark,
+)
+from controller.cli.extras import need
+from controller.cli.journal.follow import Wanted
+from controller.cli.journal.follow import follow as run_follow
+from controller.cli.journal.progress import read_plans, with_waves
+from controller.cli.options import command, group, json_option, option, quiet_option
+from controller.cli.printing import compact, fail, need_file, need_folder, of_system, one_line, print_by_cluster, say
+from controller.cli.store.opening import bar
+from pipeline.audit import KINDS, Audit, Violation
+from pipeline.audit import audit as audit_here
+from pipeline.journal.files import NoJournal
+from pipeline.progress import Progress
+from pipeline.progress import progress as progress_here
+from pipeline.report import audit_page
+from pipeline.written import written_as
+
+SAID_MAX: Final = 50
+"""Gaps and lines in quarantine that are printed one by one; of more their number is printed."""
+
+Audits = Mapping[str, Audit]
+"""By cluster. Where there are several, each line names its own."""
+
+
+@command("audit", example="kedge journal audit journals/ --report audit.html")
+@option("--cluster", metavar="ID", none="all", help="Cluster to audit.")
+@option("--report", type=click.Path(path_type=Path), help="HTML page with plots to write.")
+@export_option("Exported plan; the page compares expected and real times.")
+@group(
+    "Follow a journal that grows (on Spark)",
+    option("--follow", is_flag=True, help="Print violations as they come. Needs --checkpoint."),
+    option("--checkpoint", metavar="FOLDER", help="Folder, or URL that Spark writes to, for the state of --follow."),
+    option("--once", is_flag=True, help="With --follow: audit what is new, and end."),
+)
+@out_option
+@json_option("Print one JSON line per violation, gap and bad line.")
+@quiet_option
+@options
+def audit(
+    paths: tuple[Path, ...],
+    *,
+    engine: Engine,
+    cluster: str | None,
+    as_json: bool,
+    report: Path | None,
+    exports: tuple[Path, ...],
+    out: Path | None,
+    follow: bool,
+    checkpoint: str | None,
+    once: bool,
+) -> None:
+    """Check every line against the rules of the controller, and report violations.
+
+    JOURNAL is a file, or a folder of files; a folder may hold a folder cluster=ID for each cluster. Prints each
+    violation with the first event that broke a rule. Gaps and lines that cannot be read (the quarantine) go to stderr.
+
+    Exit code: 0 no violation; 1 violations; 2 the input cannot be used, or lines are in quarantine.
+    """
+    if follow != (checkpoint is not None) or (once and not follow):
+        raise click.UsageError("--follow needs --checkpoint, and --checkpoint and --once need --follow")
+    if exports and report is None:
+        raise click.UsageError("--export needs --report")
+    if checkpoint is not None:
+        if report is not None:
+            raise click.UsageError("--report and --follow exclude each other: the page needs a whole journal")
+        run_follow(Wanted(paths, checkpoint, cluster, out, as_json, once), engine)
+    chosen = settled(engine)
+    files = of_cluster(journals_in(paths), cluster)
+    if report is not None and len(files) > 1:
+        fail(f"--report: expected one cluster, got {len(files)}; choose one with --cluster: {', '.join(files)}")
+    need_file(report)
+    need_folder(out)
+    if out is not None:
+        need("pipeline")
+    plans = read_plans(exports)
+    try:
+        found, moves = _run(files, chosen, wants_moves=report is not None)
+    except NoJournal as error:
+        fail(str(error))
+    try:
+        _write(found, None if moves is None else with_waves(moves, plans), report, out)
+    except OSError as error:
+        fail(of_system(error))
+    except ValueError as error:
+        fail(one_line(error))
+    print_json(found) if as_json else print_table(found)
+    conclude(found)
+
+
+def _run(
+    journals: Mapping[str, Sequence[Path]], engine: Engine, *, wants_moves: bool
+) -> tuple[dict[str, Audit], Progress | None]:
+    """The audits by cluster, and the moves of the only one."""
+    first = next(iter(journals.values()))
+    if engine.is_local:
+        with bar("audit") as told:
+            found = {one: audit_here(files, told, processes=_processors()) for one, files in journals.items()}
+            return found, progress_here(first, told=told) if wants_moves else None
+    with spark(engine) as session:
+        from pipeline.spark.audit import audits as audits_there  # noqa: PLC0415 - Spark is there, as it is running
+        from pipeline.spark.progress import progress as progress_there  # noqa: PLC0415
+
+        return audits_there(session, journals), progress_there(session, first) if wants_moves else None
+
+
+def _processors() -> int:
+    """How many this process may use; all of the machine where the system does not say."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _write(found: Mapping[str, Audit], moves: Progress | None, report: Path | None, out: Path | None) -> None:
+    if report is not None:
+        (only,) = found.values()
+        page = audit_page(only, moves)
+        with written_as(report):
+            report.write_text(page, encoding="utf-8")
+    if out is not None:
+        from pipeline.journal.parquet import write_audits  # noqa: PLC0415 - Arrow is needed only for tables
+
+        write_audits(found, out)
+
+
+def print_json(audits: Audits) -> None:
+    """A line each, and one of the whole at the end; with the cluster, where there are several."""
+    for cluster, found in audits.items():
+        whose = {"cluster": cluster} if len(audits) > 1 else {}
+        for name, rows in (("violation", found.violations), ("gap", found.gaps), ("quarantined", found.quarantine)):
+            for row in rows:
+                click.echo(compact({**whose, name: row._asdict()}))
+        counts: dict[str, Any] = found.counts._asdict() | {"events": dict(found.counts.events)}
+        totals = {name: len(getattr(found, name)) for name in ("violations", "gaps", "quarantine")}
+        click.echo(compact({**whose, "summary": {**totals, **counts, "unchecked": dict(found.unchecked)}}))
+
+
+def print_table(audits: Audits) -> None:
+    """The violations; nothing where there are none."""
+    columns = ("kind", "first event", "of", "epoch", "seq", "row", "expected", "got", "line")
+    print_by_cluster(columns, {cluster: [_cells(v) for v in found.violations] for cluster, found in audits.items()})
+
+
+def _cells(v: Violation) -> tuple[str, ...]:
+    cells = (v.kind, v.event, _of(v), v.controller_epoch, v.seq, v.row, v.expected, v.got)
+    return *map(str, cells), f"{Path(v.file).name}:{v.line}"
+
+
+def _of(v: Violation) -> str:
+    topic = "" if v.topic is None else v.topic if v.partition is None else f"{v.topic}-{v.partition}"
+    return topic if v.broker_id is None else f"{topic} broker {v.broker_id}".strip()
+
+
+def conclude(audits: Audits) -> None:
+    """Gaps and quarantine on stderr, the verdict of each cluster, and the exit code of the worst."""
+    for cluster, found in audits.items():
+        _verdict(found, f"{cluster}: " if len(audits) > 1 else "")
+    if any(found.violations for found in audits.values()):
+        sys.exit(1)
+    if any(found.quarantine for found in audits.values()):
+        sys.exit(2)
+
+
+def _verdict(found: Audit, whose: str) -> None:
+    for rows, what in ((found.quarantine, "lines in quarantine"), (_told(found), "gaps")):
+        for row in rows[:SAID_MAX]:
+            say(f"{whose}{row}")
+        if len(rows) > SAID_MAX:
+            say(f"{whose}and {len(rows) - SAID_MAX} more {what}")
+    if found.unchecked:
+        counts = ", ".join(f"{event} ({count})" for event, count in found.unchecked)
+        say(f"{whose}not checked, because no rule covers these events: {counts}")
+    counts_said = f"{whose}{found.counts.lines} lines of {found.counts.terms} terms in {found.counts.files} files"
+    if found.violations:
+        first = found.violations[0]
+        say(f"{counts_said}: {len(found.violations)} violations; the first: {first} ({KINDS[first.kind]})")
+    elif found.quarantine:
+        say(f"{counts_said}: no violation in what can be read; {len(found.quarantine)} lines are in quarantine")
+    else:
+        say(f"{counts_said}: no violation" + (f", {len(found.gaps)} gaps" if found.gaps else ""))
+
+
+def _told(found: Audit) -> list[Any]:
+    """Gaps but those of lines in quarantine, which are said as such."""
+    return [gap for gap in found.gaps if gap.kind != "bad line"]

@@ -1,0 +1,132 @@
+"""How commands declare their options, and the help that is made of them.
+
+A command uses `command` and `option` from here instead of click's. Its help then shows an example below the text, and
+the options in groups. Defaults are shown; limits that only repeat the width of an integer are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import click
+
+from controller.cli.printing import QUIET
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+GENERAL: Final = "Options"
+CONNECTION: Final = "Connection"
+ENGINE: Final = "Engine"
+OUTPUT: Final = "Output"
+_LAST: Final = (ENGINE, OUTPUT)
+"""Groups that many commands have. They follow those of the command itself, in this order."""
+_WIDEST: Final = 2**31 - 1  # a limit from here on is that of the field which takes the number
+
+
+class Option(click.Option):
+    """An option with its `group`, the heading in the help. `none`: what happens without it, shown as its default."""
+
+    group = GENERAL
+
+    def __init__(self, *names: Any, group: str | None = None, none: str | None = None, **more: Any) -> None:
+        if isinstance(more.get("type"), click.Path):
+            more.setdefault("metavar", "FILE")
+        super().__init__(*names, **more)
+        self.group = group or self.group
+        takes_value = not self.is_flag and "flag_value" not in more
+        if none is None and takes_value and "default" not in more and "equired" not in f"{more} {self.help}":
+            none = "none"
+        self.show_default = none or True
+
+    def get_help_extra(self, ctx: click.Context) -> Any:
+        """As click has it, without parentheses around a default in words, and without limits that say nothing."""
+        extra = super().get_help_extra(ctx)
+        if isinstance(self.show_default, str):
+            extra["default"] = self.show_default
+        extra.pop("range", None)
+        if isinstance(self.type, click.IntRange | click.FloatRange):
+            low, high = self.type.min, self.type.max
+            if low is not None and high is not None and high < _WIDEST:
+                extra["range"] = f"{low} to {high}"
+            elif low:
+                extra["range"] = f"at least {low}"
+        return extra
+
+
+class Command(click.Command):
+    """A command with an example, and options in groups."""
+
+    def __init__(self, *args: Any, example: str, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.example = example
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The text, then the example."""
+        super().format_help_text(ctx, formatter)
+        with formatter.section("Example"):
+            for line in self.example.splitlines():
+                formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """A section for each group, in the order of their first options, and those of _LAST at the end."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
+            if record is None:
+                continue
+            groups.setdefault(getattr(param, "group", OUTPUT), []).append(record)  # click's own is --help
+        for group in sorted(groups, key=lambda name: _LAST.index(name) if name in _LAST else -1):
+            with formatter.section(group):
+                formatter.write_dl(groups[group])
+
+
+def command(name: str | None = None, *, example: str) -> Callable[[Callable[..., Any]], Command]:
+    """Declares a command. `example`: what a user types, a line or two."""
+    return click.command(name, cls=Command, example=example)
+
+
+def option(*names: str, **more: Any) -> Callable[[T], T]:
+    """Declares an option; `group` and `none` as `Option` has them, and FILE for a path."""
+    return click.option(*names, cls=Option, **more)
+
+
+def group(name: str, *options: Callable[[Any], Any]) -> Callable[[T], T]:
+    """Adds these options under a heading."""
+
+    def add(command: T) -> T:
+        for one in reversed(options):
+            command = one(command)
+            command.__click_params__[-1].group = name  # type: ignore[attr-defined]
+        return command
+
+    return add
+
+
+def json_option(of: str = "Print one JSON object instead of text.") -> Callable[[T], T]:
+    """Adds --json; argument `as_json`. `of`: what is printed then."""
+    return option("--json", "as_json", is_flag=True, group=OUTPUT, help=of)
+
+
+def plain_option(command: T) -> T:
+    """Adds --plain; argument `plain`."""
+    return option(
+        "--plain", is_flag=True, group=OUTPUT, help="Show no progress bar, as when stderr is not a terminal."
+    )(command)
+
+
+def quiet_option(command: T) -> T:
+    """Adds --quiet: no progress and no confirmations (`printing.confirm`), as `printing.is_quiet` answers from then on.
+    Results, warnings and errors are printed all the same, and so is the object of --json."""
+
+    def keep(context: click.Context, _option: click.Parameter, given: bool) -> None:  # noqa: FBT001 - click calls it
+        context.meta[QUIET] = given
+
+    return option(
+        *("-q", "--quiet"),
+        is_flag=True,
+        expose_value=False,
+        callback=keep,
+        group=OUTPUT,
+        help="Print results, warnings and errors only.",
+    )(command)
