@@ -19,7 +19,6 @@ from tests.kafka_brokers.clients import admin_of, consume, kedge, produce
 from tests.kafka_brokers.cluster import BROKERS, WAIT_S, FollowingCluster, following, until
 from tests.kafka_brokers.test_following import has_internal
 
-_THROTTLED = {"leader.replication.throttled.replicas": "*", "follower.replication.throttled.replicas": "*"}
 _RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
@@ -65,7 +64,10 @@ def test_kafka_goes_on_with_the_moves_that_kedge_hands_back(cluster: FollowingCl
     name = f"h{uuid.uuid4().hex[:8]}"
     until("Kafka's controller leads", lambda: controller(cluster, store) in BROKERS)
     with admin_of(cluster) as admin:
-        admin.create_topics([KafkaTopic(name, replica_assignments={0: [1]}, topic_configs=_THROTTLED)])
+        admin.create_topics([KafkaTopic(name, replica_assignments={0: [1]})])
+    throttled = ",".join(f"{side}.replication.throttled.replicas=*" for side in ("leader", "follower"))
+    where = ("configs", "--bootstrap-server", cluster.servers, "--entity-type", "topics", "--entity-name", name)
+    assert kedge(*where, "--alter", "--add-config", throttled).exit_code == 0  # brokers pass those of a new topic over
     sent = produce(cluster, name) | produce(cluster, name, 100, size=10_000)
     cluster.start_controller()
     log = cluster.folder / "controller-101.log"

@@ -18,6 +18,7 @@ from stores import public_url
 if TYPE_CHECKING:
     from controller.cli.controller.running import Options, Running
 
+_COUNT: Final = click.IntRange(1)
 _FILE: Final = click.Path(path_type=Path)
 
 
@@ -42,12 +43,10 @@ _FILE: Final = click.Path(path_type=Path)
 )
 @group(
     "Internal topics, where they are missing",
-    option("--offsets-partitions", type=click.IntRange(1), default=50, metavar="N", help="Count for __consumer_offsets."),
-    option("--transactions-partitions", type=click.IntRange(1), default=50, metavar="N",
-           help="Count for __transaction_state."),
-    option("--internal-replication-factor", type=click.IntRange(1), default=3, metavar="N",
-           help="Count of replicas of both topics."),
-)  # fmt: skip
+    option("--offsets-partitions", type=_COUNT, default=50, metavar="N", help="Count for __consumer_offsets."),
+    option("--transactions-partitions", type=_COUNT, default=50, metavar="N", help="Count for __transaction_state."),
+    option("--internal-replication-factor", type=_COUNT, default=3, metavar="N", help="Count of replicas of both."),
+)
 @group(
     "Who may connect",
     option("--users", type=_FILE, none="no login", help="Users and passwords for SASL."),
@@ -65,7 +64,7 @@ def controller(**given: Any) -> None:
     """Run the controller of stock Kafka brokers in ZooKeeper mode.
 
     The brokers (inter.broker.protocol.version 2.8 to 3.9) need no change. Start a second controller with another
-    --node-id as a stand-by. Read docs/kafka-brokers.md before you use it on a cluster that has data.
+    --node-id as a stand-by. Before you use it on a cluster with data, read docs/kafka-brokers.md.
 
     Prints the address, then findings that last, on stderr, until Ctrl-C or SIGTERM.
 
