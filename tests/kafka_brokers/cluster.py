@@ -127,8 +127,8 @@ class FollowingCluster:
     def states(self, store: MetadataStore, topic: str) -> list[dict[str, Any]]:
         """The state of every partition of a topic, by partition id."""
         count = len(self.read(store, f"/brokers/topics/{topic}")["partitions"])
-        found = (self.read(store, f"/brokers/topics/{topic}/partitions/{p}/state") for p in range(count))
-        return [state for state in found if state is not None]
+        paths = [f"/brokers/topics/{topic}/partitions/{p}/state" for p in range(count)]
+        return [json.loads(entry.value) for entry in store.get_many(paths, timeout_s=WAIT_S) if entry is not None]
 
     def log_tail(self) -> str:
         """The ends of what all printed."""

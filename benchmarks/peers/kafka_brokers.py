@@ -1,0 +1,159 @@
+"""Three real Kafka 3.9.1 brokers under Kafka's own controller and under Kedge, in turn, on one machine.
+
+    python -m benchmarks.peers.kafka_brokers --partitions 1000 --idle 2000 --rounds 3
+
+Each round prints one line of JSON per figure and controller. A JDK 17 and Maven are needed, as for the tests.
+
+* `moves`: so many partitions with 10 kB each move from broker 1 to broker 2, by one request of kafka-python's client.
+* `failover`: with `--idle` partitions on the brokers, the controller hands over. Kedge gets SIGTERM; for Kafka
+  `/controller` is deleted, which is all that can be done without killing a broker. Until a topic that is created right
+  afterwards has a leader.
+* `death`: broker 3 is killed. From the end of its session, until it leads nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter, sleep
+from typing import Final
+from uuid import uuid4
+
+import kafka
+from kafka.admin import NewTopic
+from kafka.structs import TopicPartition
+
+from servers import LocalZooKeeper
+from stores import MetadataStore
+from stores.base import PRESENT, Delete
+from tests.kafka_brokers.clients import admin_of, produce
+from tests.kafka_brokers.cluster import BROKERS, CONTROLLERS, FollowingCluster
+
+CALL_S: Final = 60.0
+WAIT_S: Final = 1_800.0
+TOPIC_PARTITIONS: Final = 1_000
+RECORD_BYTES: Final = 10_000
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks.peers.kafka_brokers", description=__doc__)
+    parser.add_argument("--partitions", type=int, default=1_000, help="partitions that move")
+    parser.add_argument("--idle", type=int, default=2_000, help="partitions that are there at the failover")
+    parser.add_argument("--rounds", type=int, default=3, help="how often, Kedge and Kafka in turn")
+    asked = parser.parse_args(arguments)
+    for number in range(1, asked.rounds + 1):
+        for who in ("kedge", "kafka"):
+            with LocalZooKeeper() as zookeeper, FollowingCluster(zookeeper) as cluster:
+                for what, n, seconds in measured(cluster, asked.partitions, asked.idle, is_kedge=who == "kedge"):
+                    row = {"what": what, "controller": who, "round": number, "n": n, "seconds": round(seconds, 2)}
+                    print(json.dumps(row), flush=True)
+    return 0
+
+
+def measured(cluster: FollowingCluster, partitions: int, idle: int, *, is_kedge: bool) -> list[tuple[str, int, float]]:
+    """What, how many, how long."""
+    if is_kedge:
+        for controller in CONTROLLERS:
+            cluster.start_controller(controller)
+    cluster.start_brokers()
+    with contextlib.closing(cluster.store()) as store:
+        until(lambda: len(store.children("/brokers/ids", timeout_s=CALL_S)) == len(BROKERS))
+        if is_kedge:
+            until(
+                lambda: all(has_leader(cluster, store, name) for name in ("__consumer_offsets", "__transaction_state"))
+            )
+        return [
+            ("moves", partitions, moves(cluster, store, partitions)),
+            ("failover", idle, failover(cluster, store, idle, is_kedge=is_kedge)),
+            ("death", idle // len(BROKERS), death(cluster, store)),
+        ]
+
+
+def moves(cluster: FollowingCluster, store: MetadataStore, count: int) -> float:
+    name = f"m{uuid4().hex[:8]}"
+    create(cluster, name, {p: [1] for p in range(count)})
+    until(lambda: len(cluster.states(store, name)) == count)
+    produce(cluster, name, 1, range(count), size=RECORD_BYTES)
+    with admin_of(cluster) as admin:
+        began = perf_counter()
+        admin.alter_partition_reassignments({TopicPartition(name, p): [2] for p in range(count)})
+    until(lambda: set(map(tuple, assignments(cluster, store, name))) == {(2,)})
+    until(lambda: all(s["isr"] == [2] for s in cluster.states(store, name)))
+    return perf_counter() - began
+
+
+def failover(cluster: FollowingCluster, store: MetadataStore, count: int, *, is_kedge: bool) -> float:
+    for first in range(0, count, TOPIC_PARTITIONS):
+        name = f"i{uuid4().hex[:8]}"
+        here = min(TOPIC_PARTITIONS, count - first)
+        create(cluster, name, {p: [BROKERS[p % len(BROKERS)]] for p in range(here)})
+        until(partial(_has_states, cluster, store, name, here))
+    active = cluster.read(store, "/controller")["brokerid"]
+    began = perf_counter()
+    if is_kedge:
+        cluster.controllers[active].stop()
+    else:
+        store.commit([Delete("/controller", PRESENT)], timeout_s=CALL_S)
+    name = f"a{uuid4().hex[:8]}"
+    create(cluster, name, {0: [1]})
+    until(lambda: has_leader(cluster, store, name))
+    return perf_counter() - began
+
+
+def death(cluster: FollowingCluster, store: MetadataStore) -> float:
+    name = f"d{uuid4().hex[:8]}"
+    create(cluster, name, {p: [3, 1 + p % 2] for p in range(200)})
+    until(lambda: all(len(s["isr"]) == 2 for s in cluster.states(store, name)) and has_leader(cluster, store, name))
+    cluster.brokers[3].kill()
+    until(lambda: store.get("/brokers/ids/3", timeout_s=CALL_S) is None)
+    began = perf_counter()
+    until(lambda: all(s["leader"] != 3 for s in cluster.states(store, name)))
+    return perf_counter() - began
+
+
+def create(cluster: FollowingCluster, name: str, assignments: dict[int, list[int]]) -> None:
+    """By a new client each time, again where the controller is not found yet."""
+    end = perf_counter() + WAIT_S
+    while True:
+        try:
+            with admin_of(cluster) as admin:
+                admin.create_topics([NewTopic(name, replica_assignments=assignments)])
+        except kafka.errors.TopicAlreadyExistsError:
+            return
+        except kafka.errors.KafkaError:
+            if perf_counter() >= end:
+                raise
+            sleep(0.05)
+        else:
+            return
+
+
+def assignments(cluster: FollowingCluster, store: MetadataStore, name: str) -> list[list[int]]:
+    return list(cluster.read(store, f"/brokers/topics/{name}")["partitions"].values())
+
+
+def _has_states(cluster: FollowingCluster, store: MetadataStore, name: str, count: int) -> bool:
+    return len(cluster.states(store, name)) == count
+
+
+def has_leader(cluster: FollowingCluster, store: MetadataStore, name: str) -> bool:
+    if cluster.read(store, f"/brokers/topics/{name}") is None:
+        return False
+    states = cluster.states(store, name)
+    return bool(states) and all(state["leader"] >= 0 for state in states)
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = perf_counter() + WAIT_S
+    while not holds():
+        if perf_counter() >= end:
+            raise TimeoutError(f"not within {WAIT_S:g} s")
+        sleep(0.02)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
