@@ -158,7 +158,7 @@ def test_no_node_of_zookeeper_is_left(tmp_path: Path) -> None:
     "arguments,problem",
     [
         (("--store", "memory:some.json"), "a demo is not put into a file"),
-        (("--store", "zoo:keeper"), "a store url begins with one of"),
+        (("--store", "zoo:keeper"), "a store url must begin with one of"),
         (("--store", "etcd://user:only-for-me@h"), "user and password are options"),
         (("--store", "etcd://127.0.0.1:1?connect_timeout=0.2", "--root", "no key"), "--root: not a key"),
         (("--store", "etcd://127.0.0.1:1?connect_timeout=0.2", "--root", "a/b"), "--root: a name without slashes"),

@@ -41,8 +41,8 @@ def test_a_folder_that_hides_a_package_is_named(tmp_path: Path, name: str, use: 
     done = run(tmp_path, USES[use])
     assert done.returncode == 1
     assert done.stderr == (
-        f"kedge needs its own package '{name}', but {tmp_path / name} is found first: put your code into a package of "
-        "its own\n"
+        f"kedge needs its own package '{name}', but Python finds {tmp_path / name} first: move that code into a package "
+        "with another name\n"
     )
 
 

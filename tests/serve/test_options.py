@@ -75,7 +75,7 @@ def test_topics_have_1_partition_and_3_replicas_or_as_many_as_there_are_brokers(
         (["--brokers", "-1"], "--brokers: -1"),
         (["--racks", "a,,b"], "without a name"),
         (["--racks", "a,b,c,d"], "4 racks for 3 brokers"),
-        (["--store", "nosuch:"], "a store url begins with"),
+        (["--store", "nosuch:"], "a store url must begin with"),
         (["--topic", "a b"], "--topic: 'a b'"),
         (["--topic", "a", "--topic", "a:2"], "named twice"),
         (["--topic", "a:1:9"], "--topic a: "),
