@@ -100,7 +100,7 @@ def row_of(line: bytes) -> dict[str, Any]:
                 break
         else:
             return row
-    raise ValueError("no line of a journal")
+    raise ValueError("not a line of a journal")
 
 
 _scan: Final[Callable[[str, int], tuple[Any, int]]] = make_scanner(json.JSONDecoder())  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""The keys of brokers: their registrations, and which of them was admitted last.
+"""The keys of brokers: their registrations, and the latest admission of each.
 
-What registrations mean for who is live is `rules.registrations`.
+`rules.registrations` derives from registrations which brokers are live.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from controller.rules.registrations import came_and_went
 from stores.base import ABSENT, Check, Delete, Depth, Entry, Op, Put
 from stores.recipes import TOKEN_KEY
 
-UNKNOWN_EPOCH: Final = -1  # of an admission that cannot be read: no registration has it, so it is a death, then a birth
+UNKNOWN_EPOCH: Final = -1  # for an unreadable admission: no registration has it, so it counts as a death and a birth
 
 
 class RegistrationKeys(KeyKind):
-    """A dirty key says that a broker is not registered; `of`: its id. `brokers`: whose registration could be read.
-    `unread`: of whom it is there and could not, with its `created`. `is_due`: compare what is registered with who is
-    live."""
+    """A dirty key checks that a broker is not registered; `of`: its id. `brokers`: readable registrations. `unread`:
+    the
+    `created` of unreadable ones. `is_due`: whether registrations must be compared with the live brokers."""
 
     unreadable = (
         Unreadable(
             "registration",
-            "its broker is not dead: what was known of it stays in force under the same epoch; where nothing is "
-            "known it is not called or elected, and keeps its leads and its places in isrs; another epoch is a "
-            "death, as ever",
+            "its broker does not count as dead: under the same epoch, what was known of it stays in force; if "
+            "nothing is known, it gets no requests and no elections, and keeps its leaderships and its places in "
+            "ISRs; another epoch is a death, as always",
         ),
     )
     dirty, path = "unregistered", staticmethod(keys.broker)
@@ -52,18 +52,18 @@ class RegistrationKeys(KeyKind):
         return [BrokerRedescribed(now_ms, broker) for broker in live]
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
-        """Nothing before all that was hinted at is read: see `due`."""
+        """Read only; `due` compares after all hints were read."""
         self._read()
         self.is_due = True
         return []
 
     def due(self, now_ms: int) -> list[Event]:
-        """Who came and who went, if that may have changed."""
+        """The events for brokers that came or went, if that may have changed."""
         is_due, self.is_due = self.is_due, False
         return came_and_went(self.state, self.brokers, self.unread, now_ms) if is_due else []
 
     def reread(self, ofs: Sequence[int], now_ms: int) -> list[Event]:  # noqa: ARG002
-        """Who came and who went, at least as the commit saw it that found a broker there."""
+        """The events for brokers that came or went, at least as new as the commit that found a broker registered."""
         self.ground.get(TOKEN_KEY)
         self._read()
         return came_and_went(self.state, self.brokers, self.unread, now_ms)
@@ -74,7 +74,7 @@ class RegistrationKeys(KeyKind):
         return all(b in live and live[b].epoch == found.epoch for b, found in self.brokers.items())
 
     def _read(self) -> None:
-        """A name that is no broker's is a problem, and nobody."""
+        """Read all registrations. A name that is not a broker id is a problem, and no broker."""
         problems: dict[str, str] = {}
         entries = list(self.ground.below(keys.BROKER_IDS))
         self.brokers, self.unread = {}, {}
@@ -97,9 +97,11 @@ class RegistrationKeys(KeyKind):
 
 
 class AdmissionKeys(KeyKind):
-    """The last registration of a broker that was admitted. `of`: its id. Nobody but a controller writes them."""
+    """The latest admitted registration of a broker. `of`: its id. Only controllers write these keys."""
 
-    unreadable = (Unreadable("admission", "a death, then a birth, which writes the key again"),)
+    unreadable = (
+        Unreadable("admission", "the broker counts as dead and newly registered, which writes the key again"),
+    )
     dirty, path = "admitted", staticmethod(keys.admitted)
     roots = ((keys.ADMITTED, None),)
 
@@ -116,7 +118,7 @@ class AdmissionKeys(KeyKind):
     def op(self, of: int, key: str) -> Op | None:
         live, known = self.state.brokers.get(of), self.state.admitted.get(of)
         if live is None:
-            return None  # it came and went within the batch: the next birth writes it
+            return None  # it came and went within the batch: the next admission writes it
         return Put(key, small.encode_admitted(live.epoch), self.ground.at(key, 0 if known is None else known.version))
 
     def stands(self, of: int, version: int) -> None:
@@ -124,14 +126,14 @@ class AdmissionKeys(KeyKind):
 
 
 class ForgottenKeys(KeyKind):
-    """The same key, of a broker that is forgotten."""
+    """The same key, for a broker that is forgotten."""
 
     dirty, path = "forgotten", staticmethod(keys.admitted)
 
     def op(self, of: int, key: str) -> Op | None:
         known = self.state.admitted.get(of)
         if known is None or of in self.state.brokers or self.ground.is_gone(key, known.version):
-            return None  # it came again within the batch, or somebody else removed it
+            return None  # it came again within the batch, or another program removed the key
         return Delete(key, self.ground.at(key, known.version))
 
     def stands(self, of: int, version: int) -> None:  # noqa: ARG002

@@ -1,10 +1,10 @@
-"""The notifications that a config was changed, below `/config/changes`.
+"""The notifications of changed configs below `/config/changes`.
 
-They are read and left, since brokers read them as well. What was seen 15 minutes ago is deleted when something is
-looked at again, as Kafka's brokers do it: all but the newest, by whose number the next one is known.
+They are read and kept, since brokers read them too. Like Kafka's brokers, this deletes those that were seen 15 minutes
+ago when something is read again: all but the newest, whose number gives the next one.
 
-A change of ours is told by a numbered key of its own, put as ABSENT: where somebody else was first it is a conflict,
-and the number is read again.
+A change of ours gets a numbered key of its own, put as ABSENT. If another program was first, that is a conflict, and
+the number is read again.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from stores.base import ABSENT, PRESENT, Delete, Depth, Entry, Op, Put, Version
 from stores.checks import OP_BYTES_FIXED
 from stores.recipes import FENCE_OPS, NUMBER_MAX, next_in_sequence, number_in_sequence, sequence_key
 
-PURGE_AFTER_MS: Final = 15 * 60_000  # Kafka's own
+PURGE_AFTER_MS: Final = 15 * 60_000  # as in Kafka
 _PURGED_MAX: Final = 100  # in one Decision
 
 
 class ChangeKeys(KeyKind):
-    """`of`: whose config was changed. Where they stand nobody asks; for their numbers see `state.Changes.committed`."""
+    """`of`: whose config changed. Their versions are not recorded; for their numbers see `state.Changes.committed`."""
 
-    unreadable = (Unreadable("change of configs", "it is passed over: the key of the configs is watched by itself"),)
+    unreadable = (Unreadable("change of configs", "it is skipped, since the key of the configs is watched itself"),)
     dirty = "change"
     roots = ((keys.CONFIG_CHANGES, Depth.CHILDREN),)
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
-        self._seen: dict[str, int] = {}  # notifications that are there: when they were seen first, in `elapsed_ms`
+        self._seen: dict[str, int] = {}  # existing notifications: when they were first seen, in `elapsed_ms`
 
     def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
         self.state.load_change_number(self._next_number())
         return []
 
     def reread(self, ofs: Sequence[object], now_ms: int) -> list[Event]:  # noqa: ARG002
-        """Somebody else told of a change under this number."""
+        """Another program used this number."""
         self.state.changes.seen(self._next_number() - 1)
         return []
 
@@ -77,7 +77,7 @@ class ChangeKeys(KeyKind):
             self.ground.hint(f"/config/{kind}/{name}")
 
     def _old(self, now_ms: int) -> list[Event]:
-        """Of many some at a time: the others go when something is looked at again."""
+        """The old notifications, at most some at a time; the others follow with later reads."""
         before_ms = self.ground.elapsed_ms() - PURGE_AFTER_MS
         newest = max(self._seen, default="")
         old = [path for path, seen_ms in self._seen.items() if seen_ms <= before_ms and path != newest]
@@ -93,7 +93,7 @@ class ChangeKeys(KeyKind):
         return sequence_key(keys.CONFIG_CHANGES, keys.CONFIG_CHANGE, self.state.changes.number(of))
 
     def op(self, of: ConfigEntity, key: str) -> Op | None:
-        """Nothing once no number is left, which takes somebody who plants a key: the config counts all the same."""
+        """No op once no number is left, which takes a planted key: the config counts all the same."""
         return Put(key, self._value(of), ABSENT) if self.state.changes.number(of) <= NUMBER_MAX else None
 
     def _value(self, of: ConfigEntity) -> bytes:
@@ -101,7 +101,7 @@ class ChangeKeys(KeyKind):
 
 
 class OldChangeKeys(KeyKind):
-    """A notification that is deleted. `of`: its path."""
+    """A notification to delete. `of`: its path."""
 
     dirty = "old change"
 
@@ -109,5 +109,5 @@ class OldChangeKeys(KeyKind):
         return OP_BYTES_FIXED + len(of)
 
     def op(self, of: str, key: str) -> Op | None:  # noqa: ARG002
-        """Nothing where somebody else was faster: brokers purge them, too."""
+        """No op if another program was faster: brokers delete them too."""
         return None if self.ground.found.pop(key, Version(1)) is None else Delete(key, PRESENT)

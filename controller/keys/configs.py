@@ -1,8 +1,8 @@
 """The keys of configs: of topics, and of brokers.
 
-Kafka's tools write the config key first, then a notification (`changes`); the key itself is watched, too. A hint of
-either is looked up by version, so our own writes and repeated hints come to nothing. Of a key that cannot be read the
-configs stay as they were last known, as UnreadConfigs: they allow nothing that would have to be allowed.
+Kafka's tools write the config key first, then a notification (`changes`); the key itself is watched too. After a hint
+of either, versions are compared, so our own writes and repeated hints have no effect. Configs of an unreadable key stay
+as last known, as UnreadConfigs, which permit nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class TopicConfigKeys(KeyKind):
     unreadable = (
         Unreadable(
             "configs of a topic",
-            "what was known stays in force, but for unclean election, which is off there whatever the defaults say",
+            "what was known stays in force, except that unclean election is off, whatever the defaults say",
         ),
     )
     dirty, path, told = "config", staticmethod(keys.topic_config), (ConfigKeyRead, "topic")
@@ -51,7 +51,7 @@ class TopicConfigKeys(KeyKind):
         return [self._news(now_ms, name_of(path), value, version) for path, value, version in found]
 
     def is_altered(self, of: str) -> bool:
-        """Those of a topic that is made or deleted are only written over."""
+        """Configs of a topic that is created or deleted are simply overwritten."""
         return self.state.topic(of) is not None and not self.state.is_deleting(of)
 
     def cost_max(self, of: str) -> int:
@@ -75,10 +75,9 @@ class BrokerConfigKeys(KeyKind):
     unreadable = (
         Unreadable(
             "defaults of all brokers",
-            "what was known stays in force, but for unclean election, which is off where a topic itself does not "
-            "allow it",
+            "what was known stays in force, except that unclean election is off unless a topic itself allows it",
         ),
-        Unreadable("configs of a broker", "what was known stays in force, and they are not altered here"),
+        Unreadable("configs of a broker", "what was known stays in force, and requests cannot alter them"),
     )
     dirty, path, told = "broker config", staticmethod(keys.broker_config), (BrokerConfigRead, "name")
     roots = ((keys.CONFIG_BROKERS, Depth.VALUES),)
@@ -124,7 +123,7 @@ class BrokerConfigKeys(KeyKind):
 
 
 def _read_again(ground: Ground, paths: Sequence[str]) -> Iterator[tuple[str, bytes | None, int]]:
-    """Keys that stand where they are read from now on."""
+    """The keys with their present versions, which replace those in `found`."""
     for path in paths:
         ground.found.pop(path, None)
     ground.get(TOKEN_KEY)
@@ -132,7 +131,7 @@ def _read_again(ground: Ground, paths: Sequence[str]) -> Iterator[tuple[str, byt
 
 
 def config_in(ground: Ground, key: str, value: bytes | None, known: Mapping[str, str]) -> Mapping[str, str]:
-    """The configs in `value` (None: the key is absent), or `known` where it cannot be read."""
+    """The configs in `value` (None: the key is absent), or `known` if it cannot be read."""
     ground.findings.good(key)
     try:
         return {} if value is None else small.decode_config(value)
@@ -142,7 +141,7 @@ def config_in(ground: Ground, key: str, value: bytes | None, known: Mapping[str,
 
 
 def unread_config(key: str) -> Unreadable:
-    """What such a key of configs means."""
+    """What an unreadable key of this path means."""
     if key.startswith(keys.CONFIG_TOPICS):
         return TopicConfigKeys.unreadable[0]
     return BrokerConfigKeys.unreadable[key != keys.BROKER_DEFAULTS]

@@ -1,4 +1,4 @@
-"""The keys by which somebody asks that a topic be deleted."""
+"""The keys that request the deletion of a topic."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from stores.base import Delete, Depth, Op, Put, Version
 class DeletionKeys(KeyKind):
     """`of`: the name of the topic."""
 
-    unreadable = (Unreadable("request to delete a topic", "it holds nothing that is read: its name is all it says"),)
+    unreadable = (Unreadable("request to delete a topic", "not possible: only its name is read"),)
     dirty, path, told = "deletion", staticmethod(keys.delete_topic), (DeletionKeyRead, "topic")
     roots = ((keys.DELETE_TOPICS, Depth.VALUES),)
 
     def load(self, now_ms: int) -> list[Event]:
-        """Those of known topics go on before anything else is decided; of the others the rules decide."""
+        """Deletions of known topics continue before anything else is decided; rules decide about the others."""
         state, events = self.state, list[Event]()
         for name, entry in self.ground.below(keys.DELETE_TOPICS):
             if name in state.topics and deletion_goes_on(state, name):
@@ -31,7 +31,7 @@ class DeletionKeys(KeyKind):
         return events
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
-        """All keys that are not as we know them."""
+        """The events for all keys that differ from the state."""
         found = {name: entry.version for name, entry in self.ground.below(keys.DELETE_TOPICS)}
         known = {name: deletion.version for name, deletion in self.state.deletions.items()}
         names = [name for name, version in found.items() if known.get(name) != version]

@@ -1,4 +1,4 @@
-"""The keys of delete intents: which replicas a broker has to delete."""
+"""The keys of delete intents: the replicas that a broker has to delete."""
 
 from __future__ import annotations
 
@@ -12,14 +12,10 @@ from stores.base import Delete, Entry, Op, Put
 
 
 class NewIntentKeys(KeyKind):
-    """What a broker has to delete by this commit. `of`: its id. Each intent adds bytes of its own. `seq_max`: the
+    """The intents that this commit adds for a broker. `of`: its id. Each intent adds its own bytes. `seq_max`: the
     highest number that a takeover found in the name of a key."""
 
-    unreadable = (
-        Unreadable(
-            "intents", "the replicas that it names are not deleted before a controller takes over that can read it"
-        ),
-    )
+    unreadable = (Unreadable("intents", "its replicas are not deleted until a controller takes over that can read it"),)
     dirty, seq_max = "intents", 0
 
     def load(self, now_ms: int) -> list[Event]:
@@ -50,7 +46,7 @@ class NewIntentKeys(KeyKind):
 
 
 class DoneIntentKeys(KeyKind):
-    """A key of intents of which none is open. `of`: broker and number of the key."""
+    """A key of intents without an open one. `of`: broker and number of the key."""
 
     dirty = "intents done"
 
@@ -60,7 +56,7 @@ class DoneIntentKeys(KeyKind):
     def op(self, of: KeyId, key: str) -> Op | None:
         known = self.state.intents.keys.get(of)
         if known is None or self.ground.is_gone(key, known.version):
-            return None  # somebody else removed it
+            return None  # another program removed it
         return Delete(key, self.ground.at(key, known.version))
 
     def stands(self, of: KeyId, version: int) -> None:  # noqa: ARG002

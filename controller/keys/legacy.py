@@ -1,8 +1,8 @@
-"""The legacy key: reassignments that a tool of Kafka's asks for.
+"""The legacy key: reassignments that Kafka's tools request.
 
-The entries that a takeover found are gone on with when every registered broker is live: one that came while nobody led
-is no dead one. A key that names entries which are not in force any more is written again after
-`topic_rewrite_interval_ms`, once for all that ended meanwhile.
+The entries that a takeover found continue once every registered broker is live: a broker that registered while no
+controller led does not count as dead. A key that names entries which are no longer in force is rewritten after
+`topic_rewrite_interval_ms`, once for all moves that ended meanwhile.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ from stores.base import Delete, Depth, Op, Put, Version
 class LegacyKeys(KeyKind):
     """The entries in force; without any the key is deleted. Times are `elapsed_ms`."""
 
-    unreadable = (
-        Unreadable("legacy plan", "nothing of it is begun; it is removed, or written again, once nothing moves"),
-    )
+    unreadable = (Unreadable("legacy plan", "none of it is begun; it is removed, or written again, once no move runs"),)
     dirty, path, told = LEGACY[0], staticmethod(lambda _: keys.REASSIGN_PARTITIONS), (LegacyKeyRead, "")
     roots = ((keys.REASSIGN_PARTITIONS, Depth.SELF),)
 
@@ -37,7 +35,7 @@ class LegacyKeys(KeyKind):
         return LEGACY[1]
 
     def load(self, now_ms: int) -> list[Event]:  # noqa: ARG002
-        """All that it names is in force; `due` says when it is gone on with."""
+        """All entries of the key are in force; `due` says when they continue."""
         self.state.legacy.load(self._read())
         self._waits_for_brokers = self.state.legacy.is_there and self.state.legacy.key.problem is None
         return []
@@ -49,7 +47,7 @@ class LegacyKeys(KeyKind):
         return [LegacyKeyRead(now_ms, self._read())]
 
     def _read(self) -> LegacyKey:
-        """What the key says; one that cannot be read says why."""
+        """The content of the key; if it is unreadable, the problem."""
         entry = self.ground.get(keys.REASSIGN_PARTITIONS)
         self.ground.findings.good(keys.REASSIGN_PARTITIONS)
         if entry is None:
@@ -62,7 +60,7 @@ class LegacyKeys(KeyKind):
             return LegacyKey(entry.version, problem=problem)
 
     def due(self, now_ms: int, *, are_all_admitted: Callable[[], bool]) -> list[Event]:
-        """What there is to do without a hint."""
+        """The events that are due without a hint."""
         events: list[Event] = []
         elapsed_ms = self.ground.elapsed_ms()
         if self._waits_for_brokers and are_all_admitted():
@@ -82,7 +80,7 @@ class LegacyKeys(KeyKind):
         return legacy.is_behind or (legacy.is_there and legacy.key.problem is not None and not self.state.moves)
 
     def next_due_ms(self) -> int | None:
-        """When `due` has something to say; None if not by time."""
+        """When `due` has an event; None if no timer runs."""
         if not self._is_late():
             return None
         if self._behind_since_ms is None:

@@ -1,11 +1,12 @@
-"""Notifications: keys that others put for the controller to work off: to do what they ask for, and to delete them.
+"""Notifications: keys that other programs write as requests to the controller, which acts on them and deletes them.
 
-* A key is read on a hint and at the beginning of a term; what it asks for is decided in events, and the last of them
-  (`NotificationDone` -> `NotificationWorkedOff`) deletes it at the version that was read. A crash in between leaves
-  the key: the next term reads it again, so what is asked for must bear to be done twice.
-* A key that was put anew meanwhile is a Conflict: it is read again, and worked off for what it says then.
-* One that cannot be read goes as well: nobody else would delete it. It is a finding until the next of its kind is
-  worked off.
+* A key is read after a hint and at the beginning of a term. Its request becomes events; the last of them
+  (`NotificationDone` -> `NotificationWorkedOff`) deletes the key at the version that was read. After a crash in
+  between, the next term reads the key again, so a request must be harmless when repeated.
+* If the key was written again meanwhile, the deletion is a Conflict: it is read again, and the new request is
+  processed.
+* An unreadable one is deleted too, since no other program would. It is a finding until the next of its kind is
+  processed.
 * To add a kind: its path in `roots`, its event in `_READ`; the rule ends with `NotificationDone`.
 """
 
@@ -29,10 +30,10 @@ Named: TypeAlias = dict[TopicPartition, None]
 
 
 class NotificationKeys(KeyKind):
-    """A dirty key is one that was worked off; `of`: its path. One reading of a key at a time: the end of it shows
-    whether the key was put anew."""
+    """A dirty key is one that was processed; `of`: its path. A key is processed once at a time: the deletion shows
+    whether it was written again."""
 
-    unreadable = (Unreadable("notification", "it is removed, since nobody else would"),)
+    unreadable = (Unreadable("notification", "it is removed, since no other program would"),)
     dirty, told = "notification", (NotificationDone, "key")
     roots = (
         (keys.PREFERRED_ELECTION, Depth.SELF),
@@ -49,7 +50,7 @@ class NotificationKeys(KeyKind):
         return []
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:
-        """What the hinted keys ask for."""
+        """The events for the requests in the hinted keys."""
         events, fresh, named = list[Event](), dict[str, None](), Named()
         for entry in self.ground.many(list(self.named(paths))):
             if entry is not None and entry.key not in self._working:
@@ -60,21 +61,21 @@ class NotificationKeys(KeyKind):
         return [*states, *events]
 
     def _read(self, entry: Entry, now_ms: int, named: Named) -> list[Event]:
-        """`named`: partitions whose state keys are to be read; their events come before the end of the notification."""
+        """`named`: partitions whose state keys must be read; their events come before the end of the notification."""
         try:
             return _READ[_about(entry.key)](self.ground, entry, now_ms, named)
         except BadValue as error:
             return [NotificationDone(now_ms, entry.key, entry.version, problem=str(error))]
 
     def reread(self, ofs: Sequence[str], now_ms: int) -> list[Event]:  # noqa: ARG002
-        """Somebody put them anew, or removed them: what they say now is worked off by itself."""
+        """Another program wrote or removed them: process their present content."""
         for of in ofs:
             self._working.pop(of, None)
             self.hinted[of] = None
         return []
 
     def worked_off(self, record: NotificationWorkedOff) -> Iterator[str]:
-        """The commit that deletes the key was applied; what people hear of it."""
+        """The commit that deletes the key was applied. Yields lines for the log."""
         self._working.pop(record.key, None)
         about = _about(record.key)
         self.ground.findings.good(about)
@@ -95,7 +96,7 @@ class NotificationKeys(KeyKind):
 
 
 class MigrationKeys(KeyKind):
-    """The marker of a move to this store, which is deleted as notifications are. `of`: its version."""
+    """The marker of a migration to this store, deleted as notifications are. `of`: its version."""
 
     dirty, path = "migration", staticmethod(lambda _: keys.MIGRATION)
 

@@ -1,4 +1,4 @@
-"""The keys by which somebody asks that partitions of a topic be deleted (KIP-694)."""
+"""The keys that request the deletion of partitions of a topic (KIP-694)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from stores.base import ABSENT, Check, Delete, Depth, Entry, Op, Put, Version
 
 
 class ReductionKeys(KeyKind):
-    """Without any partition left the key is deleted, or of a new topic is held to be absent. `of`: the topic, which may
-    have been deleted."""
+    """Without entries the key is deleted; for a new topic it is checked to be absent. `of`: the topic, which may have
+    been deleted."""
 
     unreadable = (
         Unreadable(
             "request to delete partitions",
-            "it is removed, or, where partitions of its topic are not online, written again: their time begins anew",
+            "it is removed, or, if partitions of its topic are not online, written again: their retention begins again",
         ),
     )
     dirty, path, told = "reduction", staticmethod(keys.delete_partitions), (ReductionKeyRead, "topic")
@@ -35,7 +35,7 @@ class ReductionKeys(KeyKind):
         return events
 
     def look(self, paths: Collection[str], now_ms: int) -> list[Event]:  # noqa: ARG002
-        """All keys that are not as we know them."""
+        """The events for all keys that differ from the state."""
         known = {name: one.version for name, one in self.state.reducing.of.items()}
         found = dict(self.ground.below(keys.DELETE_PARTITIONS))
         events: list[Event] = [_read(n, entry, now_ms) for n, entry in found.items() if known.get(n) != entry.version]
@@ -53,7 +53,7 @@ class ReductionKeys(KeyKind):
     def op(self, of: str, key: str) -> Op | None:
         found = self.state.reducing.of.get(of)
         if found is None:
-            return Check(key, ABSENT)  # of a new topic
+            return Check(key, ABSENT)  # for a new topic
         if found.entries and of in self.state.topics:
             return Put(key, orders.encode_reduction(found.entries, found.extra), expect(found.version))
         return Delete(key, Version(found.version)) if found.version else None

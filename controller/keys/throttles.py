@@ -1,4 +1,4 @@
-"""The keys that name throttles to be removed (KIP-179), under two names each."""
+"""The keys that list throttles to be removed (KIP-179), each under two names."""
 
 from __future__ import annotations
 
@@ -22,19 +22,18 @@ _PATHS: Final[Mapping[MarkSlot, str]] = {
 
 
 class ThrottleKeys(KeyKind):
-    """`of`: the slot. A mark that names nobody is deleted; those under the other names are never written."""
+    """`of`: the slot. A mark without owners is deleted; marks under the other names are never written."""
 
     unreadable = (
         Unreadable(
             "throttles to be removed",
-            "nothing that it names is taken back; the next mark is written over it, and it is removed once "
-            "nothing moves",
+            "its throttles are not removed; the next mark overwrites it, and it is removed once no move runs",
         ),
     )
     dirty, path = "throttles", _PATHS.__getitem__
 
     def load(self, now_ms: int) -> list[Event]:
-        """What is marked is taken back, unless something is being reassigned; decided after all that was found."""
+        """Load the marks. Throttles are removed unless a move runs; decided after everything else that was found."""
         slots: list[tuple[MarkSlot, MarkKind]] = [*((kind, kind) for kind in KINDS), *((OLD[k], k) for k in KINDS)]
         for (slot, kind), entry in zip(slots, self.ground.many([_PATHS[slot] for slot, _ in slots]), strict=True):
             if entry is not None:
@@ -42,7 +41,7 @@ class ThrottleKeys(KeyKind):
         return [ThrottleRemovalDue(now_ms)] if self.state.throttles.is_marked else []
 
     def _read(self, kind: MarkKind, entry: Entry) -> ThrottleMark:
-        """What a key says; one that cannot be read says why."""
+        """The content of a key; if it is unreadable, the problem."""
         try:
             return throttles.decode(kind, entry.value, entry.version)
         except BadValue as error:
@@ -62,7 +61,7 @@ class ThrottleKeys(KeyKind):
         if value is not None:
             return Put(key, value, self.ground.at(key, version))
         if not version or self.ground.is_gone(key, version):
-            return None  # somebody else removed it
+            return None  # another program removed it
         return Delete(key, self.ground.at(key, version))
 
     def stands(self, of: MarkSlot, version: int) -> None:

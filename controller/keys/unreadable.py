@@ -1,13 +1,13 @@
-"""What a key that cannot be read means: each kind of key says it, for whoever reads, and for people.
+"""What an unreadable key means: each kind of key states it, for readers and for people.
 
-Two ways of not being readable:
-* broken: it was read, and is not what a key of its kind must be. Its version is known, so it can be written over.
-* forbidden: the store does not give it to this controller. It is there, and no more is known: no value, no version, no
-  `created`. The store of a term gives FORBIDDEN for it at UNREAD, which is no version, so nothing is written at that.
-  Only keys of topics and of partitions may be so: whoever may not read another one does not lead (`NOBODY`).
+A key can be unreadable in two ways:
+* broken: it was read, and is not what a key of its kind must be. Its version is known, so it can be overwritten.
+* forbidden: this controller may not read it. The key exists, but its value, version and `created` are unknown. The
+  store of a term returns FORBIDDEN for it at UNREAD, which is not a version, so it is not written. This is possible
+  only for keys of topics and of partitions: a controller that may not read other keys does not lead (`NOBODY`).
 
-The rule of all rows: a name that is there is believed, what was known stays in force, and nothing is done that would
-need what the key may say. docs/unreadable-keys.md has the same rows (tests/docs holds them together).
+All rows follow one rule: a name that exists counts, known values stay in force, and nothing is done that needs the
+content of the key. docs/unreadable-keys.md has the same rows (tests/docs compares them).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ NOBODY: Final = "a controller that may not read it stands by"
 
 
 class Forbidden(bytes):
-    """Stands for the value of a key that may not be read. JSON it is not, so a decoder that knows nothing of it says
-    that the key is broken."""
+    """Stands for the value of a key that may not be read. It is not JSON, so a decoder that does not know it reports a
+    broken key."""
 
 
 FORBIDDEN: Final = Forbidden(b"(forbidden: the store does not let this controller read it)")
@@ -31,32 +31,32 @@ FORBIDDEN: Final = Forbidden(b"(forbidden: the store does not let this controlle
 
 @attrs.frozen
 class Unreadable:
-    """What is believed of a kind of key, and done, where it is broken or forbidden."""
+    """How a broken or forbidden key of one kind is treated."""
 
     kind: str
     broken: str
     forbidden: str = NOBODY
 
     def said(self, error: object) -> str:
-        """What is said of a key that was read and is not of its kind."""
+        """The text for a broken key."""
         return f"{error}; {self.broken}"
 
 
 TOPIC: Final = Unreadable(
     "topic",
-    "at takeover the topic is left alone until it can be read; later what is known is written over it",
-    "at takeover the topic is left alone until it can be read; later what is known stays in force",
+    "at takeover the topic is ignored until it can be read; later the key is overwritten with what is known",
+    "at takeover the topic is ignored until it can be read; later what is known stays in force",
 )
 STATE: Final = Unreadable(
     "state",
-    "at takeover nobody is elected, moved or taken from the isr there; later what is known is written over it",
-    "at takeover nobody is elected, moved or taken from the isr there, and its topic is not d"
-    "eleted; later what is known stays in force",
+    "at takeover its partition gets no election, move or ISR change; later the key is overwritten with what is known",
+    "at takeover its partition gets no election, move or ISR change, and its topic is not deleted; later what is "
+    "known stays in force",
 )
-ELECTION: Final = Unreadable("key of the election", "nobody leads who cannot tell by it that he may")
+ELECTION: Final = Unreadable("key of the election", "a controller does not lead unless it can read that it may")
 
 
 def forbidden(key: str) -> str:
-    """What is said of a topic's or a partition's key that this controller may not read."""
+    """The text for a topic's or a partition's key that this controller may not read."""
     row = TOPIC if keys.partition_of(key) is None else STATE
     return f"the store does not let this controller read it: {row.forbidden}"

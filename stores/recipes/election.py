@@ -1,4 +1,4 @@
-"""Standing for election."""
+"""The election of a leader."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from stores.base import (
 )
 from stores.recipes.token import EPOCH_KEY, LEADER_KEY, TOKEN_KEY, Token
 
-EPOCH_MAX: Final = 2**31 - 2  # Kafka's requests carry it as an int32, and the next one must still fit
+EPOCH_MAX: Final = 2**31 - 2  # Kafka's requests have an int32 for it, and the next epoch must fit too
 _DECIMAL: Final = re.compile(rb"[0-9]{1,19}")
 
 
 @attrs.frozen
 class ElectedTerm:
-    """What a won election gives: the epoch, the version of EPOCH_KEY, and the token as the term before left it (None,
-    ABSENT: nobody ever committed). No commit of an older term can change that token any more."""
+    """The result of a won election: the epoch, the version of EPOCH_KEY, and the token of the previous term (None and
+    ABSENT if no term ever committed). Commits of older terms can no longer change that token."""
 
     controller_epoch: int
     epoch_version: Version
@@ -38,24 +38,26 @@ class ElectedTerm:
 
 
 def decode_epoch(value: bytes) -> int:
-    """The controller epoch in the value of EPOCH_KEY, decimal text. Raises Corrupt."""
+    """The controller epoch in the value of EPOCH_KEY, a decimal number. Raises Corrupt."""
     if _DECIMAL.fullmatch(value) is None or int(value) > EPOCH_MAX:
         raise Corrupt(f"{EPOCH_KEY}: not a controller epoch: {value!r:.100}", key=EPOCH_KEY)
     return int(value)
 
 
 def elect(store: MetadataStore, leader_value: bytes, nonce: str, timeout_s: float) -> ElectedTerm | None:
-    """Stand for election once: afterwards the session of `store` holds LEADER_KEY under a new epoch, or the answer is
-    None because somebody else holds it (perhaps a former session of ourselves: see `reap_own_leftover`).
+    """Take part in the election once. Afterwards the session of `store` holds LEADER_KEY under a new epoch; None if
+    another session holds it (perhaps a former one of this process: see `reap_own_leftover`).
 
-    One commit writes both keys. If its reply is lost, the keys are read: ours, or the same is sent again; only one of
-    the two can succeed. A key that this very session holds from a term that was given up is taken over, under a higher
-    epoch. The new epoch is above that of EPOCH_KEY and that of the token. `nonce` names this candidacy in errors.
+    One commit writes both keys. If its reply is lost, the keys are read: the commit was applied, or it is sent again;
+    only one of the two can succeed. If this session still holds the key from a term that it gave up, it leads again,
+    under a higher epoch. The new epoch is above that of EPOCH_KEY and of the token. Errors name the candidacy by
+    `nonce`.
 
-    `timeout_s` is for each call to the store, of which there are at most 15. Raises Corrupt if EPOCH_KEY or TOKEN_KEY
-    holds something else (nothing is written then: a human has to look), OutcomeUnknown if the last reply was lost, too,
-    and whatever else the store raises. After an error we may hold the key without knowing; standing again is right.
-    At most one `elect` at a time per store object.
+    `timeout_s` is for each of at most 15 calls to the store. Raises Corrupt if EPOCH_KEY or TOKEN_KEY has invalid
+    content (nothing is written then; an operator has to check it), OutcomeUnknown if the last reply was lost too, and
+    the other errors of the store. After an error this session may hold the key; calling again is safe. At most one
+    concurrent
+    `elect` per store object.
     """
     candidacy = _Candidacy(store, leader_value, nonce, timeout_s)
     retrying = tenacity.Retrying(
@@ -78,7 +80,7 @@ class _Candidacy:
     leader_value: bytes
     nonce: str
     timeout_s: float
-    epoch_sent: int | None = None  # the epoch of a commit whose outcome is not known
+    epoch_sent: int | None = None  # the epoch of a commit with an unknown outcome
 
     def stand(self) -> ElectedTerm | None:
         leader = self._read(LEADER_KEY)
@@ -108,7 +110,7 @@ class _Candidacy:
             raise OutcomeUnknown(f"candidacy {self.nonce} for epoch {epoch_new}: {error}", key=LEADER_KEY) from error
 
     def _term(self, epoch: int, epoch_version: Version) -> ElectedTerm:
-        # The token is read after the epoch was won: from here on no older term can move it.
+        # The token is read after the election was won: no older term can change it any more.
         token, token_version = self._token()
         return ElectedTerm(epoch, epoch_version, token, token_version)
 

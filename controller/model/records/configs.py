@@ -34,7 +34,7 @@ class BrokerConfigChanged(Record):
 
 @frozen
 class ConfigsAltered(Record):
-    """The controller changed the configs of a topic, a broker or all brokers to `after`. The same commit writes the key,
+    """The controller changed the configs of a topic, a broker or all brokers to `after`. The same commit writes its key
     and a notification below `/config/changes`. In the journal: ConfigChanged. `cause`: the request behind it."""
 
     entity: ConfigEntity
