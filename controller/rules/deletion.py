@@ -140,7 +140,7 @@ def _known_key(view: ClusterView, event: DeletionKeyRead) -> Decision:
     found = DeletionKeyFound(event.topic, event.version, known)
     if event.version:
         return Decision((found,))
-    detail = "/admin/delete_topics: removed by somebody else; written again, the deletion goes on"
+    detail = "/admin/delete_topics: removed by another program; written again, the deletion goes on"
     return Decision((found, ForeignChange(event.topic, None, detail, is_rewritten=False)))
 
 

@@ -237,7 +237,7 @@ def state_key_read(view: ClusterView, event: StateKeyRead) -> Decision:
     if known == event.at or (event.found is None and event.problem is None and not partition.has_state):
         return Decision(tuple(records))
     if event.found is None:
-        detail = event.problem or "deleted by somebody else"
+        detail = event.problem or "deleted by another program"
         records.append(ForeignChange(event.topic, event.partition, f"{detail}; written again"))
         return Decision(tuple(records))
     return _take_over(view, partition, event.found, records)
@@ -326,7 +326,7 @@ def topic_key_read(view: ClusterView, event: TopicKeyRead) -> Decision:
         return Decision()
     records: list[Record] = [KeyVersionFound(event.name, None, event.versions.topic, at)]
     if event.found is None:
-        detail = event.problem or "deleted by somebody else"
+        detail = event.problem or "deleted by another program"
         records.append(ForeignChange(event.name, None, f"{detail}; written again"))
         return Decision(tuple(records))
     return _known_topic(view, event, records)
@@ -376,13 +376,13 @@ def _known_topic(view: ClusterView, event: TopicKeyRead, records: list[Record]) 
         kafka_moves={**topic.kafka_moves, **event.found.kafka_moves},
     )
     if merged != topic:
-        records.append(TopicChanged(topic, merged, "fields of somebody else's"))
+        records.append(TopicChanged(topic, merged, "fields of another program"))
         topic = merged
     ours = tuple(p.replicas for p in view.partitions_of(event.name))
     if tuple(p.replicas for p in event.partitions[:count]) != ours:
-        records.append(ForeignChange(event.name, None, "replicas changed by somebody else; written again"))
+        records.append(ForeignChange(event.name, None, "replicas changed by another program; written again"))
     elif topic != event.found:
-        records.append(ForeignChange(event.name, None, "fields of ours dropped by somebody else; written again"))
+        records.append(ForeignChange(event.name, None, "fields of ours dropped by another program; written again"))
     if added:
         records.append(PartitionsAdded(topic, count, added))
     due = tuple(PartitionDue(event.now_ms, event.name, count + i) for i in range(len(added)))

@@ -123,8 +123,8 @@ def _check_content(view: ClusterView, partition: Partition, event: AlterIsr) -> 
         return IneligibleReplica(f"{_named(event)}: {dead} of the new isr {list(new_isr)} are not alive")
     if not is_legal:
         return InvalidRequest(
-            f"{_named(event)}: an isr must hold the leader {event.leader} and only members of {list(members)}, each once; "
-            f"got {list(new_isr)}"
+            f"{_named(event)}: an isr must hold the leader {event.leader} and only members of {list(members)}, "
+            f"each once; got {list(new_isr)}"
         )
     if event.leader_recovery_state not in (0, 1):
         return InvalidRequest(

@@ -67,7 +67,7 @@ def legacy_key_read(view: ClusterView, event: LegacyKeyRead) -> Decision:
 
 
 def _what(found: LegacyKey, *, is_owned: bool) -> str:
-    happened = found.problem or ("written by somebody else" if found.version else "deleted by somebody else")
+    happened = found.problem or ("written by another program" if found.version else "deleted by somebody else")
     return f"{happened}; {'the moves go on, written again' if is_owned else 'removed'}"
 
 
@@ -176,8 +176,8 @@ def _cancel_unbegun(view: ClusterView, event: Event, decision: Decision) -> Deci
 
 
 def _ended(event: Event, decision: Decision) -> Mapping[LegacyName, tuple[str, bool]]:
-    """By partition: why its entry ends (empty: it does not, if it is in force), and whether the key must not name the
-    partition after this commit."""
+    """By partition: why its entry ends (empty: it does not, if it is in force), and whether the key must no longer name
+    the partition after this commit."""
     found: dict[LegacyName, tuple[str, bool]] = {}
     for record in decision.records:
         if isinstance(record, PartitionRecord) and record.after.move is not record.before.move:
