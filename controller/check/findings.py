@@ -1,9 +1,9 @@
 """Findings as values, and the table of their kinds.
 
-* error: nobody leads over this as it stands, or what must never happen has happened (the invariants of the design).
-* warning: left behind or overdue; somebody should look.
-* note: as it may be for a while, and goes by itself, or is worth knowing. What is due but waits for a controller or a
-  broker that is not there is a note, whatever its kind.
+* error: no controller can lead with this tree, or an invariant of the design is broken.
+* warning: something is left over or overdue; an operator should look.
+* note: a normal state that ends without action, or worth knowing. Work that waits for a missing controller or broker is
+  a note, whatever its kind.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Severity: TypeAlias = Literal["error", "warning", "note"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "note")
 """Worst first."""
 
-_CHARACTERS_MAX: Final = 200  # of what was expected, and of what was got
+_CHARACTERS_MAX: Final = 200  # length limit of `expected` and of `got`
 _SHOWN: Final = reprlib.Repr()
 _SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxset = 12
 _SHOWN.maxstring = _SHOWN.maxother = 80
@@ -26,7 +26,7 @@ _SHOWN.maxstring = _SHOWN.maxother = 80
 
 @attrs.frozen
 class Kind:
-    """What findings of one kind have in common. `severity` is the highest that they have."""
+    """The common part of findings of one kind. `severity` is the highest that they have."""
 
     severity: Severity
     meaning: str
@@ -34,8 +34,8 @@ class Kind:
 
 @attrs.frozen(order=True, weakref_slot=False)
 class Finding:
-    """One thing that is not as it should be. `kind` is a key of KINDS; `expected` and `got` are "" where `what` says
-    it all."""
+    """One thing that is not as it should be. `kind` is a key of KINDS; `expected` and `got` are "" where `what` is
+    enough."""
 
     severity: Severity
     key: str
@@ -47,8 +47,8 @@ class Finding:
 
 @attrs.frozen
 class Counts:
-    """What a tree holds: keys, topics and partitions that can be read, registered brokers, moves that run
-    (of ours and of Kafka's), replicas that are to be deleted."""
+    """What a tree has: keys, readable topics and partitions, registered brokers, running moves (Kedge's and Kafka's),
+    open delete intents."""
 
     keys: int
     topics: int
@@ -60,7 +60,7 @@ class Counts:
 
 @attrs.frozen
 class Report:
-    """What was found, worst first, then by key. `consistent`: the entries were those of one instant."""
+    """What was found, worst first, then by key. `consistent`: the entries belong to one instant."""
 
     findings: tuple[Finding, ...]
     counts: Counts
@@ -73,7 +73,7 @@ class Report:
 
 
 def find(kind: str, key: str, what: str, expected: object = "", got: object = "", *, due: bool = True) -> Finding:
-    """A finding; a note where it is not `due`, since nobody is there who could have mended it."""
+    """A finding; with the severity note where it is not `due`, because no controller was there to repair it."""
     return Finding(KINDS[kind].severity if due else "note", key, kind, what, _text(expected), _text(got))
 
 
@@ -83,19 +83,19 @@ def _text(value: object) -> str:
 
 KINDS: Final[Mapping[str, Kind]] = {
     # What cannot be read
-    "unreadable": Kind("error", "the value is not of its key's kind: no JSON, a field missing or of another kind"),
-    "empty-list": Kind("error", "a list of brokers that must name one names none: isr, replicas"),
+    "unreadable": Kind("error", "the value has a wrong format: no JSON, a field missing or of another type"),
+    "empty-list": Kind("error", "a list of brokers is empty that must have one (isr, replicas)"),
     "duplicate-broker": Kind("error", "a list of brokers names one twice"),
     "partition-hole": Kind("error", "the partition ids of a topic are not 0..n-1"),
-    "bad-name": Kind("error", "the key's name is no topic, partition, broker or number"),
-    "unknown-version": Kind("warning", "the value says a version that this library does not know"),
+    "bad-name": Kind("error", "the last part of the key is no topic, partition, broker or number"),
+    "unknown-version": Kind("warning", "the value has a version that this library does not know"),
     "unknown-key": Kind("note", "keys that neither Kedge nor Kafka is known to write, counted by prefix"),
-    "value-too-large": Kind("error", "the value is above the limit of a key"),
-    "value-near-limit": Kind("warning", "the value is above four fifths of the limit of a key"),
-    "empty-tree": Kind("warning", "there is no key at all: another store or root was meant?"),
+    "value-too-large": Kind("error", "the value is larger than a key may hold"),
+    "value-near-limit": Kind("warning", "the value is larger than four fifths of what a key may hold"),
+    "empty-tree": Kind("warning", "there is no key at all: is this the right store and root?"),
     # Topics and partitions
-    "topic-id-missing": Kind("warning", "a topic key of an old version, without topic_id; the controller gives one"),
-    "topic-id-twice": Kind("error", "two topics have one topic_id"),
+    "topic-id-missing": Kind("warning", "a topic key of an old version, without topic_id; the controller adds one"),
+    "topic-id-twice": Kind("error", "two topics have the same topic_id"),
     "kafka-move": Kind("note", "a move of Kafka's in a topic key; the controller takes it over"),
     "state-missing": Kind("warning", "a partition without a state key, though a replica's broker is registered"),
     "orphan-state": Kind("warning", "a state key of a partition that its topic does not list"),
@@ -106,47 +106,47 @@ KINDS: Final[Mapping[str, Kind]] = {
     "isr-gone": Kind("warning", "a follower in the isr whose broker is not registered"),
     "no-leader": Kind("warning", "no leader, though a broker of the isr is registered"),
     "offline": Kind("note", "no leader, and no broker of the isr is registered"),
-    "unfinished-completion": Kind("warning", "every target is in sync, and targetReplicas still stands"),
+    "unfinished-completion": Kind("warning", "every target is in sync, but targetReplicas is not cleared"),
     "orphan-reassignment": Kind("warning", "a reassignment block without targetReplicas"),
     "recovering-isr": Kind("error", "a leader that recovers from an unclean election, with followers in its isr"),
-    "retired-epoch": Kind("error", "a leader epoch that is not above that of the purged partition of this id"),
+    "retired-epoch": Kind("error", "a leader epoch that is not above the last one of the purged partition of this id"),
     "state-epoch": Kind("error", "a state key's controller_epoch is no number, or above /controller_epoch"),
-    "status-without-order": Kind("warning", "a partition is not online, and no reduction is ordered for it"),
+    "status-without-order": Kind("warning", "a partition is not online, but no reduction is ordered for it"),
     # Orders
-    "empty-key": Kind("warning", "a list of work without an entry; its last entry should have taken the key with it"),
-    "open-intent": Kind("note", "replicas that are to be deleted, and not yet acknowledged"),
+    "empty-key": Kind("warning", "a list of work without an entry; the key should be deleted with its last entry"),
+    "open-intent": Kind("note", "replicas that must be deleted, with no acknowledgement yet"),
     "void-intent": Kind("warning", "a delete intent for a broker that is a member of the partition (again)"),
     "stale-intent": Kind("warning", "a delete intent of a topic_id that no topic has, for a registered broker"),
     "orphan-intent": Kind("warning", "a delete intent for a broker that is neither registered nor known"),
-    "seq-ahead": Kind("warning", "the number of a key is above the counter that it was drawn from"),
-    "unknown-partition": Kind("warning", "an order names a topic or partition that is not there"),
+    "seq-ahead": Kind("warning", "the number of a key is above the counter that it was taken from"),
+    "unknown-partition": Kind("warning", "an order names a topic or partition that does not exist"),
     "order-pending": Kind("note", "an order that is not carried out yet"),
     "deletion-under-way": Kind("note", "a topic is being deleted"),
-    "deletion-left-behind": Kind("warning", "a deletion of a topic that is not there"),
-    "reduction-under-way": Kind("note", "partitions are being taken away from a topic"),
-    "reduction-left-behind": Kind("warning", "a reduction of a topic that is not there"),
+    "deletion-left-behind": Kind("warning", "a deletion of a topic that does not exist"),
+    "reduction-under-way": Kind("note", "partitions of a topic are being removed"),
+    "reduction-left-behind": Kind("warning", "a reduction of a topic that does not exist"),
     "reduction-not-tail": Kind("error", "a reduction of partitions that are not the last ones"),
     "reduction-not-begun": Kind("warning", "a reduction of a partition that is still online"),
-    "throttle-removal-due": Kind("warning", "throttles are marked for removal, and nothing is being reassigned"),
+    "throttle-removal-due": Kind("warning", "throttles are marked for removal, but nothing is being reassigned"),
     # The cluster
-    "no-controller": Kind("note", "nobody holds /controller: what is due waits"),
+    "no-controller": Kind("note", "/controller does not exist: pending work waits for a controller"),
     "store-move": Kind(
         "warning",
-        "the cluster is being moved to or from another store (note), or was fenced or moved away: nobody leads here",
+        "the cluster is moving to or from another store (note), or was fenced or moved away: no controller leads here",
     ),
-    "controller-stays": Kind("warning", "/controller belongs to no session, so nobody can ever be elected"),
-    "epoch-missing": Kind("error", "/controller_epoch is missing, and keys were written under an epoch"),
+    "controller-stays": Kind("warning", "/controller belongs to no session, so no controller can ever be elected"),
+    "epoch-missing": Kind("error", "/controller_epoch is missing, but keys were written under an epoch"),
     "token-ahead": Kind("error", "the epoch of the commit token is above /controller_epoch"),
-    "token-missing": Kind("warning", "Kedge has led here, and /kedge/commit is missing"),
-    "never-led": Kind("note", "no controller of Kedge has led here"),
-    "format-newer": Kind("error", "/kedge/format asks for a newer controller: this one would only stand by"),
-    "nobody-registered": Kind("note", "no broker is registered: who is alive is not looked at"),
+    "token-missing": Kind("warning", "Kedge has led this cluster, but /kedge/commit is missing"),
+    "never-led": Kind("note", "no controller of Kedge has led this cluster"),
+    "format-newer": Kind("error", "/kedge/format requires a newer controller: this version would not lead"),
+    "nobody-registered": Kind("note", "no broker is registered: liveness is not checked"),
     "registration-stays": Kind("warning", "a registration belongs to no session, so its broker never dies"),
-    "admitted-ahead": Kind("error", "a broker was admitted under a later registration than it has"),
+    "admitted-ahead": Kind("error", "a broker was admitted under a later registration than its present one"),
     "not-admitted": Kind("warning", "a registered broker is not admitted, or under an earlier registration"),
     "broker-down": Kind("note", "a broker that was admitted is not registered"),
-    "never-a-broker": Kind("warning", "replicas on an id that is not registered, and that no broker ever had"),
-    "orphan-config": Kind("warning", "a config of a topic that is not there"),
-    "notice-unread": Kind("warning", "a notification is still there: no controller has acted on it"),
-    "changes-left": Kind("warning", "more config changes than fifteen minutes can leave: nobody purges them"),
+    "never-a-broker": Kind("warning", "replicas on an id that no broker has, or is known to have had"),
+    "orphan-config": Kind("warning", "a config of a topic that does not exist"),
+    "notice-unread": Kind("warning", "a notification still exists: no controller has acted on it"),
+    "changes-left": Kind("warning", "more config changes than fifteen minutes can produce: they are not purged"),
 }
