@@ -217,7 +217,7 @@ def test_a_store_that_stands_below_the_old_one_under_another_name_is_found_out()
     inner = f"/inner{keys.MIGRATION}"
     said = {"migration": "5f", "side": "to", "phase": "copying", "other": "x", "started_ms": 1}
     moved.put(inner, {"version": 1, **said})
-    with pytest.raises(MigrationRefused, match=f"{inner}: a store that is just moved to stands below FROM"):
+    with pytest.raises(MigrationRefused, match=f"{inner}: a cluster is being moved to a store below FROM"):
         moved.migration().run(0)
     assert moved.values(moved.to) == {}
     moved.put(inner, {"version": 1, **said, "phase": "complete"})
