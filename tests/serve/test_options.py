@@ -143,7 +143,7 @@ def test_a_file_that_is_nested_too_deeply_is_one_line(option: str, tmp_path: Pat
         (WHOLE.replace("salt=AAAA", "salt=AAA"), "salt is not base64"),
         (WHOLE.replace("4096", "x"), "iterations must be a number within 4096..100000"),
         (WHOLE.replace("4096", "1"), "iterations must be a number within 4096..100000"),
-        (WHOLE, "a short salt, or keys that do not fit"),
+        (WHOLE, "a short salt, or keys of different lengths"),
     ],
     ids=["password", "base64", "letters", "few", "short"],
 )

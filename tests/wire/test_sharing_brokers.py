@@ -300,6 +300,6 @@ def test_brokers_are_not_ordered_by_who_has_another_secret() -> None:
         host.attach(shared.controller)
         broker = shared.broker(1)
         request = StopReplicaRequest(1, broker.epoch, 102, broker.controller_epoch, (_GONE,))
-        with pytest.raises(NotDelivered, match="does not let us in"):
+        with pytest.raises(NotDelivered, match="refuses the login"):
             host.stop_replica(request)
         host.close()
