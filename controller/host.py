@@ -56,8 +56,8 @@ class WrongMode(ControllerError, RuntimeError):
 class Controller:
     """An embeddable controller over a metadata store.
 
-    `store`: a client of the store with a session of its own. ValueError if another controller uses it. Whoever made it
-    closes it, after the controller.
+    `store`: a client of the store with its own session. ValueError if another controller uses it. The caller closes it,
+    after the controller.
     `node_id`: the id of this controller in the cluster. `host`: the callbacks (`controller.model.host.Host`). They are
     called outside the loop thread (with `poll_once` on the caller's thread), one at a time per broker.
     `seed` makes nonces, topic ids and placements repeatable; `clock` and `executor` are for simulations.

@@ -67,7 +67,7 @@ def legacy_key_read(view: ClusterView, event: LegacyKeyRead) -> Decision:
 
 
 def _what(found: LegacyKey, *, is_owned: bool) -> str:
-    happened = found.problem or ("written by another program" if found.version else "deleted by somebody else")
+    happened = found.problem or ("written by another program" if found.version else "deleted by another program")
     return f"{happened}; {'the moves go on, written again' if is_owned else 'removed'}"
 
 

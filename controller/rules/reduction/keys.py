@@ -103,7 +103,7 @@ def _changed(view: ClusterView, event: ReductionKeyRead) -> Decision:
     name, ours = event.topic, view.reduction(event.topic)
     found = ReductionKeyFound(name, event.version, view.reduction_version(name), event.extra)
     merged = ours if event.problem is not None or not event.version else _merged(view, event, ours)
-    what = "removed by another program" if not event.version else "written by somebody else"
+    what = "removed by another program" if not event.version else "written by another program"
     said = f"{_KEY}: {event.problem or what}; the reduction goes on"
     changed = ReductionChanged(name, ours, merged, is_written=bool(event.version) and merged == event.entries)
     foreign = ForeignChange(name, None, said, is_rewritten=False)

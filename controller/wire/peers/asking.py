@@ -123,7 +123,7 @@ class Asking:
             "partition_epoch": partition_epoch,
         }
         if not self._soon(self._changed, _Change(tp, leader, broker_epoch, row, future)):
-            future.set_exception(_nobody())
+            future.set_exception(_no_leader())
         return future
 
     def report_log(self, reports: Iterable[LogReport]) -> None:
@@ -136,7 +136,7 @@ class Asking:
         """The answer of the active controller's gateway to any request of a client. Raises NotController as above."""
         loop = self._loop
         if loop is None:
-            raise _nobody()
+            raise _no_leader()
         return asyncio.run_coroutine_threadsafe(self._once(APIS[api_key].messages, version, fields), loop)
 
     def _soon(self, call: Callable[[T], None], argument: T) -> bool:
@@ -164,14 +164,14 @@ class Asking:
         frame = write_request(api, header, fields)[SIZE.size :]
         answer = await self._forwarding.forward(way, frame, _PRINCIPAL, None)
         if answer is None:
-            raise _nobody()
+            raise _no_leader()
         return read_answer(api, header, answer[SIZE.size :])
 
     # --- changes of an isr
 
     def _changed(self, change: _Change) -> None:
         if self._loop is None:
-            change.future.set_exception(_nobody())
+            change.future.set_exception(_no_leader())
             return
         line = self._changes.setdefault(change.broker_id, _Changes())
         line.waiting.append(change)
@@ -187,7 +187,7 @@ class Asking:
         finally:
             line.task = None
             for change in line.waiting:
-                change.future.set_exception(_nobody())
+                change.future.set_exception(_no_leader())
 
     async def _altered(self, way: Way, broker_epoch: int, changes: list[_Change]) -> None:
         topics: dict[str, list[dict[str, Any]]] = {}
@@ -203,7 +203,7 @@ class Asking:
             return
         except asyncio.CancelledError:
             for change in changes:
-                change.future.set_exception(_nobody())
+                change.future.set_exception(_no_leader())
             raise
         found = {(topic.topic_name, p.partition_index): p for topic in answer.topics for p in topic.partitions}
         for change in changes:
@@ -244,7 +244,7 @@ class Asking:
             line.task = None
 
 
-def _nobody() -> NotController:
+def _no_leader() -> NotController:
     return NotController("no active controller is reached through this gateway")
 
 
