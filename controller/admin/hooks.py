@@ -34,8 +34,7 @@ class Hooks:
     Without an authorizer, every principal may do everything; without a policy, nothing is refused.
 
     If `authorizer` returns False, the request fails with ClusterAuthorizationFailed; it is not called for the host's
-    own
-    `Controller.admin`. The text that a policy returns is the message of PolicyViolation. An exception of a hook is
+    own `Controller.admin`. The text that a policy returns is the message of PolicyViolation. An exception of a hook is
     raised by the request. TypeError if a hook is not a plain function.
     """
 

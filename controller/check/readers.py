@@ -27,8 +27,7 @@ _NUMBER_DIGITS: Final = 10
 
 Reader: TypeAlias = Callable[[Tree, str, Entry], None]
 """Reads a key into the tree, given the last segment of its path. Raises BadName for a bad segment; BadValue,
-ValueError,
-TypeError or Corrupt for an unreadable value."""
+ValueError, TypeError or Corrupt for an unreadable value."""
 
 
 class BadName(Exception):

@@ -24,8 +24,7 @@ UNKNOWN_EPOCH: Final = -1  # for an unreadable admission: no registration has it
 
 class RegistrationKeys(KeyKind):
     """A dirty key checks that a broker is not registered; `of`: its id. `brokers`: readable registrations. `unread`:
-    the
-    `created` of unreadable ones. `is_due`: whether registrations must be compared with the live brokers."""
+    the `created` of unreadable ones. `is_due`: whether registrations must be compared with the live brokers."""
 
     unreadable = (
         Unreadable(

@@ -29,9 +29,8 @@ _RATE = "_rate"  # the gauge of a meter, beside the counter of its bytes
 
 class ControllerCollector(Collector):
     """`registry.register(ControllerCollector(controller.metrics))`. Takes any number of sources; each sample has the
-    label
-    `controller_id` or `broker_id` of its source. Use one collector per registry: a second one would repeat the names,
-    and the registry refuses it. TypeError if a source is not callable."""
+    label `controller_id` or `broker_id` of its source. Use one collector per registry: a second one would repeat the
+    names, and the registry refuses it. TypeError if a source is not callable."""
 
     def __init__(self, *sources: Source) -> None:
         if not sources or not all(callable(source) for source in sources):

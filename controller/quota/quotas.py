@@ -5,8 +5,7 @@ Rules
   that is not in the ISR if the topic's leader list names the partition on this broker, the leader (KIP-73).
 * As a follower: the same for this broker, with the follower list.
 * Configs of other brokers are ignored. If the broker has no `replication` rate of its own, `<default>` applies; rates
-  of
-  `reassignment` exist only per broker.
+  of `reassignment` exist only per broker.
 * An invalid value is ignored, and the former one stays in force; `config_changed` returns it with the reason.
 * A missing name counts as deleted: unlimited, or no list, at once.
 """

@@ -40,8 +40,7 @@ class LoseRequest:
 @attrs.frozen
 class DeliverLater:
     """The request is delayed: OutcomeUnknown now, and it reaches the server later: on `deliver_late()`, or just before
-    the
-    `before_commit`-th commit after it. For commits only; for any other call it acts as LoseRequest."""
+    the `before_commit`-th commit after it. For commits only; for any other call it acts as LoseRequest."""
 
     before_commit: int | None = None
 

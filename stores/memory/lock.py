@@ -17,8 +17,7 @@ from pathlib import Path
 
 def locked(path: Path, owner: object) -> Callable[[], object]:
     """Lock `path`; the returned function releases it, and so does the end of `owner`'s life. Raises OSError, which
-    names
-    `path`: BlockingIOError if the lock is held, in this process or another."""
+    names `path`: BlockingIOError if the lock is held, in this process or another."""
     try:
         while (descriptor := _locked(_beside(path))) is None:
             pass

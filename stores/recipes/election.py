@@ -56,8 +56,7 @@ def elect(store: MetadataStore, leader_value: bytes, nonce: str, timeout_s: floa
     `timeout_s` is for each of at most 15 calls to the store. Raises Corrupt if EPOCH_KEY or TOKEN_KEY has invalid
     content (nothing is written then; an operator has to check it), OutcomeUnknown if the last reply was lost too, and
     the other errors of the store. After an error this session may hold the key; calling again is safe. At most one
-    concurrent
-    `elect` per store object.
+    concurrent `elect` per store object.
     """
     candidacy = _Candidacy(store, leader_value, nonce, timeout_s)
     retrying = tenacity.Retrying(

@@ -203,9 +203,8 @@ def _made(make: Callable[[], HostUnderTest]) -> HostUnderTest:
 
 def check(make: Callable[[], HostUnderTest], cases: Sequence[Case] | None = None) -> Report:
     """Run all cases, or `cases`, each on a host of its own from `make`. Raises no exception of a case or a callback,
-    but
-    TypeError and ValueError for an invalid host. A host that never does what a case waits for takes `wait_ms` for each
-    such case: make it short during development."""
+    but TypeError and ValueError for an invalid host. A host that never does what a case waits for takes `wait_ms` for
+    each such case: make it short during development."""
     passed, failed, left_out = [], {}, {}
     for one in CASES if cases is None else cases:
         host = _made(make)

@@ -2,9 +2,8 @@
 
 * `replicas` on the wire is R followed by what only T has, as brokers of Kafka know it: `adding_replicas` is T without
   R, `removing_replicas` R without T. So R is `replicas` without `adding_replicas`. T itself, in its order, is in the
-  tag
-  `target_replicas` from LeaderAndIsr 4 up; version 3 expresses a move by adding and removing alone. Version 2 and less
-  have R and no move.
+  tag `target_replicas` from LeaderAndIsr 4 up; version 3 expresses a move by adding and removing alone. Version 2 and
+  less have R and no move.
 * A partition that an answer does not name succeeded.
 """
 
